@@ -1,0 +1,49 @@
+"""Byte sizes as people write them: `64KiB` in, exact bytes out."""
+
+import re
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that `text` names, such as `65536`, `64KiB` or `1.5MB`.
+
+    Raises:
+        ValueError: The text is not a size, or not a whole number of bytes.
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None or match[2].lower() not in _UNITS:
+        raise ValueError(f"{text!r} is not a size; write 65536, 64KiB or 1.5MB")
+    size = (
+        float(match[1]) * _UNITS[match[2].lower()]
+        if "." in match[1]
+        else (int(match[1]) * _UNITS[match[2].lower()])
+    )
+    if size != int(size):
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def format_size(size: int) -> str:
+    """Return `size` bytes in the largest binary unit that keeps three digits."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if abs(value) < 1024:
+            return f"{size} B" if unit == "B" else f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} GiB"
+
+
+def align_up(value: int, alignment: int) -> int:
+    """Return the least multiple of `alignment` that is at least `value`."""
+    return -(-value // alignment) * alignment

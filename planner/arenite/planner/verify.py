@@ -1,0 +1,134 @@
+"""Check a plan, sharing nothing with the strategies that make them.
+
+::
+
+    InvalidPlanError
+    ├── WrongCountError         not one offset for each record
+    ├── NegativeOffsetError     a record below the arena
+    ├── MisalignedError         an offset that is not a multiple of the alignment
+    ├── MovedError              a record away from its fixed offset
+    ├── OverlapError            two records live at once share bytes
+    ├── WrongHeightError        the stated height is not the highest byte used
+    ├── WrongBoundError         the stated bound is above the height
+    └── OverCapacityError       the arena is larger than the capacity
+"""
+
+import heapq
+
+from arenite.planner.errors import InvalidPlanError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
+
+
+class WrongCountError(InvalidPlanError):
+    """Not one offset for each record."""
+
+
+class NegativeOffsetError(InvalidPlanError):
+    """A record lies below the arena."""
+
+
+class MisalignedError(InvalidPlanError):
+    """An offset is not a multiple of the record's alignment."""
+
+
+class MovedError(InvalidPlanError):
+    """A record with a fixed offset lies elsewhere."""
+
+
+class OverlapError(InvalidPlanError):
+    """Two records that are live at once share bytes."""
+
+
+class WrongHeightError(InvalidPlanError):
+    """The stated height is not the highest byte used."""
+
+
+class WrongBoundError(InvalidPlanError):
+    """The stated lower bound is above the height, so it bounds nothing."""
+
+
+class OverCapacityError(InvalidPlanError):
+    """The arena is larger than the capacity."""
+
+
+def verify(problem: Problem, plan: Plan) -> None:
+    """Return if the plan is right.
+
+    Overlap is found by a sweep over the steps that keeps the live records ordered by
+    offset, so two of them share bytes exactly when some neighbours do.
+
+    Raises:
+        InvalidPlanError: By the subclass of the first rule broken.
+
+    Cost: time O(n (log n + live records)), memory O(n).
+    """
+    if len(plan.offsets) != len(problem.records):
+        raise WrongCountError(
+            f"{len(plan.offsets)} offsets for {len(problem.records)} records; "
+            "a plan has one for each"
+        )
+    placed = list(zip(problem.records, plan.offsets, strict=True))
+    for record, offset in placed:
+        _check_position(record, offset)
+    _check_overlap(placed)
+    top = max((offset + record.size for record, offset in placed), default=0)
+    if plan.height != top:
+        raise WrongHeightError(f"height {plan.height} B stated, {top} B used")
+    if plan.lower_bound > plan.height:
+        raise WrongBoundError(
+            f"lower bound {plan.lower_bound} B is above the height {plan.height} B"
+        )
+    if problem.capacity is not None and top > problem.capacity:
+        raise OverCapacityError(f"{top} B used, {problem.capacity} B allowed")
+
+
+def _check_position(record: UsageRecord, offset: int) -> None:
+    if offset < 0:
+        raise NegativeOffsetError(f"{record.name!r} lies at {offset}", [record.name])
+    if offset % record.alignment:
+        raise MisalignedError(
+            f"{record.name!r} lies at {offset}, not a multiple of {record.alignment}",
+            [record.name],
+        )
+    if record.offset is not None and offset != record.offset:
+        raise MovedError(
+            f"{record.name!r} lies at {offset}, it is fixed at {record.offset}", [record.name]
+        )
+
+
+def _check_overlap(placed: list[tuple[UsageRecord, int]]) -> None:
+    live: list[tuple[int, int, UsageRecord]] = []
+    dying: list[tuple[int, int, int]] = []
+    for index, (record, offset) in sorted(enumerate(placed), key=lambda item: item[1][0].start):
+        while dying and dying[0][0] <= record.start:
+            _, dead_offset, dead_index = heapq.heappop(dying)
+            position = _first_at_or_above(live, dead_offset, dead_index)
+            del live[position]
+        position = _first_at_or_above(live, offset, index)
+        for neighbour in live[max(0, position - 1) : position + 1]:
+            _check_pair(record, offset, neighbour[2], neighbour[0])
+        live.insert(position, (offset, index, record))
+        heapq.heappush(dying, (record.end, offset, index))
+
+
+def _first_at_or_above(live: list[tuple[int, int, UsageRecord]], offset: int, index: int) -> int:
+    low, high = 0, len(live)
+    while low < high:
+        middle = (low + high) // 2
+        if live[middle][:2] < (offset, index):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _check_pair(a: UsageRecord, a_offset: int, b: UsageRecord, b_offset: int) -> None:
+    low, high = max(a_offset, b_offset), min(a_offset + a.size, b_offset + b.size)
+    if low < high:
+        step = max(a.start, b.start)
+        raise OverlapError(
+            f"{a.name!r} and {b.name!r} are both live at step {step} and share bytes "
+            f"{low} to {high}",
+            sorted([a.name, b.name]),
+        )
