@@ -1,0 +1,1 @@
+"""The `arenite` command: the only place where all components meet."""

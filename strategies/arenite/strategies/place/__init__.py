@@ -1,0 +1,1 @@
+"""Strategies that decide an offset for each record."""

@@ -1,0 +1,32 @@
+// One-pass placement: records in a given order, each into a gap between those already
+// placed that live at the same time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "live_index.hpp"
+
+namespace arenite {
+
+enum class Fit {
+  kFirst,           // the lowest gap that is large enough
+  kBest,            // the smallest gap that is large enough, the lowest of equals
+  kBestTfliteCpu,   // as kBest with the bookkeeping of TFLite's SimpleMemoryArena
+  kTop,             // above everything, gaps ignored
+};
+
+struct Records {
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> alignments;
+};
+
+// Returns an offset for each record. `order` names each record once; `fixed[i]` is the
+// offset that record i must have, or -1. Fixed records are placed before all others.
+//
+// O(n (log n + k log k)) time, where k is the number of placed records met by one.
+std::vector<std::int64_t> place_in_order(const Records& records, const std::vector<int>& order,
+                                         const std::vector<std::int64_t>& fixed, Fit fit);
+
+}  // namespace arenite
