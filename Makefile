@@ -1,0 +1,45 @@
+# `make demo` and `make test` do their whole set-up on a fresh Debian machine.
+
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NATIVE := CMakeLists.txt $(wildcard */core/CMakeLists.txt */core/*.cpp */core/*.hpp)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint unit bench clean
+
+help:
+	@echo "make demo   plan a real model, verify the plan, compare the strategies"
+	@echo "make test   lint, type-check and test everything"
+	@echo "make bench  print the figures that the documentation states"
+	@echo "make clean  remove everything that was built"
+
+# The environment: Debian packages where they are missing, then the project, editable,
+# with every optional package.
+$(STAMP): pyproject.toml $(NATIVE) scripts/debian-packages.sh
+	scripts/debian-packages.sh
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all,bench,dev]'
+	touch $@
+
+demo: $(STAMP)
+	@scripts/demo.sh $(BIN)
+
+test: lint unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest
+
+bench: $(STAMP)
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

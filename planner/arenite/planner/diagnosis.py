@@ -1,0 +1,104 @@
+"""What binds the peak: the working set of a step, or what is carried across it.
+
+That decides which rewrite can help. Aliasing, fusing and tiling lower the working set;
+reordering, recomputing and spilling lower only what is carried.
+"""
+
+from dataclasses import dataclass
+
+from arenite.planner.graph import Graph
+from arenite.planner.problem import Problem
+from arenite.planner.units import format_size
+
+
+@dataclass(frozen=True, slots=True)
+class StepLoad:
+    """The bytes live at one step.
+
+    Attributes:
+        step: Index of the operator in the order.
+        operator: Its name.
+        load: Bytes live.
+        working_set: Those of the operator's own inputs, outputs and scratch.
+    """
+
+    step: int
+    operator: str
+    load: int
+    working_set: int
+
+    @property
+    def carried(self) -> int:
+        """Bytes live but untouched."""
+        return self.load - self.working_set
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The load over the steps and what can lower its peak.
+
+    Attributes:
+        steps: One entry a step.
+    """
+
+    steps: tuple[StepLoad, ...]
+
+    @property
+    def binding(self) -> StepLoad | None:
+        """The first step at which the load is largest; None without steps."""
+        return max(self.steps, key=lambda step: step.load, default=None)
+
+    @property
+    def largest_working_set(self) -> int:
+        """Bytes that no order, recomputation or spilling can go below."""
+        return max((step.working_set for step in self.steps), default=0)
+
+    @property
+    def advice(self) -> str:
+        """One sentence: what binds and which rewrites can help."""
+        binding = self.binding
+        if binding is None or binding.load == 0:
+            return "Nothing is live: there is nothing to lower."
+        where = f"step {binding.step} ({binding.operator})"
+        movable = binding.load - self.largest_working_set
+        if movable == 0:
+            return (
+                f"The working set binds at {where}: only aliasing, fusing or tiling its "
+                "operator can lower the peak; reordering, recomputing and spilling cannot."
+            )
+        return (
+            f"Carried tensors bind at {where}: {format_size(binding.carried)} live there "
+            f"untouched; reordering, recomputing or spilling can save up to "
+            f"{format_size(movable)}, then working sets bind."
+        )
+
+
+def diagnose(graph: Graph, problem: Problem) -> Diagnosis:
+    """Return the load over the steps of `graph`, whose records are those of `problem`.
+
+    Cost: O(records + steps + operator operands).
+    """
+    num_steps = len(graph.operators)
+    change = [0] * (num_steps + 1)
+    storage_of: dict[str, int] = {}
+    working_sets = [0] * num_steps
+    for index, record in enumerate(problem.records):
+        if num_steps:
+            change[record.start] += record.size
+            change[record.end] -= record.size
+        for tensor in record.tensors:
+            storage_of[tensor] = index
+        if not record.tensors:  # scratch: it lives at the step it belongs to
+            working_sets[record.start] += record.size
+    steps: list[StepLoad] = []
+    load = 0
+    for step, operator in enumerate(graph.operators):
+        load += change[step]
+        touched = {
+            storage_of[name]
+            for name in (*operator.reads, *operator.writes)
+            if name in storage_of
+        }
+        working_set = working_sets[step] + sum(problem.records[index].size for index in touched)
+        steps.append(StepLoad(step, operator.name, load, working_set))
+    return Diagnosis(tuple(steps))

@@ -1,0 +1,21 @@
+"""The arena plan file, specified in `docs/plan-file.md`.
+
+A `PlanFile` that was read is a right plan: every field was checked and the plan verified.
+"""
+
+from pathlib import Path
+
+from arenite.planner.files import write_atomically
+from arenite.planner.planfile.contents import ModelReference, PlanFile
+from arenite.planner.planfile.reading import read
+
+__all__ = ["ModelReference", "PlanFile", "read", "write"]
+
+
+def write(path: Path, plan_file: PlanFile) -> None:
+    """Write the plan file whole or not at all.
+
+    Raises:
+        OSError: The folder cannot be written; `path` is as it was.
+    """
+    write_atomically(path, plan_file.to_bytes())

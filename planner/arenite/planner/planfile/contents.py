@@ -1,0 +1,150 @@
+"""What a plan file holds, and its bytes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from arenite.planner.liveness import Boundary
+from arenite.planner.plan import Plan
+from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
+from arenite.planner.problem import Problem, UsageRecord
+
+FORMAT = "arenite-plan"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReference:
+    """The model a plan was made for.
+
+    Attributes:
+        name: File name without its folder.
+        sha256: Hexadecimal digest of the file.
+        dims: Values given to free dimensions, by name.
+        shapes: Shapes given to inputs, by name.
+    """
+
+    name: str
+    sha256: str
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """What a plan file holds.
+
+    Attributes:
+        model: What was planned.
+        target: Whose records they are.
+        boundary: Whether graph inputs and outputs lie in the arena.
+        alignment: Bytes; records may state a larger one of their own.
+        problem: The records, and the order as its steps.
+        plan: Their offsets.
+    """
+
+    model: ModelReference
+    target: str
+    boundary: Boundary
+    alignment: int
+    problem: Problem
+    plan: Plan
+
+    def to_bytes(self) -> bytes:
+        """Return the file's bytes: the same for the same contents, one record a line."""
+        plan = self.plan
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {
+                "name": self.model.name,
+                "sha256": self.model.sha256,
+                "dims": dict(sorted(self.model.dims.items())),
+                "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},
+            },
+            "target": self.target,
+            "boundary": self.boundary.value,
+            "alignment": self.alignment,
+            "capacity": self.problem.capacity,
+            "height": plan.height,
+            "lower_bound": plan.lower_bound,
+            "bound": "load" if plan.lower_bound == self.problem.lower_bound else "search",
+            "optimal": plan.optimal,
+            "strategy": {"name": plan.strategy, "parameters": dict(plan.parameters)},
+        }
+        lines = [f" {json.dumps(key)}: {_dump(value)}" for key, value in head.items()]
+        lines.append(f' "order": {_dump_lines(self.problem.steps)}')
+        records = [
+            self._record(record, offset)
+            for record, offset in zip(self.problem.records, plan.offsets, strict=True)
+        ]
+        lines.append(f' "records": {_dump_lines(records)}')
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    def _record(self, record: UsageRecord, offset: int) -> dict[str, object]:
+        entry: dict[str, object] = {
+            "name": record.name,
+            "offset": offset,
+            "size": record.size,
+            "start": record.start,
+            "end": record.end,
+        }
+        if record.alignment != self.alignment:
+            entry["alignment"] = record.alignment
+        entry["tensors"] = list(record.tensors)
+        return entry
+
+    def check_against(self, path: str, digest: str, problem: Problem) -> None:
+        """Return if the plan is for the model of this digest and these records.
+
+        Args:
+            path: The plan file, for the message.
+            digest: Hexadecimal SHA-256 of the model file.
+            problem: The model's records under the same target, boundary and alignment.
+
+        Raises:
+            WrongModelError: The digests differ.
+            StaleRecordsError: A record is missing, new or changed.
+        """
+        if digest != self.model.sha256:
+            raise WrongModelError(
+                path,
+                f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
+                f"model given has {digest[:12]}...; plan it again",
+            )
+        if problem.steps != self.problem.steps:
+            raise StaleRecordsError(path, "the order of the operators is not the model's")
+        stated = {record.name: _extent(record) for record in self.problem.records}
+        derived = {record.name: _extent(record) for record in problem.records}
+        for name in sorted(stated.keys() | derived.keys()):
+            if stated.get(name) != derived.get(name):
+                raise StaleRecordsError(
+                    path,
+                    f"record {name!r} is {_describe(stated.get(name))} here and "
+                    f"{_describe(derived.get(name))} in the model; plan it again",
+                )
+
+
+_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...]]
+
+
+def _extent(record: UsageRecord) -> _Extent:
+    return record.size, record.start, record.end, record.alignment, record.tensors
+
+
+def _describe(extent: _Extent | None) -> str:
+    if extent is None:
+        return "absent"
+    size, start, end, alignment, tensors = extent
+    return f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _dump_lines(values: Sequence[object]) -> str:
+    if not values:
+        return "[]"
+    return "[\n" + ",\n".join(f"  {_dump(value)}" for value in values) + "\n ]"

@@ -1,0 +1,63 @@
+"""Every way a plan file can be wrong.
+
+::
+
+    PlanFileError
+    ├── UnreadablePlanFileError   cannot be opened, or larger than any plan
+    ├── NotAPlanFileError         not JSON, or not of this format
+    ├── UnknownVersionError       a version this reader does not know
+    ├── MissingFieldError         a field is missing
+    ├── UnknownFieldError         a field that the version does not have
+    ├── WrongTypeError            a field is not what it should be
+    ├── OutOfRangeError           a number no arena can have
+    ├── DuplicateNameError        two records, steps or keys share a name
+    ├── InconsistentError         two fields contradict each other
+    ├── WrongModelError           made for another model
+    └── StaleRecordsError         made for other records of the same model
+"""
+
+from arenite.planner.errors import PlanFileError
+
+
+class UnreadablePlanFileError(PlanFileError):
+    """The file cannot be opened, or is larger than any plan."""
+
+
+class NotAPlanFileError(PlanFileError):
+    """The file is not JSON, or not of this format."""
+
+
+class UnknownVersionError(PlanFileError):
+    """The file is of a version this reader does not know."""
+
+
+class MissingFieldError(PlanFileError):
+    """A field is missing."""
+
+
+class UnknownFieldError(PlanFileError):
+    """A field that the version does not have."""
+
+
+class WrongTypeError(PlanFileError):
+    """A field is not what it should be."""
+
+
+class OutOfRangeError(PlanFileError):
+    """A number that no arena can have."""
+
+
+class DuplicateNameError(PlanFileError):
+    """Two records, steps or keys share a name."""
+
+
+class InconsistentError(PlanFileError):
+    """Two fields contradict each other."""
+
+
+class WrongModelError(PlanFileError):
+    """The plan was made for another model."""
+
+
+class StaleRecordsError(PlanFileError):
+    """The plan was made for other records of the same model."""

@@ -1,0 +1,260 @@
+"""Read a plan file as if it came from an enemy: every field is checked before use."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from arenite.planner.liveness import Boundary
+from arenite.planner.plan import ParameterValue, Plan
+from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
+from arenite.planner.planfile.errors import (
+    DuplicateNameError,
+    InconsistentError,
+    MissingFieldError,
+    NotAPlanFileError,
+    OutOfRangeError,
+    UnknownFieldError,
+    UnknownVersionError,
+    UnreadablePlanFileError,
+    WrongTypeError,
+)
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.verify import verify
+
+_MAX_FILE_SIZE = 1 << 30
+_MAX_NUMBER = (1 << 63) - 1
+
+_Object: TypeAlias = dict[str, object]
+
+_FIELDS = (
+    "format", "version", "model", "target", "boundary", "alignment", "capacity", "height",
+    "lower_bound", "bound", "optimal", "strategy", "order", "records",
+)  # fmt: skip
+_RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
+
+
+def read(path: Path) -> PlanFile:
+    """Return the contents of a plan file after checking all of it.
+
+    Raises:
+        PlanFileError: By the subclass of what is wrong with the file.
+        InvalidPlanError: The file is sound but its plan is not.
+    """
+    reader = _Reader(str(path))
+    document = reader.document(path)
+    plan_file = PlanFile(
+        model=reader.model(document),
+        target=reader.text(document, "target"),
+        boundary=Boundary(reader.choice(document, "boundary", tuple(Boundary))),
+        alignment=reader.alignment(document, "alignment"),
+        problem=reader.problem(document),
+        plan=reader.plan(document),
+    )
+    verify(plan_file.problem, plan_file.plan)
+    reader.check_bound(document, plan_file)
+    return plan_file
+
+
+class _Reader:
+    """Typed access to the fields of one untrusted document."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def document(self, path: Path) -> _Object:
+        try:
+            if path.stat().st_size > _MAX_FILE_SIZE:
+                raise UnreadablePlanFileError(self.path, "larger than 1 GiB")
+            data = path.read_bytes()
+        except OSError as error:
+            raise UnreadablePlanFileError(self.path, error.strerror or str(error)) from error
+        try:
+            value = json.loads(
+                data, object_pairs_hook=self._without_duplicates, parse_constant=self._no_constant
+            )
+        except (ValueError, RecursionError) as error:
+            raise NotAPlanFileError(self.path, f"not JSON: {error}") from error
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            raise NotAPlanFileError(self.path, f"not a plan file: no format {FORMAT!r}")
+        document: _Object = value
+        if document.get("version") != VERSION:
+            raise UnknownVersionError(
+                self.path,
+                f"version {document.get('version')!r}; this Arenite reads version {VERSION}",
+            )
+        self.fields(document, "the file", _FIELDS)
+        return document
+
+    def _without_duplicates(self, pairs: list[tuple[str, object]]) -> _Object:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DuplicateNameError(self.path, f"the key {twice!r} stands twice in one object")
+        return value
+
+    def _no_constant(self, text: str) -> object:
+        raise ValueError(f"{text} is not a number")
+
+    def fields(
+        self, value: _Object, where: str, required: Sequence[str], optional: Sequence[str] = ()
+    ) -> None:
+        for name in required:
+            if name not in value:
+                raise MissingFieldError(self.path, f"{where} has no {name!r}")
+        for name in value:
+            if name not in required and name not in optional:
+                raise UnknownFieldError(self.path, f"{where} has an unknown field {name!r}")
+
+    def wrong_type(self, name: str, value: object, expected: str) -> WrongTypeError:
+        return WrongTypeError(self.path, f"{name} is {type(value).__name__}, {expected} expected")
+
+    def text(self, parent: _Object, name: str) -> str:
+        value = parent[name]
+        if not isinstance(value, str):
+            raise self.wrong_type(name, value, "text")
+        return value
+
+    def texts(self, parent: _Object, name: str) -> tuple[str, ...]:
+        return tuple(self._text_item(item, name) for item in self.items(parent, name))
+
+    def _text_item(self, value: object, name: str) -> str:
+        if not isinstance(value, str):
+            raise self.wrong_type(f"an item of {name}", value, "text")
+        return value
+
+    def choice(self, parent: _Object, name: str, choices: Sequence[str]) -> str:
+        value = self.text(parent, name)
+        if value not in choices:
+            raise WrongTypeError(
+                self.path, f"{name} is {value!r}, one of {', '.join(choices)} expected"
+            )
+        return value
+
+    def number(self, parent: _Object, name: str, least: int = 0) -> int:
+        return self._number(parent[name], name, least)
+
+    def _number(self, value: object, name: str, least: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.wrong_type(name, value, "a whole number")
+        if not least <= value <= _MAX_NUMBER:
+            raise OutOfRangeError(self.path, f"{name} is {value}, {least} to 2^63 - 1 expected")
+        return value
+
+    def alignment(self, parent: _Object, name: str) -> int:
+        value = self.number(parent, name, 1)
+        if value & (value - 1):
+            raise OutOfRangeError(self.path, f"{name} is {value}, a power of two expected")
+        return value
+
+    def flag(self, parent: _Object, name: str) -> bool:
+        value = parent[name]
+        if not isinstance(value, bool):
+            raise self.wrong_type(name, value, "true or false")
+        return value
+
+    def items(self, parent: _Object, name: str) -> list[object]:
+        value = parent[name]
+        if not isinstance(value, list):
+            raise self.wrong_type(name, value, "a list")
+        return value
+
+    def member(self, parent: _Object, name: str) -> _Object:
+        return self.as_object(parent[name], name)
+
+    def as_object(self, value: object, name: str) -> _Object:
+        if not isinstance(value, dict):
+            raise self.wrong_type(name, value, "an object")
+        return value
+
+    def model(self, document: _Object) -> ModelReference:
+        model = self.member(document, "model")
+        self.fields(model, "model", ("name", "sha256", "dims", "shapes"))
+        dims = self.member(model, "dims")
+        shapes = self.member(model, "shapes")
+        digest = self.text(model, "sha256")
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            raise WrongTypeError(self.path, "sha256 is not 64 lower-case hexadecimal digits")
+        return ModelReference(
+            self.text(model, "name"),
+            digest,
+            {name: self.number(dims, name, 1) for name in dims},
+            {
+                name: tuple(self._number(d, name, 0) for d in self.items(shapes, name))
+                for name in shapes
+            },
+        )
+
+    def problem(self, document: _Object) -> Problem:
+        alignment = self.alignment(document, "alignment")
+        order = self.texts(document, "order")
+        if len(set(order)) != len(order):
+            raise DuplicateNameError(self.path, "order names an operator twice")
+        capacity = None if document["capacity"] is None else self.number(document, "capacity")
+        records = []
+        names: set[str] = set()
+        placed: set[str] = set()
+        for index, item in enumerate(self.items(document, "records")):
+            record = self.record(item, index, alignment)
+            if record.name in names:
+                raise DuplicateNameError(self.path, f"two records are named {record.name!r}")
+            names.add(record.name)
+            for tensor in record.tensors:
+                if tensor in placed:
+                    raise DuplicateNameError(self.path, f"tensor {tensor!r} is placed twice")
+                placed.add(tensor)
+            if order and record.end > len(order):
+                raise OutOfRangeError(
+                    self.path,
+                    f"record {record.name!r} ends at step {record.end}, there are {len(order)}",
+                )
+            records.append(record)
+        return Problem(tuple(records), order, capacity)
+
+    def record(self, value: object, index: int, alignment: int) -> UsageRecord:
+        entry = self.as_object(value, f"record {index}")
+        self.fields(entry, f"record {index}", _RECORD_FIELDS, ("alignment",))
+        start = self.number(entry, "start")
+        return UsageRecord(
+            name=self.text(entry, "name"),
+            size=self.number(entry, "size", 1),
+            start=start,
+            end=self.number(entry, "end", start + 1),
+            alignment=self.alignment(entry, "alignment") if "alignment" in entry else alignment,
+            tensors=self.texts(entry, "tensors"),
+        )
+
+    def plan(self, document: _Object) -> Plan:
+        strategy = self.member(document, "strategy")
+        self.fields(strategy, "strategy", ("name", "parameters"))
+        parameters: dict[str, ParameterValue] = {}
+        for name, value in self.member(strategy, "parameters").items():
+            if not isinstance(value, bool | int | float | str):
+                raise self.wrong_type(name, value, "a number, text or true or false")
+            parameters[name] = value
+        offsets = tuple(
+            self.number(self.as_object(item, "record"), "offset", -_MAX_NUMBER)
+            for item in self.items(document, "records")
+        )
+        return Plan(
+            offsets,
+            self.number(document, "height"),
+            self.text(strategy, "name"),
+            self.number(document, "lower_bound"),
+            parameters,
+        )
+
+    def check_bound(self, document: _Object, plan_file: PlanFile) -> None:
+        stated = plan_file.plan.lower_bound
+        load = plan_file.problem.lower_bound
+        bound = self.choice(document, "bound", ("load", "search"))
+        if stated < load or (bound == "load" and stated != load):
+            raise InconsistentError(
+                self.path, f"lower_bound is {stated}, the records' largest load is {load}"
+            )
+        if self.flag(document, "optimal") != plan_file.plan.optimal:
+            raise InconsistentError(
+                self.path,
+                f"optimal contradicts height {plan_file.plan.height} and lower_bound {stated}",
+            )

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Install what the build needs and the machine lacks: a compiler, Python's headers, venv.
+set -eu
+
+missing=""
+command -v g++ >/dev/null 2>&1 || missing="$missing g++"
+python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3-venv"
+python3 -c 'import pathlib, sys, sysconfig
+sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' \
+  >/dev/null 2>&1 || missing="$missing python3-dev"
+[ -z "$missing" ] && exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "error: please install:$missing" >&2
+  exit 1
+fi
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null 2>&1; then
+    echo "error: please install, as root: apt-get install$missing" >&2
+    exit 1
+  fi
+  as_root="sudo"
+fi
+$as_root apt-get update -qq
+# shellcheck disable=SC2086  # the list is words on purpose
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing
