@@ -1,0 +1,138 @@
+"""Let a tensor lie in the storage of another: views, and results written in place.
+
+Views are always right: the bytes are the same. A result may overwrite an operand when
+the operator reads each element before it writes that element, nobody reads the operand's
+storage afterwards, and it belongs neither to the caller nor to the next run.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from enum import StrEnum
+
+from arenite.planner.graph import Alias, Graph, Operator, TensorKind
+
+
+class AliasKind(StrEnum):
+    """What may share storage."""
+
+    VIEWS = "views"
+    """Reshape and its like: other shape, same bytes."""
+    IN_PLACE = "in-place"
+    """Element-wise results over a dying operand of the same type and shape."""
+
+
+VIEWS = frozenset(
+    {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+    | {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "BITCAST"}
+)
+"""Operators whose first output holds the bytes of the first input."""
+
+ELEMENT_WISE = frozenset(
+    {"Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
+     "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu",
+     "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul",
+     "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign",
+     "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh",
+     "ThresholdedRelu", "Xor"}
+    | {"ABS", "ADD", "CEIL", "COS", "DIV", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH",
+       "LEAKY_RELU", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM",
+       "MINIMUM", "MUL", "NEG", "POW", "PRELU", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1",
+       "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH"}
+)  # fmt: skip
+"""Operators that compute each element of the first output from the same element, or its
+broadcast, of each input."""
+
+
+def alias(graph: Graph, kinds: Collection[AliasKind]) -> Graph:
+    """Return `graph` with the storage shared that `kinds` allow, in its present order.
+
+    Args:
+        graph: Its order decides which operand dies where, so reorder first.
+        kinds: What may share storage.
+
+    Cost: O(tensors + operator operands).
+    """
+    storages = _Storages(graph)
+    for step, operator in enumerate(graph.operators):
+        if AliasKind.VIEWS in kinds and operator.op_type in VIEWS:
+            _alias_view(graph, storages, operator)
+        if AliasKind.IN_PLACE in kinds and operator.op_type in ELEMENT_WISE:
+            _alias_in_place(graph, storages, operator, step)
+    tensors = {
+        name: replace(tensor, alias=storages.aliases[name])
+        for name, tensor in graph.tensors.items()
+    }
+    return replace(graph, tensors=tensors)
+
+
+class _Storages:
+    """Which tensors share a storage, and until when it is read."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.aliases = {name: tensor.alias for name, tensor in graph.tensors.items()}
+        self._root = {name: graph.root(name)[0] for name in graph.tensors}
+        self._last_read: dict[str, int] = {}
+        self._kept = {self._root[name] for name in graph.outputs}
+        for tensor in graph.tensors.values():
+            if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE):
+                self._kept.add(self._root[tensor.name])
+        for step, operator in enumerate(graph.operators):
+            for name in operator.reads:
+                self._last_read[self._root[name]] = step
+
+    def owner(self, name: str) -> str:
+        """Return the tensor in whose storage `name` lies."""
+        while name != (root := self._root[name]):
+            name = root
+        return name
+
+    def is_kept(self, name: str) -> bool:
+        """Tell whether the caller or the next run needs the storage's bytes."""
+        return self.owner(name) in self._kept
+
+    def dies_at(self, name: str, step: int) -> bool:
+        """Tell whether nobody reads the storage after `step`."""
+        return self._last_read.get(self.owner(name), -1) <= step
+
+    def put_into(self, name: str, target: str) -> None:
+        """Let `name`, the owner of its storage, lie at the start of `target`."""
+        owner = self.owner(target)
+        self.aliases[name] = Alias(target)
+        self._root[name] = owner
+        self._last_read[owner] = max(self._last_read.get(owner, -1), self._last_read.get(name, -1))
+        if name in self._kept:
+            self._kept.add(owner)
+
+
+def _alias_view(graph: Graph, storages: _Storages, operator: Operator) -> None:
+    source, result = operator.inputs[0], operator.outputs[0]
+    if not source or not result or storages.aliases[result] is not None:
+        return
+    kinds = {graph.tensors[source].kind, graph.tensors[storages.owner(source)].kind}
+    if kinds & {TensorKind.CONSTANT, TensorKind.STATE}:
+        return  # no storage to share, or bytes that change under the view
+    if graph.tensors[source].size == graph.tensors[result].size:
+        storages.put_into(result, source)
+
+
+def _alias_in_place(graph: Graph, storages: _Storages, operator: Operator, step: int) -> None:
+    result = operator.outputs[0]
+    if not result or storages.aliases[result] is not None:
+        return
+    if graph.tensors[result].kind is TensorKind.STATE:
+        return
+    wanted = graph.tensors[result]
+    for source in operator.reads:
+        tensor = graph.tensors[source]
+        if (tensor.dtype.bits, tensor.shape) != (wanted.dtype.bits, wanted.shape):
+            continue
+        if storages.is_kept(source) or not storages.dies_at(source, step):
+            continue
+        shares = [
+            other
+            for other in (*operator.reads, *operator.writes)
+            if other not in (source, result) and storages.owner(other) == storages.owner(source)
+        ]
+        if not shares:  # another view of the operand could be read in another order
+            storages.put_into(result, source)
+            return
