@@ -133,6 +133,6 @@ def _alias_in_place(graph: Graph, storages: _Storages, operator: Operator, step:
             for other in (*operator.reads, *operator.writes)
             if other not in (source, result) and storages.owner(other) == storages.owner(source)
         ]
-        if not shares:  # another view of the operand could be read in another order
+        if not shares:  # another part of the storage would be overwritten before it is read
             storages.put_into(result, source)
             return
