@@ -95,9 +95,7 @@ def diagnose(graph: Graph, problem: Problem) -> Diagnosis:
     for step, operator in enumerate(graph.operators):
         load += change[step]
         touched = {
-            storage_of[name]
-            for name in (*operator.reads, *operator.writes)
-            if name in storage_of
+            storage_of[name] for name in (*operator.reads, *operator.writes) if name in storage_of
         }
         working_set = working_sets[step] + sum(problem.records[index].size for index in touched)
         steps.append(StepLoad(step, operator.name, load, working_set))

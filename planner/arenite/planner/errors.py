@@ -6,7 +6,8 @@
     ├── ModelError                  the model cannot be planned
     │   ├── ModelFormatError        the file is not what it claims to be
     │   ├── UnsupportedModelError   valid, but uses something we cannot size
-    │   └── UnboundDimensionError   a free dimension was not given a value
+    │   ├── UnboundDimensionError   a free dimension was not given a value
+    │   └── BindingError            a dimension or shape was given that the model cannot take
     ├── MissingDependencyError      an optional package is needed; names the extra
     ├── PlanError                   no plan, or a wrong one
     │   ├── InfeasibleError         proved: nothing fits the capacity
@@ -76,6 +77,22 @@ class UnboundDimensionError(ModelError):
         self.dimensions = tuple(dimensions)
 
 
+class BindingError(ModelError):
+    """A dimension or shape was given that the model does not have or cannot take.
+
+    Attributes:
+        path: The file.
+        name: The dimension or input.
+        reason: Why it cannot be bound so.
+    """
+
+    def __init__(self, path: str, name: str, reason: str) -> None:
+        super().__init__(f"{path}: {name!r} {reason}")
+        self.path = path
+        self.name = name
+        self.reason = reason
+
+
 class MissingDependencyError(AreniteError):
     """An optional package is needed.
 
@@ -107,7 +124,7 @@ class InfeasibleError(PlanError):
 
     def __init__(self, capacity: int, lower_bound: int) -> None:
         super().__init__(
-            f"no plan fits {capacity} B: at least {lower_bound} B are live at once; "
+            f"no plan fits {capacity} B: every plan needs at least {lower_bound} B; "
             "raise the capacity or rewrite the graph to need less"
         )
         self.capacity = capacity

@@ -5,6 +5,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from arenite.planner.errors import ModelFormatError
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write `data` to a temporary name beside `path`, then rename.
@@ -29,3 +31,17 @@ def sha256(path: Path) -> str:
     """Return the hexadecimal SHA-256 of the file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_model(path: Path) -> bytes:
+    """Return the bytes of a model file.
+
+    Raises:
+        ModelFormatError: It is absent, not a regular file, or may not be read.
+    """
+    if path.exists() and not path.is_file():
+        raise ModelFormatError(str(path), "this is not a regular file; give the model file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelFormatError(str(path), f"cannot be read: {error.strerror}") from error

@@ -7,6 +7,7 @@ long as any tensor that lies in it. An operator's inputs and outputs are live to
 from enum import StrEnum
 
 from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.names import Names
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.units import align_up
 
@@ -68,12 +69,12 @@ def liveness(
                 layout=(tensor.dtype.bits, *tensor.shape),
             )
         )
-    taken = set(graph.tensors)
+    names = Names(graph.tensors)
     for step, operator in enumerate(graph.operators):
         if operator.scratch:
             records.append(
                 UsageRecord(
-                    name=_fresh(f"{operator.name}/scratch", taken),
+                    name=names.take(f"{operator.name}/scratch"),
                     size=align_up(operator.scratch, alignment),
                     start=step,
                     end=step + 1,
@@ -111,13 +112,3 @@ def _lifetimes(graph: Graph, storages: dict[str, str]) -> dict[str, tuple[int, i
     for name in graph.outputs:
         extend(name, num_steps - 1, num_steps)
     return lifetimes
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """Return `name`, numbered if the model already uses it, and take it."""
-    candidate, number = name, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}.{number}"
-    taken.add(candidate)
-    return candidate

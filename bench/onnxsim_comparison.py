@@ -1,0 +1,172 @@
+"""Our arena beside that of onnxsim's `plan_activation_memory`, on the same models.
+
+    python bench/onnxsim_comparison.py [--json]
+
+onnxsim lets views and element-wise results share storage, so it is compared with our plan
+after the same rewrite, and where it leaves tensors out, with our plan of those it took;
+the plan of the graph as written stands beside it. Models:
+the nine networks inside the `onnx` package and, where present, the ONNX models in
+`../shared/models`.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import onnx
+import onnxsim
+from onnx import ModelProto, TensorProto, numpy_helper
+from rich.console import Console
+from rich.table import Table
+
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.liveness import liveness
+from arenite.planner.problem import Problem
+from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.verify import verify
+from arenite.strategies import find
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "onnx"
+DIMS = {
+    "openseeface_lm_model0_opt.onnx": {"batch_size": 1},
+    "silero_vad_16k_op15.onnx": {"batch": 1, "sequence": 576},
+}
+# Bytes a plan may lie on either side of a multiple of: onnxsim aligns to 1.
+ALIGNMENT = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: bytes, and tensors left without a place."""
+
+    model: str
+    onnxsim_arena: int
+    onnxsim_unplanned: int
+    as_written: int
+    arena: int
+    same_tensors: int
+    lower_bound: int
+    unplanned: int
+
+
+def main() -> int:
+    """Print the table; exit 1 if ours is larger on the same tensors or leaves any out."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    as_json = parser.parse_args().json
+    rows = [compare(path) for path in models()]
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        Console(width=150).print(table(rows))
+    return int(any(row.same_tensors > row.onnxsim_arena or row.unplanned for row in rows))
+
+
+def models() -> Iterator[Path]:
+    """Yield the model files there are."""
+    yield from sorted(LIGHT.glob("light_*.onnx"))
+    yield from sorted(SHARED.glob("*.onnx"))
+
+
+def compare(path: Path) -> Row:
+    """Return both planners' figures for one model."""
+    dims = DIMS.get(path.name, {})
+    theirs = onnxsim.plan_activation_memory(prepared(path, dims), run_shape_inference=False)
+    graph = read_onnx(path, dims=dims)
+    written = liveness(graph, alignment=ALIGNMENT)
+    shared = liveness(alias(graph, tuple(AliasKind)), alignment=ALIGNMENT)
+    same = [
+        record
+        for record in shared.records
+        if not theirs.tensor_offsets.keys().isdisjoint(record.tensors)
+    ]
+    return Row(
+        path.stem,
+        theirs.arena_bytes,
+        len(theirs.unplanned),
+        height(written),
+        height(shared),
+        height(replace(shared, records=tuple(same))),
+        shared.lower_bound,
+        unplanned(graph, shared),
+    )
+
+
+def height(problem: Problem) -> int:
+    """Return the verified arena of the best quick plan."""
+    plan = find("best")(problem)
+    verify(problem, plan)
+    return plan.height
+
+
+def unplanned(graph: Graph, problem: Problem) -> int:
+    """Count the tensors that take bytes at run time but lie in no record."""
+    planned = {name for record in problem.records for name in record.tensors}
+    return sum(
+        tensor.size > 0 and tensor.kind is not TensorKind.CONSTANT and tensor.name not in planned
+        for tensor in graph.tensors.values()
+    )
+
+
+def prepared(path: Path, dims: dict[str, int]) -> ModelProto:
+    """Return the model as onnxsim plans it best: dimensions bound, weights constant.
+
+    The networks inside `onnx` make their weights by ConstantOfShape, which onnxsim would
+    count as activations; they become initialisers without data.
+    """
+    model = onnx.load(path)
+    for value in (*model.graph.input, *model.graph.output):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.dim_param in dims:
+                dimension.dim_value = dims[dimension.dim_param]
+    model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    initialisers = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    for node in nodes:
+        if node.op_type == "ConstantOfShape" and node.input[0] in initialisers:
+            shape = numpy_helper.to_array(initialisers[node.input[0]]).tolist()
+            weights = TensorProto(
+                name=node.output[0],
+                data_type=TensorProto.FLOAT,
+                dims=shape,
+                data_location=TensorProto.EXTERNAL,
+            )
+            weights.external_data.add(key="location", value="absent.bin")
+            model.graph.initializer.append(weights)
+        else:
+            model.graph.node.append(node)
+    return model
+
+
+def table(rows: list[Row]) -> Table:
+    """Return the rows for people."""
+    result = Table(title="Arena in bytes, alignment 1, inputs and outputs included")
+    result.add_column("model", no_wrap=True)
+    for title in (
+        "onnxsim", "it left out", "ours, as written", "views, in place", "its bound",
+        "on onnxsim's tensors", "against onnxsim",
+    ):  # fmt: skip
+        result.add_column(title, justify="right")
+    for row in rows:
+        change = row.same_tensors / row.onnxsim_arena - 1
+        result.add_row(
+            row.model,
+            f"{row.onnxsim_arena:,}",
+            str(row.onnxsim_unplanned),
+            f"{row.as_written:,}",
+            f"{row.arena:,}",
+            f"{row.lower_bound:,}",
+            f"{row.same_tensors:,}",
+            f"{change:+.1%}",
+        )
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""`python -m zoo NAME -o FILE.onnx` writes one network."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from zoo import NETWORKS
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the network the command line names."""
+    parser = argparse.ArgumentParser(prog="zoo", description="Write a network as ONNX.")
+    parser.add_argument("name", choices=NETWORKS)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.onnx")
+    options = parser.parse_args(arguments)
+    onnx.save(NETWORKS[options.name](), options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Read a model file of any format we know.
+
+Each importer is imported when a file of its format is read, so that only that format's
+packages need be installed.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from arenite.planner.errors import BindingError, ModelFormatError
+from arenite.planner.files import read_model
+from arenite.planner.graph import Graph
+from arenite.planner.importers._tflite_file import IDENTIFIER
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
+from arenite.planner.problem import Problem
+from arenite.planner.source import Source
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+_FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
+
+
+def read(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Shapes | None = None,
+    boundary: Boundary = Boundary.INCLUDE,
+    alignment: int | None = None,
+    capacity: int | None = None,
+) -> Source:
+    """Return the graph and the problem of a model file.
+
+    Args:
+        path: `.onnx`, `.tflite`, `.lite` or `.csv`.
+        dims: Values of free dimensions, by name; ONNX only.
+        shapes: Shapes of graph inputs, by name; a TFLite file allows no other than its own.
+        boundary: Whether graph inputs and outputs lie in the arena; a CSV states none.
+        alignment: Bytes of every offset; by default 16, and for a CSV what it states.
+        capacity: Bytes the arena may have; by default what the name of a CSV states.
+
+    Raises:
+        ModelFormatError: The file cannot be read, is damaged or of an unknown format.
+        BindingError: `dims` or `shapes` give what it does not have or cannot take.
+        ModelError: Whatever else keeps the model from being planned.
+    """
+    data = read_model(path)
+    digest = hashlib.sha256(data).hexdigest()
+    model_format = _format(path, data[:8])
+    del data
+    graph: Graph | None = None
+    if model_format == "csv":
+        problem = _read_csv(path, dims or {}, shapes or {}, alignment)
+        if capacity is not None:
+            problem = replace(problem, capacity=capacity)
+    else:
+        read_graph = _read_onnx if model_format == "onnx" else _read_tflite
+        graph = read_graph(path, dims or {}, shapes or {})
+        problem = liveness(
+            graph,
+            boundary=boundary,
+            alignment=DEFAULT_ALIGNMENT if alignment is None else alignment,
+            capacity=capacity,
+        )
+    return Source(path.name, digest, graph, problem)
+
+
+def _format(path: Path, head: bytes) -> str:
+    known = _FORMATS.get(path.suffix.lower())
+    if known is None and head[4:8] == IDENTIFIER:
+        return "tflite"
+    if known is None:
+        raise ModelFormatError(
+            str(path), f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}"
+        )
+    return known
+
+
+def _read_onnx(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
+    from arenite.planner.importers.onnx import read_onnx
+
+    return read_onnx(path, dims=dims, shapes=shapes)
+
+
+def _read_tflite(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
+    from arenite.planner.importers.tflite import read_tflite
+
+    graph = read_tflite(path)
+    for name in dims:
+        raise BindingError(
+            str(path), name, "cannot be given; a TFLite file has no free dimensions"
+        )
+    for name, shape in shapes.items():
+        if name not in graph.inputs or graph.tensors[name].shape != shape:
+            stated = [f"{each!r} {graph.tensors[each].shape}" for each in graph.inputs]
+            raise BindingError(
+                str(path),
+                name,
+                f"cannot be given; a TFLite file fixes its inputs: {', '.join(stated)}",
+            )
+    return graph
+
+
+def _read_csv(
+    path: Path, dims: Mapping[str, int], shapes: Shapes, alignment: int | None
+) -> Problem:
+    from arenite.planner.importers.csv import read_csv
+
+    for name in (*dims, *shapes):
+        raise BindingError(
+            str(path), name, "cannot be given; a CSV has neither dimensions nor inputs"
+        )
+    problem = read_csv(path)
+    if alignment is None:
+        return problem
+    return replace(
+        problem,
+        records=tuple(replace(record, alignment=alignment) for record in problem.records),
+    )

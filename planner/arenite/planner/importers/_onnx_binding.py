@@ -1,0 +1,177 @@
+"""Give the free dimensions of a model's inputs their values."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import (
+    BindingError,
+    ModelFormatError,
+    UnboundDimensionError,
+    UnsupportedModelError,
+)
+from arenite.planner.importers._onnx_types import TensorType, read_dtype, why_unsizable
+
+_UNRANKED = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The inputs with every dimension known.
+
+    Attributes:
+        inputs: By name, in the model's order.
+        dimensions: Values of the named dimensions.
+    """
+
+    inputs: Mapping[str, TensorType]
+    dimensions: Mapping[str, int]
+
+    def apply(self, declared: onnx.TypeProto) -> onnx.TypeProto:
+        """Return a declared type with the named dimensions it mentions filled in."""
+        bound = onnx.TypeProto()
+        bound.CopyFrom(declared)
+        for dimension in bound.tensor_type.shape.dim:
+            value = self.dimensions.get(dimension.dim_param)
+            if value is not None:
+                dimension.dim_value = value
+        return bound
+
+
+def bind(
+    path: Path,
+    graph: onnx.GraphProto,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Binding:
+    """Return the inputs of `graph` with their free dimensions bound.
+
+    A dimension without a name goes by its input and axis, such as `input:0`.
+
+    Raises:
+        BindingError: `dims` or `shapes` names what the model does not have, or gives a
+            value the model or the other one rules out.
+        UnboundDimensionError: A free dimension is left.
+        UnsupportedModelError: An input is not a tensor of a type with a fixed size.
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    constants.update(tensor.values.name for tensor in graph.sparse_initializer)
+    inputs: dict[str, tuple[DType, tuple[int | str, ...]]] = {}
+    for value in graph.input:
+        if value.name not in constants:
+            inputs[value.name] = _declaration(path, value)
+    binder = _Binder(path, {name: shape for name, (_, shape) in inputs.items()})
+    binder.take_shapes(shapes)
+    binder.take_dims(dims)
+    bound = binder.bound_shapes()
+    types = {name: TensorType(dtype, bound[name]) for name, (dtype, _) in inputs.items()}
+    return Binding(types, binder.values)
+
+
+def _declaration(path: Path, value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ...]]:
+    """Return an input's type and its dimensions, the free ones by name."""
+    reason = why_unsizable(value.type)
+    if reason is not None:
+        raise UnsupportedModelError(str(path), value.name, reason)
+    tensor = value.type.tensor_type
+    dtype = read_dtype(tensor.elem_type)
+    if dtype is None:
+        raise ModelFormatError(str(path), f"input {value.name!r} has no element type")
+    if not tensor.HasField("shape"):
+        return dtype, (_UNRANKED,)
+    shape: list[int | str] = []
+    for axis, dimension in enumerate(tensor.shape.dim):
+        if dimension.HasField("dim_value") and dimension.dim_value >= 0:
+            shape.append(dimension.dim_value)
+        else:
+            shape.append(dimension.dim_param or f"{value.name}:{axis}")
+    return dtype, tuple(shape)
+
+
+class _Binder:
+    """Collects the values of the free dimensions and refuses contradictions."""
+
+    def __init__(self, path: Path, shapes: dict[str, tuple[int | str, ...]]) -> None:
+        self._path = path
+        self._shapes = shapes
+        self.values: dict[str, int] = {}
+
+    def take_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, given in shapes.items():
+            declared = self._shapes.get(name)
+            if declared is None:
+                raise BindingError(str(self._path), name, _unknown("an input", self._shapes))
+            if declared == (_UNRANKED,):
+                declared = tuple(f"{name}:{axis}" for axis in range(len(given)))
+                self._shapes[name] = declared
+            if len(declared) != len(given):
+                raise BindingError(
+                    str(self._path),
+                    name,
+                    f"has {len(declared)} dimensions ({_text(declared)}), not {len(given)}",
+                )
+            for axis, (wanted, value) in enumerate(zip(declared, given, strict=True)):
+                if isinstance(wanted, str):
+                    self._bind(wanted, value)
+                elif wanted != value:
+                    raise BindingError(
+                        str(self._path), name, f"is {wanted} long on axis {axis}, not {value}"
+                    )
+
+    def take_dims(self, dims: Mapping[str, int]) -> None:
+        free = self._free()
+        for name, value in dims.items():
+            if name not in free:
+                raise BindingError(str(self._path), name, _unknown("a free dimension", free))
+            self._bind(name, value)
+
+    def bound_shapes(self) -> dict[str, tuple[int, ...]]:
+        unbound = sorted(name for name in self._free() if name not in self.values)
+        if unbound:
+            raise UnboundDimensionError(str(self._path), unbound, self._hint(unbound))
+        return {
+            name: tuple(self.values[size] if isinstance(size, str) else size for size in shape)
+            for name, shape in self._shapes.items()
+        }
+
+    def _bind(self, name: str, value: int) -> None:
+        if value < 1:
+            raise BindingError(str(self._path), name, f"must be at least 1, not {value}")
+        if self.values.setdefault(name, value) != value:
+            raise BindingError(
+                str(self._path), name, f"cannot be both {self.values[name]} and {value}"
+            )
+
+    def _free(self) -> dict[str, None]:
+        """Return the names of the free dimensions, in the order of the inputs."""
+        free: dict[str, None] = {}
+        for name, shape in self._shapes.items():
+            if shape == (_UNRANKED,):
+                free[f"{name}:{_UNRANKED}"] = None
+            else:
+                free.update((size, None) for size in shape if isinstance(size, str))
+        return free
+
+    def _hint(self, unbound: list[str]) -> str:
+        shapes: list[str] = []
+        for name, shape in self._shapes.items():
+            if shape == (_UNRANKED,):
+                shapes.append(f"--shape {name}=1x1")
+            elif any(isinstance(size, str) and size not in self.values for size in shape):
+                sizes = (self.values.get(s, 1) if isinstance(s, str) else s for s in shape)
+                shapes.append(f"--shape {name}={_text(tuple(sizes))}")
+        hint = f"bind them, for example with {' '.join(shapes)}"
+        if any(name.endswith(f":{_UNRANKED}") for name in unbound):
+            return f"{hint} (an input that ends in {_UNRANKED} states no rank)"
+        return f"{hint} or {' '.join(f'--dim {name}=1' for name in unbound)}"
+
+
+def _unknown(what: str, known: Iterable[str]) -> str:
+    return f"is not {what} of the model; known: {', '.join(map(repr, known)) or 'none'}"
+
+
+def _text(shape: tuple[int | str, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

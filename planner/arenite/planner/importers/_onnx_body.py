@@ -1,0 +1,127 @@
+"""Subgraphs that stay inside their operator: not planned, but sized."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import onnx
+
+from arenite.planner.errors import ModelFormatError
+from arenite.planner.graph import Operator
+from arenite.planner.importers._onnx_node import attributes
+from arenite.planner.importers._onnx_order import live_operators
+from arenite.planner.importers._onnx_scope import Scope
+from arenite.planner.importers._onnx_types import TensorType
+
+if TYPE_CHECKING:
+    from arenite.planner.importers._onnx_walk import Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What its operator must know of a subgraph.
+
+    Attributes:
+        outputs: The tensors it hands back.
+        types: Their types.
+        captured: Outer tensors it reads.
+        reserve: Bytes of all it is given and makes, nested subgraphs included.
+    """
+
+    outputs: tuple[str, ...]
+    types: tuple[TensorType, ...]
+    captured: tuple[str, ...]
+    reserve: int
+
+
+def subgraph(walk: "Walk", node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
+    """Return the graph that is an attribute of the node."""
+    found = next((a.g for a in node.attribute if a.name == key and a.HasField("g")), None)
+    if found is None:
+        raise ModelFormatError(str(walk.path), f"operator {name!r} lacks its {key!r}")
+    return found
+
+
+def require(walk: "Walk", name: str, fits: bool, what: str) -> None:
+    """Refuse an operator whose subgraph or attributes do not fit it.
+
+    Raises:
+        ModelFormatError: `fits` is false.
+    """
+    if not fits:
+        raise ModelFormatError(
+            str(walk.path), f"operator {name!r} and its subgraph disagree on the {what}"
+        )
+
+
+def define_inputs(
+    walk: "Walk", graph: onnx.GraphProto, scope: Scope, types: Sequence[TensorType]
+) -> list[str]:
+    """Return the flat names of a subgraph's inputs, one for each of `types`."""
+    return [
+        walk.define(scope, value.name, tensor_type)
+        for value, tensor_type in zip(graph.input, types, strict=True)
+    ]
+
+
+def walk_body(
+    walk: "Walk", graph: onnx.GraphProto, scope: Scope, inputs: Sequence[str] = ()
+) -> Body:
+    """Return what the operator of a subgraph must know of it.
+
+    Args:
+        walk: Over the model.
+        graph: The subgraph.
+        scope: Its own, with its inputs defined.
+        inputs: Their flat names.
+    """
+    num_outer = len(walk.types)
+    operators = walk.walk_graph(graph, scope)
+    outputs = [walk.find(scope, output.name) for output in graph.output]
+    operators = live_operators(operators, outputs)
+    own = {*inputs, *islice(walk.types, num_outer, None)}
+    made = {*inputs, *(name for operator in operators for name in operator.writes)}
+    read = [*(name for operator in operators for name in operator.reads), *outputs]
+    return Body(
+        outputs=tuple(outputs),
+        types=tuple(walk.types[name] for name in outputs),
+        captured=tuple(dict.fromkeys(name for name in read if name not in own)),
+        reserve=sum(walk.types[name].size for name in made)
+        + sum(operator.scratch for operator in operators),
+    )
+
+
+def keep(
+    walk: "Walk",
+    node: onnx.NodeProto,
+    name: str,
+    scope: Scope,
+    inputs: Sequence[str],
+    types: Sequence[TensorType],
+    bodies: Sequence[Body],
+) -> Operator:
+    """Return the operator that hides `bodies`, of which one runs.
+
+    Args:
+        walk: Over the model.
+        node: What the operator is made from.
+        name: The operator's.
+        scope: Where its outputs are defined.
+        inputs: What it reads beside what its bodies capture.
+        types: One for each output.
+        bodies: Those that may run.
+    """
+    outputs = [
+        walk.define(scope, local, tensor_type) if local else ""
+        for local, tensor_type in zip(node.output, types, strict=False)
+    ]
+    captured = dict.fromkeys(name for body in bodies for name in body.captured)
+    return Operator(
+        name,
+        node.op_type,
+        (*inputs, *(name for name in captured if name not in inputs)),
+        tuple(outputs),
+        attributes(node),
+        max(body.reserve for body in bodies),
+    )

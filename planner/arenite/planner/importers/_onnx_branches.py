@@ -1,0 +1,67 @@
+"""If: the branch that runs where the condition is known, else one operator with a reserve."""
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.graph import Operator
+from arenite.planner.importers._onnx_body import keep, require, subgraph, walk_body
+from arenite.planner.importers._onnx_scope import Scope
+
+if TYPE_CHECKING:
+    from arenite.planner.importers._onnx_walk import Walk
+
+
+def walk_if(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
+    """Return the operators that stand for an If.
+
+    Raises:
+        ModelFormatError: The node and its branches do not fit together.
+        UnsupportedModelError: The branches make different types, and either may run.
+    """
+    operands = walk.operands(node, scope)
+    require(walk, name, len(operands) == 1, "condition")
+    condition = operands[0].name
+    branches = [subgraph(walk, node, name, key) for key in ("then_branch", "else_branch")]
+    for branch in branches:
+        require(walk, name, len(branch.output) == len(node.output), "number of outputs")
+    value = walk.values.get(condition)
+    if value is not None:
+        require(walk, name, value.size == 1, "condition")
+        return _inline(walk, node, name, branches[0 if value.item() else 1], scope)
+    on_true, on_false = (walk_body(walk, branch, Scope(scope)) for branch in branches)
+    for local, one, other in zip(node.output, on_true.types, on_false.types, strict=True):
+        if local and one != other:
+            raise UnsupportedModelError(
+                str(walk.path),
+                name,
+                f"its output {local!r} is {one} in one branch and {other} in the other, "
+                "and which one runs is not known before the run",
+            )
+    return [keep(walk, node, name, scope, (condition,), on_true.types, (on_true, on_false))]
+
+
+def _inline(
+    walk: "Walk", node: onnx.NodeProto, name: str, branch: onnx.GraphProto, scope: Scope
+) -> list[Operator]:
+    """Return the operators of the branch that runs, writing what the If would have."""
+    made = {output for inner in branch.node for output in inner.output}
+    wanted: dict[str, str] = {}
+    copied: list[tuple[str, str]] = []
+    for local, output in zip(node.output, (o.name for o in branch.output), strict=True):
+        if not local:
+            continue
+        if output in made and output not in wanted:
+            wanted[output] = walk.flat_name(scope, local)
+            scope.define(local, wanted[output])
+        else:
+            copied.append((output, local))
+    inner = Scope(scope, wanted)
+    operators = walk.walk_graph(branch, inner)
+    for output, local in copied:
+        copy = onnx.NodeProto(op_type="Identity", input=[output], output=[local])
+        label = walk.operator_names.take(f"{name}/copy")
+        operands = walk.operands(copy, inner)
+        operators += walk.walk_operator(copy, label, operands, scope)
+    return operators

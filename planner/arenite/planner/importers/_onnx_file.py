@@ -1,0 +1,109 @@
+"""Read an ONNX file and refuse what is not one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import onnx.defs
+import onnx.inliner
+from google.protobuf.message import DecodeError
+
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.files import read_model
+from arenite.planner.importers._onnx_order import constant_names, subgraphs
+
+OLDEST_OPSET = 7
+
+
+def load_model(path: Path) -> onnx.ModelProto:
+    """Return the model, its own functions inlined, external data left where it is.
+
+    Raises:
+        ModelFormatError: The file cannot be read or is not an ONNX model.
+        UnsupportedModelError: Its operator set is too old, or newer than the onnx package.
+    """
+    data = read_model(path)
+    if not data:
+        raise ModelFormatError(str(path), "the file is empty")
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except DecodeError as error:
+        raise ModelFormatError(str(path), f"not an ONNX model, or truncated: {error}") from error
+    if not model.HasField("graph") or not model.opset_import:
+        raise ModelFormatError(
+            str(path), "not an ONNX model: it has no graph or names no operator set"
+        )
+    if not all(isinstance(text, str) for text in _texts(model)):
+        raise ModelFormatError(str(path), "not an ONNX model: a name is not UTF-8 text")
+    if not model.graph.output:
+        raise ModelFormatError(str(path), "the graph has no output")
+    if not all(value.name for value in (*model.graph.input, *model.graph.output)):
+        raise ModelFormatError(str(path), "an input or output of the graph has no name")
+    _check_opset(path, model)
+    if model.functions:
+        model = _inline(path, model)
+    return model
+
+
+def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
+    """Return the version of each operator set by its domain, "" for ONNX's own."""
+    return {normal_domain(opset.domain): opset.version for opset in model.opset_import}
+
+
+def normal_domain(domain: str) -> str:
+    """Return "" for either way to write ONNX's own domain, others as they are."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[object]:
+    """Yield the names that reading relies on; protobuf gives damaged ones as bytes."""
+    yield from (opset.domain for opset in model.opset_import)
+    yield from _graph_texts(model.graph)
+    for function in model.functions:
+        yield from (function.name, function.domain, *function.input, *function.output)
+        for node in function.node:
+            yield from _node_texts(node)
+
+
+def _graph_texts(graph: onnx.GraphProto) -> Iterator[object]:
+    yield from constant_names(graph)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        yield value.name
+        yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+    for node in graph.node:
+        yield from _node_texts(node)
+
+
+def _node_texts(node: onnx.NodeProto) -> Iterator[object]:
+    yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+    yield from (attribute.name for attribute in node.attribute)
+    for subgraph in subgraphs(node):
+        yield from _graph_texts(subgraph)
+
+
+def _check_opset(path: Path, model: onnx.ModelProto) -> None:
+    version = opset_versions(model).get("")
+    newest = onnx.defs.onnx_opset_version()
+    if version is None:
+        return
+    if version < OLDEST_OPSET:
+        raise UnsupportedModelError(
+            str(path),
+            "ai.onnx",
+            f"operator set {version} is older than {OLDEST_OPSET}; "
+            "convert the model with onnx.version_converter",
+        )
+    if version > newest:
+        raise UnsupportedModelError(
+            str(path),
+            "ai.onnx",
+            f"operator set {version} is newer than {newest}, the newest that the installed "
+            "onnx package knows; update it",
+        )
+
+
+def _inline(path: Path, model: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError) as error:
+        raise ModelFormatError(str(path), f"its functions cannot be inlined: {error}") from error

@@ -1,0 +1,162 @@
+"""One operator as a model of its own, to ask a library about it alone."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import onnx
+import onnx.defs
+
+from arenite.planner.graph import AttributeValue
+from arenite.planner.importers._onnx_file import normal_domain
+from arenite.planner.importers._onnx_types import TensorType, write_type
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What gives a node its meaning beside itself.
+
+    Attributes:
+        ir_version: Of the file.
+        opsets: Version of each operator set by domain.
+    """
+
+    ir_version: int
+    opsets: Mapping[str, int]
+
+    def schema(self, node: onnx.NodeProto) -> onnx.defs.OpSchema | None:
+        """Return how the onnx package defines the operator, None if it does not."""
+        domain = normal_domain(node.domain)
+        version = self.opsets.get(domain, 1)
+        if not onnx.defs.has(node.op_type, domain=domain, max_inclusive_version=version):
+            return None
+        schema = onnx.defs.get_schema(node.op_type, version, domain)
+        return None if schema.deprecated else schema
+
+
+class Operand(NamedTuple):
+    """What stands at one position of an operator; no type where it is left out."""
+
+    name: str
+    type: TensorType | None
+
+
+def op_type(node: onnx.NodeProto) -> str:
+    """Return the operator's type, with its domain unless that is ONNX's own."""
+    domain = normal_domain(node.domain)
+    return f"{domain}.{node.op_type}" if domain else node.op_type
+
+
+def constant_tensor(
+    node: onnx.NodeProto,
+) -> onnx.TensorProto | onnx.SparseTensorProto | None:
+    """Return the tensor that a Constant holds, None for other nodes and other forms."""
+    if op_type(node) == "Constant":
+        for attribute in node.attribute:
+            if attribute.name == "value":
+                return attribute.t
+            if attribute.name == "sparse_value":
+                return attribute.sparse_tensor
+    return None
+
+
+def input_name(position: int) -> str:
+    """Return what `single_node_model` calls the input at a position."""
+    return f"i{position}"
+
+
+def single_node_model(
+    node: onnx.NodeProto,
+    dialect: Dialect,
+    inputs: Sequence[Operand],
+    values: Mapping[int, onnx.TensorProto],
+) -> onnx.ModelProto:
+    """Return a model whose only operator is `node`, its tensors named by position.
+
+    Args:
+        node: Without subgraphs.
+        dialect: Of the model it stands in.
+        inputs: One for each of the node's.
+        values: Inputs that are constants of the new model, by position.
+    """
+    # Version 4 is the first whose constants need not be inputs too.
+    model = onnx.ModelProto(ir_version=max(4, dialect.ir_version))
+    for domain, version in dialect.opsets.items():
+        model.opset_import.add(domain=domain, version=version)
+    graph = model.graph
+    graph.name = "node"
+    copy = graph.node.add()
+    copy.CopyFrom(node)
+    _rename(copy.input, (input_name(p) if i.type else "" for p, i in enumerate(inputs)))
+    _rename(copy.output, (f"o{p}" if name else "" for p, name in enumerate(node.output)))
+    for position, operand in enumerate(inputs):
+        if position in values:
+            constant = graph.initializer.add()
+            constant.CopyFrom(values[position])
+            constant.name = input_name(position)
+        elif operand.type is not None:
+            value = graph.input.add()
+            value.name = input_name(position)
+            write_type(value.type, operand.type)
+    for name in copy.output:
+        if name:
+            graph.output.add().name = name
+    return model
+
+
+def _rename(field: list[str], names: Iterable[str]) -> None:
+    new = list(names)
+    del field[:]
+    field.extend(new)
+
+
+def without_unread(
+    node: onnx.NodeProto, read: Set[str], schema: onnx.defs.OpSchema | None
+) -> onnx.NodeProto:
+    """Return the node without the optional outputs that nobody reads."""
+    unread = [
+        position
+        for position, name in enumerate(node.output)
+        if name and name not in read and schema is not None and _is_optional(schema, position)
+    ]
+    if not unread:
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for position in unread:
+        copy.output[position] = ""
+    return copy
+
+
+def _is_optional(schema: onnx.defs.OpSchema, position: int) -> bool:
+    return (
+        position < len(schema.outputs)
+        and schema.outputs[position].option == onnx.defs.OpSchema.FormalParameterOption.Optional
+    )
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, AttributeValue]:
+    """Return the numbers and texts among a node's attributes; text that is not UTF-8 as bytes."""
+    kinds = onnx.AttributeProto
+    found: dict[str, AttributeValue] = {}
+    for attribute in node.attribute:
+        if attribute.type == kinds.INT:
+            found[attribute.name] = int(attribute.i)
+        elif attribute.type == kinds.FLOAT:
+            found[attribute.name] = float(attribute.f)
+        elif attribute.type == kinds.STRING:
+            found[attribute.name] = _text(attribute.s)
+        elif attribute.type == kinds.INTS:
+            found[attribute.name] = tuple(map(int, attribute.ints))
+        elif attribute.type == kinds.FLOATS:
+            found[attribute.name] = tuple(map(float, attribute.floats))
+        elif attribute.type == kinds.STRINGS:
+            found[attribute.name] = tuple(s.decode(errors="replace") for s in attribute.strings)
+    return found
+
+
+def _text(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data

@@ -1,0 +1,151 @@
+"""Values that are known before the run, worked out only when someone asks."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+from numpy.typing import NDArray
+from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+from onnx.reference import ReferenceEvaluator
+
+from arenite.planner.importers._onnx_file import normal_domain
+from arenite.planner.importers._onnx_node import Dialect, Operand, input_name, single_node_model
+from arenite.planner.importers._onnx_types import numpy_dtype, why_no_dtype
+
+MAX_ELEMENTS = 65_536
+"""Longer values are never worked out: they are weights, not shapes."""
+
+# Operators that shape computations are made of: quick at MAX_ELEMENTS, without state or chance.
+_EVALUATED = frozenset(
+    {"Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Compress", "Concat", "Constant",
+     "ConstantOfShape", "CumSum", "Div", "Equal", "Expand", "Flatten", "Floor", "Gather",
+     "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "Less",
+     "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Or", "Pad",
+     "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+     "ReduceSum", "Reshape", "Round", "Scatter", "ScatterElements", "ScatterND", "Sign",
+     "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu",
+     "Unsqueeze", "Where", "Xor"}
+)  # fmt: skip
+# What numpy and onnx.reference raise on operands that do not fit together.
+_EVALUATION_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class _Computation:
+    node: onnx.NodeProto
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+    def unknown_inputs(self, known: Mapping[str, Array | None]) -> list[str]:
+        return [i.name for i in self.inputs if i.type and i.name not in known]
+
+
+class Values:
+    """The known values of a model's tensors, by name.
+
+    Args:
+        folder: Where external data lie.
+        dialect: Of the model.
+    """
+
+    def __init__(self, folder: Path, dialect: Dialect) -> None:
+        self._folder = folder
+        self._dialect = dialect
+        self._known: dict[str, Array | None] = {}
+        self._sources: dict[str, onnx.TensorProto | _Computation] = {}
+        self.failures: dict[str, str] = {}
+
+    def add_array(self, name: str, array: Array) -> None:
+        """State a value."""
+        self._known[name] = array
+
+    def add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
+        """State where a value can be read."""
+        if math.prod(tensor.dims) <= MAX_ELEMENTS and why_no_dtype(tensor.data_type) is None:
+            self._sources[name] = tensor
+
+    def add_computation(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        """State what computes values, if it is an operator of shape computations."""
+        if (
+            not normal_domain(node.domain)
+            and node.op_type in _EVALUATED
+            and all(o.name in self._sources or o.name in self._known for o in inputs if o.type)
+            and all(math.prod(o.type.shape) <= MAX_ELEMENTS for o in outputs if o.type)
+        ):
+            source = _Computation(node, tuple(inputs), tuple(outputs))
+            self._sources.update((output.name, source) for output in outputs if output.type)
+
+    def get(self, name: str) -> Array | None:
+        """Return the value, None if it is not known before the run.
+
+        Why a value that ought to be known is not is kept in `failures`.
+        """
+        pending = [name]
+        while pending:
+            current = pending[-1]
+            source = self._sources.get(current)
+            if current in self._known or source is None:
+                pending.pop()
+            elif isinstance(source, onnx.TensorProto):
+                self._known[current] = self._read(current, source)
+            elif missing := source.unknown_inputs(self._known):
+                pending.extend(missing)
+            else:
+                self._known.update(self._compute(current, source))
+        return self._known.get(name)
+
+    def as_tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return the value as ONNX writes it, None if it is not known."""
+        value = self.get(name)
+        return None if value is None else onnx.numpy_helper.from_array(value)
+
+    def _read(self, name: str, tensor: onnx.TensorProto) -> Array | None:
+        try:
+            if uses_external_data(tensor):
+                loaded = onnx.TensorProto()
+                loaded.CopyFrom(tensor)
+                load_external_data_for_tensor(loaded, str(self._folder))
+                tensor = loaded
+            return np.asarray(onnx.numpy_helper.to_array(tensor)).reshape(tuple(tensor.dims))
+        except (OSError, TypeError, ValueError, onnx.checker.ValidationError) as error:
+            self.failures[name] = f"its value cannot be read: {error}"
+            return None
+
+    def _compute(self, name: str, source: _Computation) -> dict[str, Array | None]:
+        outputs = {output.name: output.type for output in source.outputs if output.type}
+        unknown: dict[str, Array | None] = dict.fromkeys(outputs)
+        feeds = {}
+        for position, operand in enumerate(source.inputs):
+            if operand.type:
+                value = self._known[operand.name]
+                if value is None:
+                    return unknown
+                feeds[input_name(position)] = value
+        model = single_node_model(source.node, self._dialect, source.inputs, {})
+        try:
+            with np.errstate(all="ignore"):
+                results = ReferenceEvaluator(model).run(None, feeds)
+        except _EVALUATION_ERRORS as error:
+            self.failures[name] = f"its value cannot be worked out: {error}"
+            return unknown
+        return {
+            output: np.asarray(value, numpy_dtype(tensor_type.dtype))
+            for (output, tensor_type), value in zip(outputs.items(), results, strict=True)
+        }

@@ -1,0 +1,285 @@
+"""From the nodes of an ONNX graph to operators and typed tensors, step by step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.graph import AttributeValue, Operator
+from arenite.planner.importers._onnx_binding import Binding
+from arenite.planner.importers._onnx_branches import walk_if
+from arenite.planner.importers._onnx_file import normal_domain, opset_versions
+from arenite.planner.importers._onnx_inference import Inference
+from arenite.planner.importers._onnx_loops import walk_loop, walk_scan
+from arenite.planner.importers._onnx_node import (
+    Dialect,
+    Operand,
+    attributes,
+    constant_tensor,
+    op_type,
+    without_unread,
+)
+from arenite.planner.importers._onnx_order import (
+    constant_names,
+    node_reads,
+    ordered_nodes,
+    subgraphs,
+)
+from arenite.planner.importers._onnx_scope import Scope
+from arenite.planner.importers._onnx_types import TensorType, read_dtype, why_no_dtype
+from arenite.planner.importers._onnx_values import Values
+from arenite.planner.names import Names
+
+_CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
+# What an operator of these makes is not decided by its inputs.
+_RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike"}
+)  # fmt: skip
+# Of the operators the onnx package does not define, those that unpack weights.
+_UNPACKING = frozenset({"com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear"})
+
+
+class Walk:
+    """One pass over a model's nodes that types every tensor and folds what is constant.
+
+    Attributes:
+        path: The file, for errors.
+        dialect: Of the model.
+        types: Of every tensor met, by its flat name, in order of definition.
+        constants: Flat names of the tensors that are known before the run.
+        values: Of constants, on demand.
+        operator_names: In use.
+        num_dead: Nodes left out because they reach no output.
+        num_folded: Nodes left out because all they make is constant.
+    """
+
+    def __init__(self, path: Path, model: onnx.ModelProto, binding: Binding) -> None:
+        self.path = path
+        self.dialect = Dialect(model.ir_version, opset_versions(model))
+        self.types: dict[str, TensorType] = {}
+        self.constants: set[str] = set()
+        self.values = Values(path.parent, self.dialect)
+        self.operator_names = Names()
+        self.num_dead = 0
+        self.num_folded = 0
+        self._binding = binding
+        self._graph = model.graph
+        self._outputs = {output.name for output in model.graph.output}
+        self._inference = Inference(path, self.dialect, self.values)
+        self._unsizable: dict[str, str] = {}
+        own = dict.fromkeys(_defined_names(model.graph))
+        self._tensor_names = Names(own)
+        self._scope = Scope(None, {name: name for name in own})
+
+    def run(self) -> list[Operator]:
+        """Return the model's operators in the order they run.
+
+        Raises:
+            ModelError: The model cannot be planned.
+            MissingDependencyError: ONNX Runtime is needed and absent.
+        """
+        for name, tensor_type in self._binding.inputs.items():
+            self.define(self._scope, name, tensor_type)
+        operators = self.walk_graph(self._graph, self._scope)
+        for output in self._graph.output:
+            self.find(self._scope, output.name)
+        return operators
+
+    def walk_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Operator]:
+        """Return the operators of a graph whose inputs are defined in `scope`."""
+        for tensor in graph.initializer:
+            self._define_constant(scope, tensor.name, tensor)
+        for sparse in graph.sparse_initializer:
+            self._define_constant(scope, sparse.values.name, sparse)
+        declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
+        names = self._name_operators(graph)
+        nodes, num_dead = ordered_nodes(self.path, graph)
+        self.num_dead += num_dead
+        read = {name for _, node in nodes for name in node_reads(node)}
+        read.update(output.name for output in graph.output)
+        operators: list[Operator] = []
+        for index, node in nodes:
+            trimmed = without_unread(node, read, self.dialect.schema(node))
+            operators += self._walk_node(trimmed, names[index], scope, declared)
+        return operators
+
+    def walk_operator(
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        inputs: Sequence[Operand],
+        scope: Scope,
+        declared: Mapping[str, onnx.TypeProto] | None = None,
+    ) -> list[Operator]:
+        """Return the operator of a node without subgraphs, nothing if it folds."""
+        known = declared or {}
+        types = self._inference.output_types(
+            node,
+            name,
+            inputs,
+            [self._binding.apply(known[o]) if o in known else None for o in node.output],
+        )
+        outputs = [
+            Operand(self.define(scope, local, tensor_type) if tensor_type else "", tensor_type)
+            for local, tensor_type in zip(node.output, types, strict=True)
+        ]
+        self._note_values(node, inputs, outputs)
+        if self._folds(node, inputs, outputs):
+            self.constants.update(output.name for output in outputs if output.type)
+            self.num_folded += 1
+            return []
+        return [
+            Operator(
+                name,
+                op_type(node),
+                tuple(operand.name for operand in inputs),
+                tuple(operand.name for operand in outputs),
+                self._attributes(node, inputs),
+            )
+        ]
+
+    def define(self, scope: Scope, local: str, tensor_type: TensorType) -> str:
+        """Return the flat name of a new tensor."""
+        name = self.flat_name(scope, local)
+        scope.define(local, name)
+        self.types[name] = tensor_type
+        return name
+
+    def flat_name(self, scope: Scope, local: str) -> str:
+        """Return the flat name that a new tensor is to have."""
+        return scope.claim(local) or self._tensor_names.take(local)
+
+    def find(self, scope: Scope, local: str) -> str:
+        """Return the flat name of a tensor that exists.
+
+        Raises:
+            ModelFormatError: Nothing writes it.
+            UnsupportedModelError: Its elements have no fixed size.
+        """
+        name = scope.find(local)
+        if name is None:
+            raise ModelFormatError(
+                str(self.path), f"tensor {local!r} is read but nothing writes it"
+            )
+        if name in self._unsizable:
+            raise UnsupportedModelError(str(self.path), local, self._unsizable[name])
+        return name
+
+    def operands(self, node: onnx.NodeProto, scope: Scope) -> list[Operand]:
+        """Return what the node reads, by position."""
+        operands = []
+        for local in node.input:
+            name = self.find(scope, local) if local else ""
+            operands.append(Operand(name, self.types[name] if name else None))
+        return operands
+
+    def _walk_node(
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        scope: Scope,
+        declared: Mapping[str, onnx.TypeProto],
+    ) -> list[Operator]:
+        if not normal_domain(node.domain) and node.op_type in _CONTROL_FLOW:
+            return _CONTROL_FLOW[node.op_type](self, node, name, scope)
+        if any(subgraphs(node)):
+            raise UnsupportedModelError(
+                str(self.path), name, f"{op_type(node)} has a subgraph that cannot be sized"
+            )
+        constant = constant_tensor(node)
+        if constant is not None:
+            self._define_constant(scope, node.output[0], constant)
+            return []
+        inputs = self.operands(node, scope)
+        self._check_inference_mode(node, name, inputs)
+        return self.walk_operator(node, name, inputs, scope, declared)
+
+    def _define_constant(
+        self, scope: Scope, local: str, tensor: onnx.TensorProto | onnx.SparseTensorProto
+    ) -> None:
+        is_sparse = isinstance(tensor, onnx.SparseTensorProto)
+        code = tensor.values.data_type if is_sparse else tensor.data_type
+        dtype = read_dtype(code)
+        if any(dimension < 0 for dimension in tensor.dims):
+            raise ModelFormatError(
+                str(self.path), f"constant {local!r} has the shape {list(tensor.dims)}"
+            )
+        if dtype is None:
+            name = self.flat_name(scope, local)
+            scope.define(local, name)
+            self._unsizable[name] = why_no_dtype(code) or "no element type"
+            return
+        name = self.define(scope, local, TensorType(dtype, tuple(tensor.dims)))
+        self.constants.add(name)
+        if not is_sparse:
+            self.values.add_tensor(name, tensor)
+
+    def _name_operators(self, graph: onnx.GraphProto) -> list[str]:
+        """Return a name for each node, given ones first so that they stay as they are."""
+        names = [self.operator_names.take(node.name) if node.name else "" for node in graph.node]
+        return [
+            name or self.operator_names.take(f"{node.op_type}_{index}")
+            for index, (name, node) in enumerate(zip(names, graph.node, strict=True))
+        ]
+
+    def _note_values(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        if _is_shape_query(node) and inputs[0].type:
+            shape = np.array(inputs[0].type.shape, np.int64)
+            if node.op_type == "Size":
+                value = np.asarray(shape.prod(dtype=np.int64))
+            else:
+                options = {attribute.name: attribute.i for attribute in node.attribute}
+                value = shape[options.get("start") : options.get("end")]
+            self.values.add_array(outputs[0].name, value)
+        else:
+            self.values.add_computation(node, inputs, outputs)
+
+    def _folds(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> bool:
+        """Tell whether all the node makes is constant and no graph output."""
+        if any(output.name in self._outputs for output in outputs):
+            return False
+        if _is_shape_query(node):
+            return True
+        is_pure = not normal_domain(node.domain) and node.op_type not in _RANDOM
+        return (is_pure or op_type(node) in _UNPACKING) and all(
+            operand.name in self.constants for operand in inputs if operand.type
+        )
+
+    def _attributes(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand]
+    ) -> dict[str, AttributeValue]:
+        """Return the node's attributes, those that became inputs of Pad among them."""
+        found = attributes(node)
+        if op_type(node) == "Pad" and len(inputs) > 1:
+            pads = self.values.get(inputs[1].name)
+            if pads is not None:
+                found["pads"] = tuple(int(pad) for pad in pads.flat)
+        return found
+
+    def _check_inference_mode(
+        self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand]
+    ) -> None:
+        if op_type(node) != "Dropout" or len(inputs) < 3 or not inputs[2].type:
+            return
+        training = self.values.get(inputs[2].name)
+        if training is None or training.any():
+            raise UnsupportedModelError(
+                str(self.path), name, "Dropout in training mode; export the model for inference"
+            )
+
+
+def _is_shape_query(node: onnx.NodeProto) -> bool:
+    return op_type(node) in ("Shape", "Size")
+
+
+def _defined_names(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (value.name for value in graph.input)
+    yield from constant_names(graph)
+    yield from (name for node in graph.node for name in node.output if name)

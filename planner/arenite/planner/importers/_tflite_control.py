@@ -1,0 +1,56 @@
+"""Which subgraphs a TFLite operator enters, by its options."""
+
+from types import ModuleType
+from typing import Any
+
+_CONTROL: dict[str, tuple[str, str, dict[str, str]]] = {
+    "IF": (
+        "BuiltinOptions",
+        "IfOptions",
+        {"then": "ThenSubgraphIndex", "else": "ElseSubgraphIndex"},
+    ),
+    "WHILE": (
+        "BuiltinOptions",
+        "WhileOptions",
+        {"cond": "CondSubgraphIndex", "body": "BodySubgraphIndex"},
+    ),
+    "CALL_ONCE": ("BuiltinOptions", "CallOnceOptions", {"init": "InitSubgraphIndex"}),
+    "CALL": ("BuiltinOptions", "CallOptions", {"callee": "Subgraph"}),
+    "STABLEHLO_WHILE": (
+        "BuiltinOptions2",
+        "StablehloWhileOptions",
+        {"cond": "CondSubgraphIndex", "body": "BodySubgraphIndex"},
+    ),
+    "STABLEHLO_COMPOSITE": (
+        "BuiltinOptions2",
+        "StableHLOCompositeOptions",
+        {"decomposition": "DecompositionSubgraphIndex"},
+    ),
+}
+"""For each operator that enters subgraphs: the union its options lie in, their type, and
+the field of each role."""
+
+
+def entered_subgraphs(
+    schema: ModuleType, operator: Any, op_type: str
+) -> tuple[tuple[str, int], ...] | None:
+    """Return the role and index of each subgraph, or None where the options are missing.
+
+    Operators that apply a subgraph to single elements (`STABLEHLO_SORT` its comparator)
+    enter none: what it needs is theirs to find.
+
+    Args:
+        schema: The schema package.
+        operator: Its reader of the operator.
+        op_type: Name of the built-in operator.
+    """
+    if op_type not in _CONTROL:
+        return ()
+    union, options_type, fields = _CONTROL[op_type]
+    expected = getattr(getattr(schema, union), options_type)
+    table = getattr(operator, union)()
+    if getattr(operator, f"{union}Type")() != expected or table is None:
+        return None
+    options = getattr(schema, options_type)()
+    options.Init(table.Bytes, table.Pos)
+    return tuple((role, getattr(options, field)()) for role, field in fields.items())

@@ -1,0 +1,50 @@
+"""Read an ONNX model.
+
+Every dimension is bound and every operator typed in one pass over the nodes; what can be
+known before the run, such as the arithmetic on shapes that exporters write, becomes constant.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.graph import Graph
+
+_NO_DIMS: Mapping[str, int] = MappingProxyType({})
+_NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+
+
+def read_onnx(
+    path: Path,
+    *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+) -> Graph:
+    """Return the graph of an ONNX model.
+
+    Weights are sized, not loaded. An If whose condition is known is replaced by the
+    branch that runs; other control flow stays one operator whose scratch holds all that
+    its subgraphs make, and a note says so.
+
+    Args:
+        path: An ONNX file, operator set 7 or later; external data lie beside it.
+        dims: Values of free dimensions by name; one without a name goes by its input and
+            axis, such as `input:0`.
+        shapes: Whole shapes of inputs by name.
+
+    Raises:
+        ModelFormatError: The file cannot be read or is not a valid ONNX model.
+        UnsupportedModelError: A tensor has no size, or none that is known before the run.
+        UnboundDimensionError: A free dimension has no value.
+        BindingError: `dims` or `shapes` does not fit the model.
+        MissingDependencyError: The package onnx is absent, or onnxruntime where the model
+            has operators that onnx does not define.
+    """
+    try:
+        from arenite.planner.importers._onnx_reader import read
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
+    return read(path, dims, shapes)

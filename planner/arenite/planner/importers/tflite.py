@@ -1,0 +1,258 @@
+"""Read a TFLite model as a graph, its subgraphs unfolded where they are entered.
+
+Every subgraph has its own tensors and reaches no others, so it can be laid into the one
+order of operators between two of ours::
+
+    IF_3/then/enter     reads IF_3's inputs         writes the branch's inputs
+    IF_3/then/...       the operators of the branch
+    IF_3/else/enter     reads IF_3's inputs         writes the branch's inputs
+    IF_3/else/...
+    IF_3/exit           reads both branches' outputs, writes IF_3's outputs
+
+    WHILE_5/enter       reads WHILE_5's inputs      writes WHILE_5's outputs
+    WHILE_5/cond/enter  reads WHILE_5's outputs     writes the condition's inputs
+    WHILE_5/cond/...
+    WHILE_5/body/enter  reads WHILE_5's outputs and the verdict, writes the body's inputs
+    WHILE_5/body/...
+    WHILE_5/exit        reads the body's outputs and WHILE_5's outputs
+
+The lifetimes are right. One branch of an IF runs; its outputs are kept until the exit,
+the operator's inputs until the last branch has taken them. A loop runs the same stretch
+again, and nothing crosses the way back but the carried values: they lie in the WHILE's
+outputs, as in TFLite Micro's kernel, and live from its enter to its exit, while condition
+and body rewrite all else each time round. What is live around the operator is live at
+every step in between.
+
+TFLite Micro (`MarkAllocationLifetimes`) also counts a scope for each operator entered. It
+keeps an operator's inputs and outputs for the whole stretch, which is never less.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.planner.errors import ModelError, ModelFormatError, UnsupportedModelError
+from arenite.planner.files import read_model
+from arenite.planner.graph import AttributeValue, Graph, Operator, Tensor, TensorKind
+from arenite.planner.importers._tflite_file import (
+    OMITTED,
+    FileOperator,
+    FileSubgraph,
+    decode,
+)
+from arenite.planner.importers._tflite_tensors import kinds, notes, tensor_of
+from arenite.planner.names import Names
+
+_LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
+_MAX_DEPTH = 64
+_MAX_UNFOLDED = 2**25
+_ENTRY_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteModel:
+    """A graph and the way back to the file it was read from.
+
+    Attributes:
+        graph: The model, subgraphs unfolded.
+        locations: For each tensor its subgraph and its index there. Several names lead to
+            one place when a subgraph is entered more than once.
+    """
+
+    graph: Graph
+    locations: Mapping[str, tuple[int, int]]
+
+
+def read_tflite(path: Path) -> Graph:
+    """Return the graph of the model; raises and costs as `read_tflite_model`."""
+    return read_tflite_model(path).graph
+
+
+def read_tflite_model(path: Path) -> TfliteModel:
+    """Return the model with the place of each tensor in the file.
+
+    Tensors keep their names; the second `x` becomes `x.2`, one without a name
+    `tensor_<subgraph>_<index>`. Those of a subgraph are prefixed with its name, those of
+    its second entry with `name@2`; constants and variables are one for all entries. An
+    operator is `CONV_2D_3`: its type and its index.
+
+    Raises:
+        ModelFormatError: The file is damaged or no TFLite file.
+        UnsupportedModelError: A tensor has no fixed size, or subgraphs enter themselves or
+            unfold without measure.
+        MissingDependencyError: The schema package is absent.
+
+    Cost: time and memory O(tensors + operator operands) after unfolding.
+    """
+    subgraphs = decode(str(path), read_model(path))
+    return _Unfolding(path, subgraphs).model()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """One entry of a subgraph: its tensors' names by index, and where it was entered from."""
+
+    subgraph: FileSubgraph
+    names: Mapping[int, str]
+    ancestors: tuple[int, ...]
+
+    def named(self, indexes: Sequence[int]) -> tuple[str, ...]:
+        return tuple("" if index == OMITTED else self.names[index] for index in indexes)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.named([index for index in self.subgraph.inputs if index != OMITTED])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.named([index for index in self.subgraph.outputs if index != OMITTED])
+
+
+class _Unfolding:
+    """Lays the subgraphs of one file into one list of operators."""
+
+    def __init__(self, path: Path, subgraphs: tuple[FileSubgraph, ...]) -> None:
+        self._path = path
+        self._subgraphs = subgraphs
+        self._tensors: dict[str, Tensor] = {}
+        self._operators: list[Operator] = []
+        self._locations: dict[str, tuple[int, int]] = {}
+        self._num_entries: dict[int, int] = {}
+        self._names = Names()
+        self._lasting: dict[tuple[int, int], str] = {}
+        self._kinds: dict[int, dict[int, TensorKind]] = {}
+        self._left = _MAX_UNFOLDED
+
+    def model(self) -> TfliteModel:
+        scope = self._enter(0, ())
+        self._unfold(scope, "")
+        try:
+            graph = Graph(
+                name=self._path.name,
+                tensors=self._tensors,
+                operators=tuple(self._operators),
+                inputs=scope.inputs,
+                outputs=scope.outputs,
+                notes=self._notes(),
+            )
+        except ModelError as error:
+            raise ModelFormatError(str(self._path), str(error)) from error
+        return TfliteModel(graph, self._locations)
+
+    def _enter(self, index: int, ancestors: tuple[int, ...]) -> _Scope:
+        """Give the subgraph's tensors the names of a new entry."""
+        subgraph = self._subgraphs[index]
+        label = _label(subgraph, index)
+        if index in ancestors:
+            raise UnsupportedModelError(
+                str(self._path), label, "the subgraph enters itself; its depth is not known"
+            )
+        if len(ancestors) == _MAX_DEPTH:
+            raise UnsupportedModelError(
+                str(self._path), label, f"subgraphs are nested deeper than {_MAX_DEPTH}"
+            )
+        entry = self._num_entries[index] = self._num_entries.get(index, 0) + 1
+        prefix = "" if index == 0 else f"{label}/" if entry == 1 else f"{label}@{entry}/"
+        if index not in self._kinds:
+            self._kinds[index] = kinds(subgraph, is_first=index == 0)
+        names = {
+            position: self._name(index, position, kind, prefix)
+            for position, kind in self._kinds[index].items()
+        }
+        return _Scope(subgraph, names, (*ancestors, index))
+
+    def _name(self, index: int, position: int, kind: TensorKind, prefix: str) -> str:
+        """Return the tensor's name, adding it to the graph if this entry has its own."""
+        place = (index, position)
+        tensor = self._subgraphs[index].tensors[position]
+        stated = prefix + (tensor.name or f"tensor_{index}_{position}")
+        self._spend(stated, 0)
+        if place in self._lasting:
+            return self._lasting[place]
+        name = self._names.take(stated)
+        self._tensors[name] = tensor_of(str(self._path), name, tensor, kind)
+        self._locations[name] = place
+        if kind in (TensorKind.CONSTANT, TensorKind.STATE):
+            self._lasting[place] = name
+        return name
+
+    def _unfold(self, scope: _Scope, prefix: str) -> None:
+        for step, operator in enumerate(scope.subgraph.operators):
+            name = f"{prefix}{operator.op_type}_{step}"
+            inputs, outputs = scope.named(operator.inputs), scope.named(operator.outputs)
+            if not operator.entries:
+                self._append(name, operator.op_type, inputs, outputs)
+            elif operator.op_type in _LOOPS:
+                self._unfold_loop(name, operator, scope)
+            else:
+                ends: tuple[str, ...] = ()
+                for entry in operator.entries:
+                    ends += self._unfold_entry(name, operator, entry, inputs, scope)
+                self._append(f"{name}/exit", f"{operator.op_type}/exit", ends, outputs)
+
+    def _unfold_loop(self, name: str, operator: FileOperator, scope: _Scope) -> None:
+        inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
+        if "" in carried:
+            raise UnsupportedModelError(
+                str(self._path), name, "it leaves out an output, where a carried value lies"
+            )
+        cond, body = operator.entries
+        self._append(f"{name}/enter", f"{operator.op_type}/enter", inputs, carried)
+        verdict = self._unfold_entry(name, operator, cond, carried, scope)
+        ends = self._unfold_entry(name, operator, body, carried + verdict, scope)
+        self._append(f"{name}/exit", f"{operator.op_type}/exit", ends + carried, ())
+
+    def _unfold_entry(
+        self,
+        name: str,
+        operator: FileOperator,
+        entry: tuple[str, int],
+        inputs: tuple[str, ...],
+        scope: _Scope,
+    ) -> tuple[str, ...]:
+        """Lay one subgraph into the order and return the names of its outputs."""
+        role, index = entry
+        inner = self._enter(index, scope.ancestors)
+        op_type = f"{operator.op_type}/{role}/enter"
+        attributes = {"subgraph": index}
+        self._append(f"{name}/{role}/enter", op_type, inputs, inner.inputs, attributes)
+        self._unfold(inner, f"{name}/{role}/")
+        return inner.outputs
+
+    def _append(
+        self,
+        name: str,
+        op_type: str,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        attributes: Mapping[str, AttributeValue] | None = None,
+    ) -> None:
+        self._spend(name, len(inputs) + len(outputs))
+        self._operators.append(Operator(name, op_type, inputs, outputs, attributes or {}))
+
+    def _spend(self, name: str, num_operands: int) -> None:
+        """Hold what a few subgraphs that enter each other can unfold to."""
+        self._left -= _ENTRY_BYTES + len(name) + 8 * num_operands
+        if self._left < 0:
+            raise UnsupportedModelError(
+                str(self._path), name, "the subgraphs entered unfold to too many operators"
+            )
+
+    def _notes(self) -> tuple[str, ...]:
+        in_file = {
+            name: self._subgraphs[index].tensors[position]
+            for name, (index, position) in self._locations.items()
+        }
+        result = list(notes(self._tensors, in_file))
+        idle = [
+            repr(_label(subgraph, index))
+            for index, subgraph in enumerate(self._subgraphs)
+            if index not in self._num_entries
+        ]
+        if idle:
+            result.append(f"subgraphs entered by no control flow, not planned: {', '.join(idle)}")
+        return tuple(result)
+
+
+def _label(subgraph: FileSubgraph, index: int) -> str:
+    return subgraph.name or f"subgraph_{index}"

@@ -1,0 +1,1 @@
+"""Rewrites: graph to graph, one a module."""

@@ -1,0 +1,87 @@
+"""The networks of the zoo are valid, deterministic, and run."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
+
+from arenite.planner.importers.onnx import read_onnx  # noqa: E402
+from zoo import NETWORKS  # noqa: E402
+from zoo.__main__ import main  # noqa: E402
+from zoo.builder import NetworkBuilder  # noqa: E402
+
+
+def run(network: "onnx.ModelProto") -> dict[str, npt.NDArray[np.float32]]:
+    """Run the network on a random image; return its outputs by name."""
+    session = onnxruntime.InferenceSession(
+        network.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (image,) = session.get_inputs()
+    pixels = np.random.default_rng(1).random(image.shape, np.float32)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {image.name: pixels}), strict=True))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_network_is_valid_and_can_be_planned(name: str, tmp_path: Path) -> None:
+    network = NETWORKS[name]()
+    onnx.checker.check_model(network, full_check=True)
+    path = tmp_path / "network.onnx"
+    onnx.save(network, path)
+    graph = read_onnx(path)
+    assert len(graph.operators) == len(network.graph.node)
+
+
+def test_the_same_network_has_the_same_bytes() -> None:
+    first, second = NETWORKS["blazeface"](), NETWORKS["blazeface"]()
+    assert first.SerializeToString() == second.SerializeToString()
+
+
+def test_mobilenet_v1_gives_probabilities_of_which_none_takes_all() -> None:
+    probabilities = run(NETWORKS["mobilenet-v1"]())["probabilities"]
+    assert probabilities.shape == (1, 1001)
+    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+    assert probabilities.max() < 0.5
+
+
+def test_blazeface_gives_a_box_and_a_score_for_each_of_896_anchors() -> None:
+    outputs = run(NETWORKS["blazeface"]())
+    assert {name: array.shape for name, array in outputs.items()} == {
+        "regressors": (1, 896, 16),
+        "classificators": (1, 896, 1),
+    }
+    for array in outputs.values():
+        assert np.isfinite(array).all()
+        assert 0.01 < array.std() < 100
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "dilation", "pads", "result"),
+    [
+        (8, 3, 2, 1, [0, 0, 1, 1], 4),
+        (9, 3, 2, 1, [1, 1, 1, 1], 5),
+        (8, 3, 1, 4, [4, 4, 4, 4], 8),
+        (8, 1, 2, 1, [0, 0, 0, 0], 4),
+    ],
+)
+def test_same_padding_is_that_of_tensorflow(
+    size: int, kernel: int, stride: int, dilation: int, pads: list[int], result: int
+) -> None:
+    net = NetworkBuilder("test")
+    x = net.input("x", 1, 2, size, size)
+    y = net.conv(x, 4, kernel, stride, dilation=dilation)
+    net.output(y, "y")
+    (node,) = net.build().graph.node
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    assert attributes["pads"] == pads
+    assert net.shapes[y] == (1, 4, result, result)
+
+
+def test_the_command_writes_the_network(tmp_path: Path) -> None:
+    path = tmp_path / "blazeface.onnx"
+    main(["blazeface", "-o", str(path)])
+    assert path.read_bytes() == NETWORKS["blazeface"]().SerializeToString()

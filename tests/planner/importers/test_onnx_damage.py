@@ -1,0 +1,97 @@
+"""Files that are not what they claim to be end in one clear error."""
+
+import contextlib
+from pathlib import Path
+
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.planner.errors import AreniteError, ModelFormatError, UnsupportedModelError
+from arenite.planner.importers.onnx import read_onnx
+from tiny_onnx import parse, read_text, save
+
+SQUEEZENET = (
+    Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / "light_squeezenet.onnx"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(64), "not an ONNX model"),
+        (b"Not a model, merely text.\n", "not an ONNX model"),
+        (SQUEEZENET.read_bytes()[:5000], "truncated"),
+        (onnx.ModelProto(ir_version=8).SerializeToString(), "no graph"),
+    ],
+    ids=["empty", "picture", "text", "truncated", "without a graph"],
+)
+def test_other_files_are_not_onnx_models(tmp_path: Path, data: bytes, reason: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    with pytest.raises(ModelFormatError, match=reason):
+        read_onnx(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("a = Neg(b) b = Neg(a) y = Neg(a)", "cycle"),
+        ("y = Neg(nowhere)", "'nowhere' is read but nothing writes it"),
+        ("y = Neg(x) y = Abs(x)", "'y' is written twice"),
+        ("x = Abs(x) y = Neg(x)", "'x' is written twice"),
+        ("y = Conv(x)", "input size 1"),
+        ("y = Neg <colour = 1> (x)", "Unrecognized attribute: colour"),
+        ("y = MatMul(x, x)", "'MatMul_0' .*ncompatible dimensions"),
+        ("y = LayerNormalization <axis = 9000000000000> (x, x)", "beyond rank 2"),
+        ("h = Neg(x)", "nothing writes it"),
+    ],
+    ids=lambda value: value if "=" in value else "",
+)
+def test_a_graph_that_breaks_the_rules_is_refused(tmp_path: Path, body: str, reason: str) -> None:
+    with pytest.raises(ModelFormatError, match=reason):
+        read_text(tmp_path, f"(float[2, 3] x) => (y) {{ {body} }}")
+
+
+def test_operator_sets_too_old_or_too_new_are_refused(tmp_path: Path) -> None:
+    text = "(float[2] x) => (y) { y = Neg(x) }"
+    assert read_text(tmp_path, text, opset=7).operators
+    assert read_text(tmp_path, text, opset=onnx.defs.onnx_opset_version()).operators
+    with pytest.raises(UnsupportedModelError, match="older than 7"):
+        read_text(tmp_path, text, opset=6)
+    with pytest.raises(UnsupportedModelError, match="update"):
+        read_text(tmp_path, text, opset=onnx.defs.onnx_opset_version() + 1)
+
+
+def test_a_constant_with_a_negative_dimension_is_refused(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (y) { y = Add(x, w) }")
+    model.graph.initializer.add(name="w", dims=[-1], data_type=onnx.TensorProto.FLOAT)
+    with pytest.raises(ModelFormatError, match="'w'"):
+        read_onnx(save(tmp_path, model))
+
+
+def test_a_constant_with_fewer_bytes_than_its_shape_is_refused_where_it_is_needed(
+    tmp_path: Path,
+) -> None:
+    model = parse("(float[4] x) => (y) { y = Reshape(x, target) }")
+    model.graph.initializer.add(
+        name="target", dims=[2], data_type=onnx.TensorProto.INT64, raw_data=b"\x01"
+    )
+    with pytest.raises(UnsupportedModelError, match=r"target.*cannot be read"):
+        read_onnx(save(tmp_path, model))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=4))
+def test_damage_anywhere_ends_in_an_error_of_ours_or_a_graph(
+    tmp_path_factory: pytest.TempPathFactory, damage: list[tuple[int, int]]
+) -> None:
+    data = bytearray(SQUEEZENET.read_bytes())
+    for position, value in damage:
+        data[position % len(data)] = value
+    path = tmp_path_factory.mktemp("damage") / "model.onnx"
+    path.write_bytes(data)
+    with contextlib.suppress(AreniteError):
+        assert read_onnx(path).outputs

@@ -1,0 +1,149 @@
+"""Which operators cost no memory, and which copies must stay."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Alias, AttributeValue, Graph, Operator, Tensor, TensorKind
+from arenite.planner.liveness import liveness
+from arenite.planner.rewrites.noops import drop_noops
+
+MIDDLE = TensorKind.ACTIVATION
+
+
+def chain(
+    op_type: str,
+    *,
+    attributes: Mapping[str, AttributeValue] | None = None,
+    extra: tuple[str, ...] = (),
+    result: Tensor | None = None,
+) -> Graph:
+    """Return x -> Neg -> a -> `op_type` -> b -> Neg -> y."""
+    tensors = [
+        Tensor("x", DType.FLOAT32, (2, 3), TensorKind.INPUT),
+        Tensor("a", DType.FLOAT32, (2, 3)),
+        result or Tensor("b", DType.FLOAT32, (2, 3)),
+        Tensor("y", DType.FLOAT32, (2, 3), TensorKind.OUTPUT),
+        *(Tensor(name, DType.FLOAT32, (2, 3), TensorKind.CONSTANT) for name in set(extra) - {""}),
+    ]
+    operators = [
+        Operator("first", "Neg", ("x",), ("a",)),
+        Operator("middle", op_type, ("a", *extra), ("b",), attributes or {}),
+        Operator("last", "Neg", ("b",), ("y",)),
+    ]
+    return Graph.of("chain", tensors, operators, ["x"], ["y"])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        chain("Identity"),
+        chain("Dropout"),
+        chain("Cast", attributes={"to": 1}),
+        chain("CAST"),
+        chain("Concat", attributes={"axis": 0}),
+        chain("Sum"),
+        chain("Max"),
+        chain("Reshape", extra=("shape",)),
+        chain("RESHAPE", extra=("shape",)),
+        chain("Expand", extra=("shape",)),
+        chain("Transpose", attributes={"perm": (0, 1)}),
+        chain("Pad", attributes={"pads": (0, 0, 0, 0)}),
+        chain("Slice", extra=("starts", "ends")),
+    ],
+    ids=lambda graph: graph.operators[1].op_type,
+)
+def test_an_operator_that_changes_nothing_costs_nothing(graph: Graph) -> None:
+    rewritten = drop_noops(graph)
+    assert rewritten.tensors["b"].alias == Alias("a")
+    assert rewritten.operators == graph.operators
+    assert liveness(rewritten).naive == liveness(graph).naive - 32
+    assert drop_noops(rewritten) == rewritten
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        chain("Relu"),
+        chain("Cast", result=Tensor("b", DType.INT32, (2, 3))),
+        chain("Reshape", result=Tensor("b", DType.FLOAT32, (3, 2))),
+        chain("Concat", extra=("c",)),
+        chain("Sum", extra=("c",)),
+        chain("Transpose", attributes={"perm": (1, 0)}),
+        chain("Transpose"),
+        chain("Pad", attributes={"pads": (1, 0, -1, 0)}),
+        chain("Pad", extra=("unknown",)),
+        chain("Slice", extra=("starts", "ends", "axes", "steps")),
+        chain("TRANSPOSE"),
+    ],
+    ids=lambda graph: graph.operators[1].op_type,
+)
+def test_an_operator_that_changes_something_keeps_its_storage(graph: Graph) -> None:
+    assert drop_noops(graph) == graph
+
+
+def copy(source: TensorKind, target: TensorKind) -> Graph:
+    tensors = [
+        Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
+        Tensor("source", DType.FLOAT32, (4,), source),
+        Tensor("target", DType.FLOAT32, (4,), target),
+        Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
+    ]
+    operators = [
+        Operator("copy", "Identity", ("source",), ("target",)),
+        Operator("use", "Neg", ("target",), ("y",)),
+    ]
+    inputs = ["x", "source"] if source is TensorKind.INPUT else ["x"]
+    outputs = ["y", "target"] if target is TensorKind.OUTPUT else ["y"]
+    return Graph.of("copy", tensors, operators, inputs, outputs)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "shares"),
+    [
+        (TensorKind.INPUT, MIDDLE, True),
+        (TensorKind.INPUT, TensorKind.OUTPUT, True),
+        (TensorKind.CONSTANT, MIDDLE, True),
+        (TensorKind.CONSTANT, TensorKind.OUTPUT, False),
+        (TensorKind.STATE, MIDDLE, False),
+        (TensorKind.INPUT, TensorKind.STATE, False),
+    ],
+)
+def test_a_copy_that_the_run_needs_stays_one(
+    source: TensorKind, target: TensorKind, shares: bool
+) -> None:
+    tensor = drop_noops(copy(source, target)).tensors["target"]
+    assert (tensor.alias is not None) is shares
+
+
+def test_an_input_copied_to_an_output_is_live_throughout() -> None:
+    problem = liveness(drop_noops(copy(TensorKind.INPUT, TensorKind.OUTPUT)))
+    record = next(record for record in problem.records if "target" in record.tensors)
+    assert (record.start, record.end, record.tensors) == (0, 2, ("source", "target"))
+
+
+def test_a_chain_of_copies_lies_in_the_first_storage() -> None:
+    names = ["x", "a", "b", "c"]
+    tensors = [Tensor(name, DType.INT8, (4,)) for name in names[1:]]
+    operators = [Operator(to, "Identity", (source,), (to,)) for source, to in pairwise(names)]
+    entry = Tensor("x", DType.INT8, (4,), TensorKind.INPUT)
+    graph = Graph.of("copies", [entry, *tensors], operators, ["x"], ["c"])
+    assert {drop_noops(graph).root(name) for name in names} == {("x", 0)}
+
+
+def test_a_copy_out_of_a_storage_that_is_overwritten_stays_one() -> None:
+    tensors = [
+        Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
+        Tensor("saved", DType.FLOAT32, (4,)),
+        Tensor("over", DType.FLOAT32, (4,), alias=Alias("x")),
+        Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
+    ]
+    operators = [
+        Operator("save", "Identity", ("x",), ("saved",)),
+        Operator("overwrite", "Relu", ("x",), ("over",)),
+        Operator("use", "Add", ("saved", "over"), ("y",)),
+    ]
+    graph = Graph.of("in place", tensors, operators, ["x"], ["y"])
+    assert drop_noops(graph) == graph

@@ -1,0 +1,14 @@
+"""Models and instances that may lie beside the checkout; never part of the project."""
+
+from pathlib import Path
+
+import pytest
+
+_SHARED = Path(__file__).parents[2] / "shared"
+
+
+def shared(relative: str) -> Path:
+    """Return the path, skipping the test when the folder is absent."""
+    if not _SHARED.is_dir():
+        pytest.skip("../shared/... is not beside the checkout")
+    return _SHARED / relative

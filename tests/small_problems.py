@@ -1,0 +1,13 @@
+"""Problems written down in one line."""
+
+from arenite.planner.problem import Problem, UsageRecord
+
+
+def problem_of(*records: tuple[int, int, int], alignment: int = 1) -> Problem:
+    """Return records of (size, start, end), named "a", "b" and so on."""
+    return Problem(
+        tuple(
+            UsageRecord(chr(ord("a") + index), size, start, end, alignment)
+            for index, (size, start, end) in enumerate(records)
+        )
+    )

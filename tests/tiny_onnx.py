@@ -1,0 +1,54 @@
+"""Small ONNX models, written in the onnx package's own text form."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import onnx.parser
+
+from arenite.planner.graph import Graph
+from arenite.planner.importers.onnx import read_onnx
+
+
+def parse(text: str, *, opset: int = 17, microsoft: bool = False) -> onnx.ModelProto:
+    """Return the model of a graph such as `(float[2] x) => (y) <float[2] w> { y = Add(x, w) }`.
+
+    What the angle brackets give a type but no value, and no node writes, is a weight of zeros.
+    """
+    domains = [f'"" : {opset}']
+    if microsoft:
+        domains.append('"com.microsoft" : 1')
+    model = onnx.parser.parse_model(
+        f"<ir_version: 8, opset_import: [{', '.join(domains)}]> tiny {text}"
+    )
+    written = {name for node in model.graph.node for name in node.output}
+    for value in model.graph.value_info:
+        if value.name not in written:
+            tensor = value.type.tensor_type
+            shape = [dimension.dim_value for dimension in tensor.shape.dim]
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            weight = onnx.numpy_helper.from_array(np.zeros(shape, dtype), value.name)
+            model.graph.initializer.append(weight)
+    return model
+
+
+def save(folder: Path, model: onnx.ModelProto) -> Path:
+    """Write the model to the folder and return the file."""
+    path = folder / "tiny.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def read_text(
+    folder: Path,
+    text: str,
+    *,
+    opset: int = 17,
+    microsoft: bool = False,
+    dims: dict[str, int] | None = None,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+) -> Graph:
+    """Return what the importer makes of a graph in text form."""
+    path = save(folder, parse(text, opset=opset, microsoft=microsoft))
+    return read_onnx(path, dims=dims or {}, shapes=shapes or {})
