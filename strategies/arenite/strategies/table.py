@@ -8,9 +8,57 @@ from importlib.metadata import EntryPoint, entry_points
 
 from arenite.planner.errors import UnknownStrategyError
 from arenite.planner.strategy import Strategy
+from arenite.strategies.best import Best
+from arenite.strategies.place.cp_sat import CpSat
+from arenite.strategies.place.greedy_by_area import GreedyByArea
+from arenite.strategies.place.greedy_by_breadth import GreedyByBreadth
+from arenite.strategies.place.greedy_by_lifetime import GreedyByLifetime
 from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.no_reuse import NoReuse
+from arenite.strategies.place.onnxruntime_pattern import OnnxruntimePattern
+from arenite.strategies.place.strip_packing import StripPacking
+from arenite.strategies.place.tflite_cpu import TfliteCpu
+from arenite.strategies.place.tflm import Tflm
+from arenite.strategies.place.tvm_by_conflicts import TvmByConflicts
+from arenite.strategies.place.tvm_by_size import TvmBySize
+from arenite.strategies.place.tvm_hill_climb import TvmHillClimb
+from arenite.strategies.place.xla_best_fit import XlaBestFit
+from arenite.strategies.share.executorch import Executorch
+from arenite.strategies.share.mxnet import Mxnet
+from arenite.strategies.share.objects_by_breadth import ObjectsByBreadth
+from arenite.strategies.share.objects_by_size import ObjectsBySize
+from arenite.strategies.share.objects_by_size_improved import ObjectsBySizeImproved
+from arenite.strategies.share.objects_equal_size import ObjectsEqualSize
+from arenite.strategies.share.objects_in_order import ObjectsInOrder
+from arenite.strategies.share.objects_min_cost_flow import ObjectsMinCostFlow
+from arenite.strategies.share.onnxruntime_reuse import OnnxruntimeReuse
 
-STRATEGIES: tuple[Strategy, ...] = (GreedyBySize(),)
+STRATEGIES: tuple[Strategy, ...] = (
+    NoReuse(),
+    GreedyBySize(),
+    GreedyByBreadth(),
+    GreedyByArea(),
+    GreedyByLifetime(),
+    StripPacking(),
+    Tflm(),
+    TfliteCpu(),
+    OnnxruntimePattern(),
+    TvmBySize(),
+    TvmByConflicts(),
+    TvmHillClimb(),
+    XlaBestFit(),
+    CpSat(),
+    ObjectsEqualSize(),
+    ObjectsInOrder(),
+    ObjectsBySize(),
+    ObjectsBySizeImproved(),
+    ObjectsByBreadth(),
+    ObjectsMinCostFlow(),
+    Mxnet(),
+    OnnxruntimeReuse(),
+    Executorch(),
+    Best(),
+)
 """Ours, in the order of the documentation; earlier ones win ties in `best`."""
 
 ENTRY_POINT_GROUP = "arenite.strategies"

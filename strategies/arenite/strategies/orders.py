@@ -1,0 +1,52 @@
+"""Facts about a whole problem that several strategies order its records by."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from arenite.planner.problem import UsageRecord, load_spans
+
+
+def breadth_order(records: Sequence[UsageRecord]) -> list[int]:
+    """Return the indices by the heaviest step a record lives at, then by size.
+
+    This is the walk over the steps by non-increasing load, lower step first among equals,
+    that takes the records not seen before by non-increasing size, equal sizes by index.
+
+    Cost: time and memory O(n log n), unless alignment makes `load_spans` dearer.
+    Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 1.
+    """
+    if not records:
+        return []
+    spans = list(load_spans(records))
+    ranks = np.empty(len(spans), np.int64)
+    by_load = sorted(range(len(spans)), key=lambda index: -spans[index].load)
+    ranks[by_load] = np.arange(len(spans))
+
+    # lowest[level][i] is the least rank among the 2**level spans from i on.
+    lowest = [ranks]
+    while 2 ** len(lowest) <= len(spans):
+        half = 2 ** (len(lowest) - 1)
+        lowest.append(np.minimum(lowest[-1][:-half], lowest[-1][half:]))
+
+    starts = [span.start for span in spans]
+    turns = []
+    for record in records:
+        first, last = bisect_left(starts, record.start), bisect_left(starts, record.end)
+        level = (last - first).bit_length() - 1
+        turns.append(min(int(lowest[level][first]), int(lowest[level][last - 2**level])))
+    return sorted(range(len(records)), key=lambda index: (turns[index], -records[index].size))
+
+
+def count_conflicts(records: Sequence[UsageRecord]) -> list[int]:
+    """Return for each record how many others it meets.
+
+    Cost: time O(n log n), memory O(n).
+    """
+    starts = sorted(record.start for record in records)
+    ends = sorted(record.end for record in records)
+    return [
+        bisect_left(starts, record.end) - bisect_right(ends, record.start) - 1
+        for record in records
+    ]

@@ -1,0 +1,210 @@
+"""Exact placement by the constraint solver CP-SAT of OR-tools."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar, TypeAlias
+
+from arenite.planner.errors import InfeasibleError, MissingDependencyError, SearchLimitError
+from arenite.planner.plan import ParameterValue, Plan
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
+from arenite.strategies.best import lowest_plan
+from arenite.strategies.place.greedy_by_area import GreedyByArea
+from arenite.strategies.place.greedy_by_breadth import GreedyByBreadth
+from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.strip_packing import StripPacking
+from arenite.strategies.place.tflm import Tflm
+
+Section: TypeAlias = Sequence[int]
+"""Indices of the records in one stretch of time."""
+
+_SEEDS: tuple[Strategy, ...] = (
+    GreedyBySize(),
+    Tflm(),
+    GreedyByBreadth(),
+    GreedyByArea(),
+    StripPacking(),
+)
+
+_DETERMINISTIC_PER_SECOND = 0.15
+"""The solver's deterministic seconds that a second of the limit stands for."""
+
+_GUARD = 2.0
+"""Times the limit after which the clock ends a search that its own limit has not."""
+
+_SHARE_AT_BOUND = 0.5
+"""Share of the time left to ask only for a plan at the bound, without minimising."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpSat:
+    """Search from the lowest greedy plan until one is proved lowest or time is up.
+
+    Time is cut where nothing lives; each section is a model of rectangles that are fixed
+    in time and free in address. A section that cannot change the height is not searched;
+    of the others the tallest comes first. Whether a plan reaches the bound is asked before
+    the height is minimised: with the ceiling fixed the solver prunes far more.
+
+    The limit is counted in the solver's deterministic seconds, so the same problem gives
+    the same plan; only a machine so slow that the clock reaches twice the limit, or more
+    than one worker, makes the plan depend on the run.
+
+    Attributes:
+        time_limit_s: Seconds of search, about.
+        seed: Of the solver.
+        workers: Threads of the solver; the plan is reproducible with 1.
+
+    Cost: exponential in the worst case; memory O(n).
+    Source: OR-tools, CP-SAT with `NoOverlap2D`.
+    """
+
+    time_limit_s: float = 10.0
+    seed: int = 0
+    workers: int = 1
+
+    name: ClassVar[str] = "cp-sat"
+    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
+    complexity: ClassVar[str] = "exponential, cut at time_limit_s"
+    source: ClassVar[str] = "OR-tools CP-SAT, NoOverlap2D"
+    quick: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.time_limit_s <= 0 or self.workers < 1:
+            raise ValueError("time_limit_s must be above 0 and workers at least 1")
+
+    def supports(self, _problem: Problem) -> str | None:
+        """Return None: any problem."""
+        return None
+
+    def __call__(self, problem: Problem) -> Plan:
+        """Return the lowest plan found in time."""
+        return self.search(problem, silent)
+
+    def search(self, problem: Problem, watch: Watch) -> Plan:
+        """Return the lowest plan found when the search ends or `watch` stops it.
+
+        Raises:
+            MissingDependencyError: `ortools` is not installed.
+            InfeasibleError: It is proved that nothing fits the capacity.
+            SearchLimitError: Nothing was found that fits the capacity.
+        """
+        try:
+            from arenite.strategies.cp_sat_model import Limits, solve
+        except ImportError as error:
+            raise MissingDependencyError("ortools", "solvers", "strategy 'cp-sat'") from error
+
+        if problem.capacity is not None and problem.lower_bound > problem.capacity:
+            raise InfeasibleError(problem.capacity, problem.lower_bound)
+        best = _Incumbent(problem, self)
+        deadline = time.monotonic() + _GUARD * self.time_limit_s
+        left_s = _DETERMINISTIC_PER_SECOND * self.time_limit_s
+        tallest_first = sorted(_sections(problem.records), key=best.height, reverse=True)
+        for section, at_bound in product(tallest_first, (True, False)):
+            if best.height(section) <= best.lower_bound:
+                continue
+            wall_s = deadline - time.monotonic()
+            if left_s <= 0 or wall_s <= 0 or watch(best.plan(), best.lower_bound):
+                break
+
+            def stop(
+                offsets: Sequence[int] | None, lower_bound: int, section: Section = section
+            ) -> bool:
+                return watch(best.plan(section, offsets), lower_bound)
+
+            share = _SHARE_AT_BOUND if at_bound else 1.0
+            result = solve(
+                [problem.records[index] for index in section],
+                [best.offsets[index] for index in section],
+                best.lower_bound,
+                best.lower_bound if at_bound else best.ceiling(section),
+                Limits(share * left_s, share * wall_s, self.seed, self.workers),
+                stop,
+            )
+            best.learn(section, result.offsets, result.lower_bound)
+            left_s -= result.deterministic_s
+            if result.stopped:
+                break
+        plan = best.plan()
+        if plan is None:
+            raise SearchLimitError(
+                f"no plan of {problem.capacity} B found in {self.time_limit_s} s; "
+                "raise the time limit or the capacity",
+                problem.capacity,
+            )
+        watch(plan, plan.lower_bound)
+        return plan
+
+    def parameters(self) -> Mapping[str, ParameterValue]:
+        """Return the parameters that the plan states."""
+        return {
+            "time_limit_s": self.time_limit_s,
+            "seed": self.seed,
+            "workers": self.workers,
+        }
+
+
+class _Incumbent:
+    """The offsets and the bound so far."""
+
+    def __init__(self, problem: Problem, strategy: CpSat) -> None:
+        seed = lowest_plan(_SEEDS, problem)
+        self.offsets = [] if seed is None else list(seed.offsets)
+        self.lower_bound = problem.lower_bound
+        self._problem = problem
+        self._strategy = strategy
+
+    def height(self, section: Section) -> int:
+        """Return the first byte above the section's records."""
+        records = self._problem.records
+        return max(self.offsets[index] + records[index].size for index in section)
+
+    def ceiling(self, section: Section) -> int:
+        """Return the height that a better or a fitting section keeps to."""
+        capacity = self._problem.capacity
+        height = self.height(section)
+        return height if capacity is None else min(height, capacity)
+
+    def learn(self, section: Section, offsets: Sequence[int] | None, lower_bound: int) -> None:
+        """Take what the search of a section gave.
+
+        Raises:
+            InfeasibleError: The section does not fit the capacity.
+        """
+        capacity = self._problem.capacity
+        if offsets is not None:
+            for index, offset in zip(section, offsets, strict=True):
+                self.offsets[index] = offset
+        elif capacity is not None and capacity < lower_bound:
+            raise InfeasibleError(capacity, lower_bound)
+        self.lower_bound = max(self.lower_bound, min(lower_bound, self.height(section)))
+
+    def plan(
+        self, section: Section = (), section_offsets: Sequence[int] | None = None
+    ) -> Plan | None:
+        """Return the plan with these offsets in a section; None above the capacity."""
+        offsets = list(self.offsets)
+        for index, offset in zip(section, section_offsets or (), strict=False):
+            offsets[index] = offset
+        plan = Plan.of(
+            self._problem,
+            tuple(offsets),
+            self._strategy.name,
+            self._strategy.parameters(),
+            lower_bound=self.lower_bound,
+        )
+        capacity = self._problem.capacity
+        return plan if capacity is None or plan.height <= capacity else None
+
+
+def _sections(records: Sequence[UsageRecord]) -> Sequence[Section]:
+    """Return the indices of records by stretches of time that no lifetime connects."""
+    sections: list[list[int]] = []
+    end = 0
+    for index in sorted(range(len(records)), key=lambda index: records[index].start):
+        if not sections or records[index].start >= end:
+            sections.append([])
+        sections[-1].append(index)
+        end = max(end, records[index].end)
+    return sections

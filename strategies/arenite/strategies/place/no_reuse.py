@@ -1,0 +1,44 @@
+"""No reuse: every record has bytes of its own."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import StrategyKind
+from arenite.planner.units import align_up
+
+
+@dataclass(frozen=True, slots=True)
+class NoReuse:
+    """Lay the records end to end in the problem's order, above those that are fixed.
+
+    The baseline, and the plan to debug with: no write can reach another record's bytes.
+
+    Cost: O(n).
+    Source: TFLite Micro's `LinearMemoryPlanner`.
+    """
+
+    name: ClassVar[str] = "no-reuse"
+    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
+    complexity: ClassVar[str] = "O(n)"
+    source: ClassVar[str] = "TFLM LinearMemoryPlanner"
+    quick: ClassVar[bool] = True
+
+    def supports(self, _problem: Problem) -> str | None:
+        """Return None: any problem."""
+        return None
+
+    def __call__(self, problem: Problem) -> Plan:
+        """Return the plan that shares no byte, fixed records aside."""
+        records = problem.records
+        top = max((r.offset + r.size for r in records if r.offset is not None), default=0)
+        offsets = []
+        for record in records:
+            if record.offset is not None:
+                offsets.append(record.offset)
+            else:
+                offset = align_up(top, record.alignment)
+                offsets.append(offset)
+                top = offset + record.size
+        return Plan.of(problem, tuple(offsets), self.name)

@@ -1,0 +1,131 @@
+"""What every strategy of the table owes its user."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+
+from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.strategy import Anytime, Strategy, run
+from arenite.planner.verify import verify
+from arenite.strategies import STRATEGIES
+from brute_force import lowest_height
+from oracle import paint
+from problems import problems, problems_with_fixed_offsets
+
+EXACT = ("cp-sat",)
+
+
+def in_a_hurry(strategy: Strategy) -> Strategy:
+    fields = {field.name for field in dataclasses.fields(strategy)}
+    if "time_limit_s" not in fields:
+        return strategy
+    return dataclasses.replace(strategy, time_limit_s=1.0)
+
+
+every_strategy = pytest.mark.parametrize(
+    "strategy", [pytest.param(in_a_hurry(strategy), id=strategy.name) for strategy in STRATEGIES]
+)
+every_search = pytest.mark.parametrize(
+    "strategy",
+    [pytest.param(in_a_hurry(s), id=s.name) for s in STRATEGIES if isinstance(s, Anytime)],
+)
+
+
+@pytest.fixture(autouse=True)
+def _its_packages_are_installed(strategy: Strategy) -> None:
+    try:
+        strategy(Problem((UsageRecord("a", 1, 0, 1),)))
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+
+def sample(strategy: Strategy) -> settings:
+    return settings(max_examples=60 if strategy.quick else 8, deadline=None)
+
+
+@every_strategy
+def test_a_plan_passes_verification_and_the_painted_grid(strategy: Strategy) -> None:
+    @sample(strategy)
+    @given(problem=problems())
+    def check(problem: Problem) -> None:
+        plan = strategy(problem)
+        verify(problem, plan)
+        paint(problem, plan)
+        assert plan.height >= problem.lower_bound
+
+    check()
+
+
+@every_strategy
+def test_the_same_problem_gives_the_same_plan(strategy: Strategy) -> None:
+    @sample(strategy)
+    @given(problem=problems())
+    def check(problem: Problem) -> None:
+        assert strategy(problem) == strategy(problem)
+
+    check()
+
+
+@every_strategy
+def test_no_plan_is_below_the_optimum_and_none_claims_it_wrongly(strategy: Strategy) -> None:
+    @sample(strategy)
+    @given(problem=problems(max_records=6))
+    def check(problem: Problem) -> None:
+        optimum = lowest_height(problem)
+        plan = strategy(problem)
+        assert plan.lower_bound <= optimum <= plan.height
+        assert plan.height == optimum or strategy.name not in EXACT
+        assert plan.optimal or strategy.name not in EXACT
+
+    check()
+
+
+@every_strategy
+def test_fixed_offsets_are_kept_or_refused(strategy: Strategy) -> None:
+    @sample(strategy)
+    @given(problem=problems_with_fixed_offsets())
+    def check(problem: Problem) -> None:
+        if strategy.supports(problem) is None:
+            plan = run(strategy, problem)
+            verify(problem, plan)
+            paint(problem, plan)
+        else:
+            with pytest.raises(UnsupportedProblemError, match=strategy.name):
+                run(strategy, problem)
+
+    check()
+
+
+@every_strategy
+def test_nothing_needs_no_arena(strategy: Strategy) -> None:
+    plan = strategy(Problem(()))
+    assert (plan.offsets, plan.height) == ((), 0)
+
+
+@every_strategy
+def test_one_record_lies_on_the_ground(strategy: Strategy) -> None:
+    plan = strategy(Problem((UsageRecord("only", 24, 3, 5, alignment=16),)))
+    assert (plan.offsets, plan.height) == ((0,), 24)
+
+
+@every_strategy
+def test_the_plan_names_its_strategy(strategy: Strategy) -> None:
+    plan = strategy(Problem((UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 1, 3))))
+    quick = {other.name for other in STRATEGIES if other.quick}
+    assert plan.strategy in (quick if strategy.name == "best" else {strategy.name})
+
+
+@every_search
+def test_a_search_that_is_stopped_at_once_still_has_a_plan(strategy: Strategy) -> None:
+    def stop(_best: Plan | None, _lower_bound: int) -> bool:
+        return True
+
+    @sample(strategy)
+    @given(problem=problems())
+    def check(problem: Problem) -> None:
+        verify(problem, run(strategy, problem, stop))
+
+    check()

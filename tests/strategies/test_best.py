@@ -1,0 +1,74 @@
+import pytest
+from hypothesis import given
+
+from arenite.planner.errors import UnsupportedProblemError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.strategies import known, table
+from arenite.strategies.best import Best, lowest_plan
+from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.no_reuse import NoReuse
+from arenite.strategies.place.strip_packing import StripPacking
+from arenite.strategies.place.tflm import Tflm
+from problems import problems
+from small_problems import problem_of
+
+# No reuse needs 16 B, greedy by size 12 B, strip packing the 10 B that are live at once.
+UNEQUAL = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))
+
+
+@given(problem=problems())
+def test_no_quick_strategy_is_lower(problem: Problem) -> None:
+    best = Best()(problem)
+    assert best.height == min(
+        strategy(problem).height
+        for strategy in known().values()
+        if strategy.quick and strategy.supports(problem) is None
+    )
+
+
+def test_the_first_of_equals_wins() -> None:
+    by_size, tflm = GreedyBySize()(UNEQUAL), Tflm()(UNEQUAL)
+    assert by_size.height == tflm.height
+    assert lowest_plan((NoReuse(), Tflm(), GreedyBySize()), UNEQUAL) == tflm
+    assert lowest_plan((NoReuse(), GreedyBySize(), Tflm()), UNEQUAL) == by_size
+
+
+def test_a_plan_at_the_bound_ends_the_search() -> None:
+    problem = Problem((UsageRecord("a", 8, 0, 1),))
+    seen: list[Plan | None] = []
+
+    def watch(best: Plan | None, _lower_bound: int) -> bool:
+        seen.append(best)
+        return False
+
+    lowest_plan((NoReuse(), Tflm(), GreedyBySize()), problem, watch)
+    assert len(seen) == 1
+
+
+def test_it_tells_the_lowest_so_far_after_each_strategy() -> None:
+    heights = []
+
+    def watch(best: Plan | None, _lower_bound: int) -> bool:
+        assert best is not None
+        heights.append(best.height)
+        return False
+
+    lowest_plan((NoReuse(), GreedyBySize(), StripPacking()), UNEQUAL, watch)
+    assert heights == [16, 12, 10]
+
+
+def test_a_watcher_can_stop_it_after_the_first() -> None:
+    plan = lowest_plan((NoReuse(), GreedyBySize()), UNEQUAL, lambda _best, _bound: True)
+    assert plan == NoReuse()(UNEQUAL)
+
+
+def test_a_strategy_that_does_not_support_the_problem_is_left_out() -> None:
+    problem = Problem((UsageRecord("a", 8, 0, 1, offset=8),))
+    assert lowest_plan((StripPacking(),), problem) is None
+
+
+def test_no_strategy_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "known", dict)
+    with pytest.raises(UnsupportedProblemError):
+        Best()(UNEQUAL)

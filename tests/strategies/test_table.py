@@ -1,0 +1,35 @@
+import pytest
+
+from arenite.planner.errors import UnknownStrategyError
+from arenite.strategies import STRATEGIES, find, known, table
+from arenite.strategies.place.greedy_by_size import GreedyBySize
+
+
+def test_ours_are_known_in_the_order_of_the_table() -> None:
+    ours = [strategy.name for strategy in STRATEGIES]
+    assert list(known())[: len(ours)] == ours
+
+
+def test_best_comes_last_and_does_not_run_itself() -> None:
+    assert STRATEGIES[-1].name == "best"
+    assert not STRATEGIES[-1].quick
+
+
+def test_a_strategy_is_found_by_its_name() -> None:
+    assert find("greedy-by-size") == GreedyBySize()
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownStrategyError, match="greedy-by-size") as caught:
+        find("greedy-by-luck")
+    assert caught.value.known == tuple(known())
+
+
+def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "STRATEGIES", (GreedyBySize(), GreedyBySize()))
+    with pytest.raises(ValueError, match="'greedy-by-size' exists already"):
+        table.known.__wrapped__()
+
+
+def test_every_strategy_says_what_it_costs_and_where_it_comes_from() -> None:
+    assert all(strategy.complexity and strategy.source for strategy in STRATEGIES)
