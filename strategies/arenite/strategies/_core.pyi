@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 class Fit(Enum):
@@ -16,3 +16,34 @@ def place_in_order(
     order: Sequence[int],
     fit: Fit,
 ) -> list[int]: ...
+
+class OrderProblem:
+    def __init__(
+        self,
+        predecessors: Sequence[Sequence[int]],
+        scratch: Sequence[int],
+        sizes: Sequence[int],
+        writers: Sequence[int],
+        touchers: Sequence[Sequence[int]],
+        kept: Sequence[bool],
+        replaceable: Sequence[Sequence[int]],
+    ) -> None: ...
+    def least_peak(self) -> int: ...
+    def peak_of(self, order: Sequence[int]) -> int: ...
+
+class OrderResult:
+    order: list[int]
+    peak: int
+    def __init__(self) -> None: ...
+    @property
+    def optimal(self) -> bool: ...
+
+def beam_order(
+    problem: OrderProblem, width: int, should_stop: Callable[[], bool]
+) -> OrderResult: ...
+def exact_order(
+    problem: OrderProblem,
+    incumbent: OrderResult,
+    max_states: int,
+    should_stop: Callable[[], bool],
+) -> OrderResult: ...

@@ -78,15 +78,14 @@ class Inference:
         if complete([read_type(proto) if proto is not None else None for proto in declared]):
             return found
         reason = "it depends on values that only the run computes"
-        if normal_domain(node.domain):
+        if schema is None or normal_domain(node.domain):
             model = single_node_model(node, self._dialect, inputs, self._constants(inputs))
             try:
-                if complete(runtime_types(model, f"{name!r} ({op_type(node)})")):
+                types = iter(runtime_types(model, f"{name!r} ({op_type(node)})"))
+                if complete([next(types) if is_wanted else None for is_wanted in wanted]):
                     return found
             except RuntimeRefusalError as error:
                 reason = str(error)
-        elif schema is None:
-            reason = "the operator is not in the model's operator set"
         raise self._unknown(node, name, inputs, found, reason)
 
     def _infer(

@@ -4,6 +4,9 @@ It knows its own operators, such as those of `com.microsoft`. What it does not i
 either is found by running the one operator.
 """
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -16,6 +19,8 @@ from arenite.planner.importers._onnx_types import (
     read_type,
 )
 
+_NUM_RUNS = 3
+
 
 class RuntimeRefusalError(Exception):
     """ONNX Runtime does not know the operator or cannot run it; the text says why."""
@@ -24,8 +29,8 @@ class RuntimeRefusalError(Exception):
 def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]:
     """Return the types of a single-node model's outputs, None for one that stays unknown.
 
-    A shape that ONNX Runtime does not infer is the one it makes from zeros, provided
-    that it makes the same from ones.
+    A shape that ONNX Runtime does not infer is the one it makes in a run, provided that
+    runs on various values make the same.
 
     Args:
         model: Every input of known type.
@@ -59,38 +64,53 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.enable_cpu_mem_arena = False
+    data = model.SerializeToString()
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        outputs = [(read_runtime_dtype(o.type), tuple(o.shape)) for o in session.get_outputs()]
+        # The public session also wants a kernel for this machine; loading alone infers.
+        loaded = native.InferenceSession(options, data, False, False)
+        outputs = [(read_runtime_dtype(o.type), tuple(o.shape)) for o in loaded.outputs_meta]
         if not all(_is_known(shape) for _, shape in outputs):
-            zeros, ones = (session.run(None, _filled_inputs(model, fill)) for fill in (0, 1))
+            session = onnxruntime.InferenceSession(
+                data, options, providers=["CPUExecutionProvider"]
+            )
+            runs = [session.run(None, _feeds(model, variant)) for variant in range(_NUM_RUNS)]
             outputs = [
-                (dtype, shape if _is_known(shape) else _common_shape(zero, one))
-                for (dtype, shape), zero, one in zip(outputs, zeros, ones, strict=True)
+                (dtype, shape if _is_known(shape) else _common_shape(results))
+                for (dtype, shape), *results in zip(outputs, *runs, strict=True)
             ]
     except refusals as error:
         raise RuntimeRefusalError(f"ONNX Runtime refuses it: {error}") from error
     return [
-        TensorType(dtype, shape) if dtype is not None and _is_known(shape) else None
+        TensorType(dtype, shape) if dtype is not None and None not in shape else None
         for dtype, shape in outputs
     ]
 
 
 def _is_known(shape: tuple[object, ...]) -> bool:
-    return all(isinstance(dimension, int) for dimension in shape)
+    """Tell whether a shape is stated; () may also stand for an unknown rank."""
+    return bool(shape) and all(isinstance(dimension, int) for dimension in shape)
 
 
-def _common_shape(a: NDArray[np.generic], b: NDArray[np.generic]) -> tuple[int, ...] | tuple[None]:
-    """Return the shape of both results, an unknown one if they differ."""
-    return a.shape if a.shape == b.shape else (None,)
+def _common_shape(results: Sequence[NDArray[np.generic]]) -> tuple[int, ...] | tuple[None]:
+    """Return the shape of all results, an unknown one if they differ."""
+    shapes = {result.shape for result in results}
+    return shapes.pop() if len(shapes) == 1 else (None,)
 
 
-def _filled_inputs(model: onnx.ModelProto, fill: int) -> dict[str, NDArray[np.generic]]:
+def _feeds(model: onnx.ModelProto, variant: int) -> dict[str, NDArray[np.generic]]:
+    """Return inputs of zeros for variant 0, for others such as count on.
+
+    What is not floating point may be an index, so it goes no further than one.
+    """
     feeds = {}
-    for value in model.graph.input:
+    for position, value in enumerate(model.graph.input):
         tensor_type = read_type(value.type)
         assert tensor_type is not None
-        feeds[value.name] = np.full(tensor_type.shape, fill, numpy_dtype(tensor_type.dtype))
+        dtype = numpy_dtype(tensor_type.dtype)
+        numbers = np.arange(math.prod(tensor_type.shape)) + position + variant
+        if not np.issubdtype(dtype, np.floating):
+            numbers %= 2
+        if not variant:
+            numbers *= 0
+        feeds[value.name] = numbers.reshape(tensor_type.shape).astype(dtype)
     return feeds

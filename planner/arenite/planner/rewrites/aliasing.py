@@ -54,9 +54,9 @@ def alias(graph: Graph, kinds: Collection[AliasKind]) -> Graph:
     """
     storages = _Storages(graph)
     for step, operator in enumerate(graph.operators):
-        if AliasKind.VIEWS in kinds and operator.op_type in VIEWS:
-            _alias_view(graph, storages, operator)
-        if AliasKind.IN_PLACE in kinds and operator.op_type in ELEMENT_WISE:
+        if AliasKind.VIEWS in kinds and views(graph, operator):
+            storages.put_into(operator.outputs[0], operator.inputs[0])
+        if AliasKind.IN_PLACE in kinds:
             _alias_in_place(graph, storages, operator, step)
     tensors = {
         name: replace(tensor, alias=storages.aliases[name])
@@ -104,35 +104,41 @@ class _Storages:
             self._kept.add(owner)
 
 
-def _alias_view(graph: Graph, storages: _Storages, operator: Operator) -> None:
-    source, result = operator.inputs[0], operator.outputs[0]
-    if not source or not result or storages.aliases[result] is not None:
-        return
-    kinds = {graph.tensors[source].kind, graph.tensors[storages.owner(source)].kind}
-    if kinds & {TensorKind.CONSTANT, TensorKind.STATE}:
-        return  # no storage to share, or bytes that change under the view
-    if graph.tensors[source].size == graph.tensors[result].size:
-        storages.put_into(result, source)
+def views(graph: Graph, operator: Operator) -> bool:
+    """Tell whether the operator's first output may be a view of its first input."""
+    if operator.op_type not in VIEWS or not operator.inputs[0] or not operator.outputs[0]:
+        return False
+    source, result = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
+    kinds = {source.kind, graph.tensors[graph.root(source.name)[0]].kind}
+    # A constant has no storage to share; a state's bytes would change under the view.
+    unfit = kinds & {TensorKind.CONSTANT, TensorKind.STATE}
+    return not unfit and result.alias is None and source.size == result.size
+
+
+def overwritable(graph: Graph, operator: Operator) -> tuple[str, ...]:
+    """Return the operands whose place the first output may take if they die there."""
+    if operator.op_type not in ELEMENT_WISE or not operator.outputs[0]:
+        return ()
+    result = graph.tensors[operator.outputs[0]]
+    if result.alias is not None or result.kind is TensorKind.STATE:
+        return ()
+    return tuple(
+        name
+        for name in operator.reads
+        if graph.tensors[name].dtype.bits == result.dtype.bits
+        and graph.tensors[name].shape == result.shape
+    )
 
 
 def _alias_in_place(graph: Graph, storages: _Storages, operator: Operator, step: int) -> None:
-    result = operator.outputs[0]
-    if not result or storages.aliases[result] is not None:
-        return
-    if graph.tensors[result].kind is TensorKind.STATE:
-        return
-    wanted = graph.tensors[result]
-    for source in operator.reads:
-        tensor = graph.tensors[source]
-        if (tensor.dtype.bits, tensor.shape) != (wanted.dtype.bits, wanted.shape):
-            continue
+    for source in overwritable(graph, operator):
         if storages.is_kept(source) or not storages.dies_at(source, step):
             continue
         shares = [
             other
-            for other in (*operator.reads, *operator.writes)
-            if other not in (source, result) and storages.owner(other) == storages.owner(source)
+            for other in operator.reads
+            if other != source and storages.owner(other) == storages.owner(source)
         ]
         if not shares:  # another part of the storage would be overwritten before it is read
-            storages.put_into(result, source)
+            storages.put_into(operator.outputs[0], source)
             return

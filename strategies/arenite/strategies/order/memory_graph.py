@@ -1,0 +1,129 @@
+"""A graph as the order searches see it: who makes, touches and frees which storage."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.liveness import Boundary
+from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.rewrites.aliasing import AliasKind, alias, overwritable
+from arenite.planner.units import align_up
+
+try:
+    from arenite.strategies import _core
+except ImportError:  # a checkout that is not installed
+    _core = None  # type: ignore[assignment]  # mypy knows the module only by its stub
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGraph:
+    """Operators and storages by index, in the graph's order.
+
+    Attributes:
+        names: Names of the operators.
+        predecessors: For each operator, those that must run before it.
+        native: The same graph in the native core.
+    """
+
+    names: tuple[str, ...]
+    predecessors: tuple[tuple[int, ...], ...]
+    native: "_core.OrderProblem"
+
+    @classmethod
+    def of(cls, graph: Graph, model: MemoryModel) -> Self:
+        """Return the memory graph of `graph`.
+
+        Views share storage whatever the order; what dies where, and so what may be
+        overwritten, the searches find out step by step.
+
+        Raises:
+            MissingDependencyError: The native core was not built.
+
+        Cost: O(tensors + operator operands).
+        """
+        if _core is None:
+            raise MissingDependencyError(
+                "arenite.strategies._core", "all", "ordering operators (the native core)"
+            )
+        if AliasKind.VIEWS in model.aliases:
+            graph = alias(graph, [AliasKind.VIEWS])
+        roots = {name: graph.root(name)[0] for name in graph.tensors}
+        storages = _storages(graph, roots, model)
+        touchers: list[list[int]] = [[] for _ in storages]
+        writers = [-1] * len(storages)
+        predecessors: list[tuple[int, ...]] = []
+        replaceable: list[list[int]] = []
+        made_by: dict[str, int] = {}
+        touched_state: dict[str, int] = {}
+        for step, operator in enumerate(graph.operators):
+            before = {made_by[name] for name in operator.reads if name in made_by}
+            for name in dict.fromkeys((*operator.reads, *operator.writes)):
+                storage = storages.get(roots[name])
+                if storage is not None and step not in touchers[storage]:
+                    touchers[storage].append(step)
+                if graph.tensors[roots[name]].kind is TensorKind.STATE:
+                    # Reads and writes of a state keep the order they have.
+                    if roots[name] in touched_state:
+                        before.add(touched_state[roots[name]])
+                    touched_state[roots[name]] = step
+            for name in operator.writes:
+                made_by[name] = step
+                storage = storages.get(name)
+                if storage is not None and graph.tensors[name].kind is not TensorKind.STATE:
+                    writers[storage] = step
+            predecessors.append(tuple(sorted(before)))
+            in_place = AliasKind.IN_PLACE in model.aliases and operator.outputs
+            operands = overwritable(graph, operator) if in_place else ()
+            replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
+        kept = {roots[name] for name in graph.outputs}
+        native = _core.OrderProblem(
+            predecessors,
+            [align_up(operator.scratch, model.alignment) for operator in graph.operators],
+            [align_up(graph.tensors[name].size, model.alignment) for name in storages],
+            writers,
+            touchers,
+            [name in kept or graph.tensors[name].kind is TensorKind.STATE for name in storages],
+            replaceable,
+        )
+        names = tuple(operator.name for operator in graph.operators)
+        return cls(names, tuple(predecessors), native)
+
+    def beam(self, width: int, should_stop: Callable[[], bool]) -> "_core.OrderResult":
+        """Return the best order that keeps `width` sets of operators at each step."""
+        return _core.beam_order(self.native, width, should_stop)
+
+    def exact(
+        self, incumbent: "_core.OrderResult", max_states: int, should_stop: Callable[[], bool]
+    ) -> "_core.OrderResult":
+        """Return an order below the incumbent, or the incumbent with what was proved."""
+        return _core.exact_order(self.native, incumbent, max_states, should_stop)
+
+    def order(self, steps: Sequence[int], *, proved: bool = False) -> Order:
+        """Return the order of these operators.
+
+        Args:
+            steps: Every operator's index, once.
+            proved: Whether no order has a lower peak.
+        """
+        peak = self.native.peak_of(steps)
+        lower_bound = peak if proved else min(peak, self.native.least_peak())
+        return Order(tuple(self.names[step] for step in steps), peak, lower_bound)
+
+
+def _storages(graph: Graph, roots: dict[str, str], model: MemoryModel) -> dict[str, int]:
+    """Number the storages that take memory."""
+    left_out: set[str] = set()
+    if model.boundary is Boundary.EXCLUDE:
+        left_out = {roots[name] for name in (*graph.inputs, *graph.outputs)}
+    return {
+        name: index
+        for index, name in enumerate(
+            name
+            for name in dict.fromkeys(roots.values())
+            if graph.tensors[name].kind is not TensorKind.CONSTANT
+            and graph.tensors[name].size
+            and name not in left_out
+        )
+    }

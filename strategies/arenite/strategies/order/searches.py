@@ -1,0 +1,96 @@
+"""Orders found by search over the sets of executed operators.
+
+The load between two steps follows from the set of operators executed so far, whatever
+their order, so of all orders of one set only the one with the least peak matters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.graph import Graph
+from arenite.planner.ordering import MemoryModel, Order
+from arenite.strategies.order.memory_graph import MemoryGraph
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyByMemory:
+    """Run whichever ready operator leaves the least peak, then the least load.
+
+    Cost: O(n x ready operators).
+    Source: a beam of width 1.
+    """
+
+    name: ClassVar[str] = "greedy"
+    complexity: ClassVar[str] = "O(n x ready)"
+    source: ClassVar[str] = "beam of width 1"
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the greedy order."""
+        return Beam(width=1)(graph, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """Keep the sets of executed operators with the least peak, then load.
+
+    Attributes:
+        width: Sets kept at each step.
+
+    Cost: O(n x width x ready operators).
+    Source: beam search over downsets, as in the heuristics of SERENITY
+        (Ahn et al. 2020, arXiv 2003.02369) and its successors.
+    """
+
+    name: ClassVar[str] = "beam"
+    complexity: ClassVar[str] = "O(n x width x ready)"
+    source: ClassVar[str] = "beam search over downsets"
+
+    width: int = 200
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the best order of the beam."""
+        memory = MemoryGraph.of(graph, model)
+        result = memory.beam(self.width, _never)
+        return memory.order(result.order, proved=result.optimal)
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalOrder:
+    """Prove the least peak by dynamic programming over downsets.
+
+    A beam gives an order first; the exact search then visits only sets that an order with
+    a lower peak could pass through. Operators that raise neither peak nor load run at
+    once, so chains cost nothing.
+
+    Attributes:
+        width: Sets the beam keeps at each step.
+        max_states: Sets the exact search may visit before it gives up the proof.
+
+    Cost: exponential in the width of the graph; O(max_states x ready operators).
+    Source: Ahn et al. 2020 (SERENITY), arXiv 2003.02369, section 3; the bound and the
+        safe moves are our own.
+    """
+
+    name: ClassVar[str] = "optimal"
+    complexity: ClassVar[str] = "exponential"
+    source: ClassVar[str] = "SERENITY (Ahn et al. 2020)"
+
+    width: int = 200
+    max_states: int = 2_000_000
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the best order found; its lower bound tells whether it is proved."""
+        return self.search(graph, model, _never)
+
+    def search(self, graph: Graph, model: MemoryModel, should_stop: Callable[[], bool]) -> Order:
+        """Return the best order found when the search ends or `should_stop` says so."""
+        memory = MemoryGraph.of(graph, model)
+        result = memory.beam(self.width, should_stop)
+        if not result.optimal:
+            result = memory.exact(result, self.max_states, should_stop)
+        return memory.order(result.order, proved=result.optimal)
+
+
+def _never() -> bool:
+    return False

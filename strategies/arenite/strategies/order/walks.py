@@ -1,0 +1,88 @@
+"""Orders that follow the shape of the graph alone."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.graph import Graph
+from arenite.planner.ordering import MemoryModel, Order
+from arenite.strategies.order.memory_graph import MemoryGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Keep the order the model has.
+
+    Cost: O(n).
+    """
+
+    name: ClassVar[str] = "given"
+    complexity: ClassVar[str] = "O(n)"
+    source: ClassVar[str] = "the model"
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the order of the graph."""
+        memory = MemoryGraph.of(graph, model)
+        return memory.order(range(len(memory.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class DepthFirst:
+    """Finish a branch before the next begins: what was made last is used first.
+
+    Cost: O(n + edges).
+    Source: the usual reverse postorder; ONNX Runtime's default order is of this kind.
+    """
+
+    name: ClassVar[str] = "depth-first"
+    complexity: ClassVar[str] = "O(n + edges)"
+    source: ClassVar[str] = "reverse postorder"
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the depth-first order."""
+        memory = MemoryGraph.of(graph, model)
+        return memory.order(_walk(memory, newest_first=True))
+
+
+@dataclass(frozen=True, slots=True)
+class BreadthFirst:
+    """Advance all branches together: what became ready first runs first.
+
+    Cost: O(n + edges).
+    Source: Kahn 1962, "Topological sorting of large networks".
+    """
+
+    name: ClassVar[str] = "breadth-first"
+    complexity: ClassVar[str] = "O(n + edges)"
+    source: ClassVar[str] = "Kahn 1962"
+
+    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+        """Return the breadth-first order."""
+        memory = MemoryGraph.of(graph, model)
+        return memory.order(_walk(memory, newest_first=False))
+
+
+def _walk(memory: MemoryGraph, *, newest_first: bool) -> list[int]:
+    """Run what is ready, the newest or the oldest first."""
+    missing = [len(before) for before in memory.predecessors]
+    successors: list[list[int]] = [[] for _ in missing]
+    for step, before in enumerate(memory.predecessors):
+        for predecessor in before:
+            successors[predecessor].append(step)
+    ready = [step for step, count in enumerate(missing) if count == 0]
+    if newest_first:
+        ready.reverse()
+    order: list[int] = []
+    position = 0
+    while len(order) < len(missing):
+        if newest_first:
+            step = ready.pop()
+        else:
+            step, position = ready[position], position + 1
+        order.append(step)
+        freed = []
+        for successor in successors[step]:
+            missing[successor] -= 1
+            if missing[successor] == 0:
+                freed.append(successor)
+        ready.extend(reversed(freed) if newest_first else freed)
+    return order
