@@ -97,8 +97,8 @@ def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_pat
             y = If (c) <
                 then_branch = t () => (a) {
                     a = If (d) <
-                        then_branch = tt () => (b) { p = Neg(far) b = Abs(p) },
-                        else_branch = te () => (b) { b = Relu(far) }>
+                        then_branch = inner_t () => (b) { p = Neg(far) b = Abs(p) },
+                        else_branch = inner_e () => (b) { b = Relu(far) }>
                 },
                 else_branch = e () => (a) { a = Cos(far) }>
         }

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
-from arenite.planner.liveness import liveness
+from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.rewrites.aliasing import AliasKind, alias
 
 BOTH = tuple(AliasKind)
@@ -79,6 +79,17 @@ def test_a_graph_output_is_not_overwritten():
         outputs=("a", "y"),
     )
     assert alias(graph, BOTH).tensors["y"].alias is None
+
+
+def test_what_the_caller_owns_is_neither_overwritten_nor_laid_over_the_arena():
+    graph = graph_of(
+        [tensor("x", kind=TensorKind.INPUT), tensor("a"), tensor("b"),
+         tensor("y", kind=TensorKind.OUTPUT)],
+        [("Relu", ("x",), ("a",)), ("Conv", ("a",), ("b",)), ("Relu", ("b",), ("y",))],
+    )  # fmt: skip
+    assert alias(graph, BOTH).tensors["a"].alias == Alias("x")
+    assert alias(graph, BOTH).tensors["y"].alias == Alias("b")
+    assert alias(graph, BOTH, Boundary.EXCLUDE) == graph
 
 
 @pytest.mark.parametrize("kind", [TensorKind.CONSTANT, TensorKind.STATE])

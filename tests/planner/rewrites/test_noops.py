@@ -147,3 +147,34 @@ def test_a_copy_out_of_a_storage_that_is_overwritten_stays_one() -> None:
     ]
     graph = Graph.of("in place", tensors, operators, ["x"], ["y"])
     assert drop_noops(graph) == graph
+
+
+def test_a_copy_that_is_overwritten_later_stays_one() -> None:
+    tensors = [
+        Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
+        Tensor("copied", DType.FLOAT32, (4,)),
+        Tensor("over", DType.FLOAT32, (4,), alias=Alias("copied")),
+        Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
+    ]
+    operators = [
+        Operator("copy", "Identity", ("x",), ("copied",)),
+        Operator("overwrite", "Relu", ("copied",), ("over",)),
+        Operator("use", "Add", ("x", "over"), ("y",)),
+    ]
+    graph = Graph.of("in place", tensors, operators, ["x"], ["y"])
+    assert drop_noops(graph) == graph
+
+
+def test_a_constant_reaches_a_graph_output_by_a_real_copy_even_over_two_steps() -> None:
+    tensors = [
+        Tensor("w", DType.FLOAT32, (4,), TensorKind.CONSTANT),
+        Tensor("a", DType.FLOAT32, (4,)),
+        Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
+    ]
+    operators = [
+        Operator("first", "Identity", ("w",), ("a",)),
+        Operator("second", "Identity", ("a",), ("y",)),
+    ]
+    rewritten = drop_noops(Graph.of("two copies", tensors, operators, [], ["y"]))
+    assert rewritten.root("a") == ("w", 0)
+    assert rewritten.root("y") == ("y", 0)

@@ -49,7 +49,7 @@ def topological_orders(graph):
 
 def peak(graph, order, model):
     problem = liveness(
-        alias(graph.reordered(order), model.aliases),
+        alias(graph.reordered(order), model.aliases, model.boundary),
         boundary=model.boundary,
         alignment=model.alignment,
     )

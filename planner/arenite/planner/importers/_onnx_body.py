@@ -37,7 +37,8 @@ class Body:
 
 def subgraph(walk: "Walk", node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
     """Return the graph that is an attribute of the node."""
-    found = next((a.g for a in node.attribute if a.name == key and a.HasField("g")), None)
+    graph = onnx.AttributeProto.GRAPH
+    found = next((a.g for a in node.attribute if a.name == key and a.type == graph), None)
     if found is None:
         raise ModelFormatError(str(walk.path), f"operator {name!r} lacks its {key!r}")
     return found

@@ -33,15 +33,15 @@ def load_model(path: Path) -> onnx.ModelProto:
         raise ModelFormatError(
             str(path), "not an ONNX model: it has no graph or names no operator set"
         )
+    _check_opset(path, model)
+    if model.functions:
+        model = _inline(path, model)
     if not all(isinstance(text, str) for text in _texts(model)):
         raise ModelFormatError(str(path), "not an ONNX model: a name is not UTF-8 text")
     if not model.graph.output:
         raise ModelFormatError(str(path), "the graph has no output")
     if not all(value.name for value in (*model.graph.input, *model.graph.output)):
         raise ModelFormatError(str(path), "an input or output of the graph has no name")
-    _check_opset(path, model)
-    if model.functions:
-        model = _inline(path, model)
     return model
 
 
@@ -59,10 +59,6 @@ def _texts(model: onnx.ModelProto) -> Iterator[object]:
     """Yield the names that reading relies on; protobuf gives damaged ones as bytes."""
     yield from (opset.domain for opset in model.opset_import)
     yield from _graph_texts(model.graph)
-    for function in model.functions:
-        yield from (function.name, function.domain, *function.input, *function.output)
-        for node in function.node:
-            yield from _node_texts(node)
 
 
 def _graph_texts(graph: onnx.GraphProto) -> Iterator[object]:

@@ -88,7 +88,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
 
 def _is_known(shape: tuple[object, ...]) -> bool:
     """Tell whether a shape is stated; () may also stand for an unknown rank."""
-    return bool(shape) and all(isinstance(dimension, int) for dimension in shape)
+    return bool(shape) and all(isinstance(size, int) and size >= 0 for size in shape)
 
 
 def _common_shape(results: Sequence[NDArray[np.generic]]) -> tuple[int, ...] | tuple[None]:

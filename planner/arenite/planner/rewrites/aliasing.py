@@ -5,11 +5,12 @@ the operator reads each element before it writes that element, nobody reads the 
 storage afterwards, and it belongs neither to the caller nor to the next run.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import StrEnum
 
 from arenite.planner.graph import Alias, Graph, Operator, TensorKind
+from arenite.planner.liveness import Boundary
 
 
 class AliasKind(StrEnum):
@@ -43,21 +44,27 @@ ELEMENT_WISE = frozenset(
 broadcast, of each input."""
 
 
-def alias(graph: Graph, kinds: Collection[AliasKind]) -> Graph:
+def alias(
+    graph: Graph, kinds: Collection[AliasKind], boundary: Boundary = Boundary.INCLUDE
+) -> Graph:
     """Return `graph` with the storage shared that `kinds` allow, in its present order.
 
     Args:
         graph: Its order decides which operand dies where, so reorder first.
         kinds: What may share storage.
+        boundary: Where graph inputs and outputs are the caller's, they are neither
+            overwritten nor laid over what is not.
 
     Cost: O(tensors + operator operands).
     """
     storages = _Storages(graph)
+    if boundary is Boundary.EXCLUDE:
+        storages.keep(graph.inputs)
     for step, operator in enumerate(graph.operators):
         if AliasKind.VIEWS in kinds and views(graph, operator):
             storages.put_into(operator.outputs[0], operator.inputs[0])
         if AliasKind.IN_PLACE in kinds:
-            _alias_in_place(graph, storages, operator, step)
+            _alias_in_place(graph, storages, operator, step, boundary)
     tensors = {
         name: replace(tensor, alias=storages.aliases[name])
         for name, tensor in graph.tensors.items()
@@ -72,13 +79,20 @@ class _Storages:
         self.aliases = {name: tensor.alias for name, tensor in graph.tensors.items()}
         self._root = {name: graph.root(name)[0] for name in graph.tensors}
         self._last_read: dict[str, int] = {}
-        self._kept = {self._root[name] for name in graph.outputs}
-        for tensor in graph.tensors.values():
-            if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE):
-                self._kept.add(self._root[tensor.name])
+        self._kept: set[str] = set()
+        self.keep(graph.outputs)
+        self.keep(
+            tensor.name
+            for tensor in graph.tensors.values()
+            if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
+        )
         for step, operator in enumerate(graph.operators):
             for name in operator.reads:
                 self._last_read[self._root[name]] = step
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Let nobody overwrite the storages of these tensors."""
+        self._kept.update(self._root[name] for name in names)
 
     def owner(self, name: str) -> str:
         """Return the tensor in whose storage `name` lies."""
@@ -106,7 +120,8 @@ class _Storages:
 
 def views(graph: Graph, operator: Operator) -> bool:
     """Tell whether the operator's first output may be a view of its first input."""
-    if operator.op_type not in VIEWS or not operator.inputs[0] or not operator.outputs[0]:
+    operands = (*operator.inputs[:1], *operator.outputs[:1])
+    if operator.op_type not in VIEWS or len(operands) < 2 or not all(operands):
         return False
     source, result = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
     kinds = {source.kind, graph.tensors[graph.root(source.name)[0]].kind}
@@ -117,7 +132,7 @@ def views(graph: Graph, operator: Operator) -> bool:
 
 def overwritable(graph: Graph, operator: Operator) -> tuple[str, ...]:
     """Return the operands whose place the first output may take if they die there."""
-    if operator.op_type not in ELEMENT_WISE or not operator.outputs[0]:
+    if operator.op_type not in ELEMENT_WISE or not any(operator.outputs[:1]):
         return ()
     result = graph.tensors[operator.outputs[0]]
     if result.alias is not None or result.kind is TensorKind.STATE:
@@ -130,8 +145,13 @@ def overwritable(graph: Graph, operator: Operator) -> tuple[str, ...]:
     )
 
 
-def _alias_in_place(graph: Graph, storages: _Storages, operator: Operator, step: int) -> None:
+def _alias_in_place(
+    graph: Graph, storages: _Storages, operator: Operator, step: int, boundary: Boundary
+) -> None:
     for source in overwritable(graph, operator):
+        result = operator.outputs[0]
+        if boundary is Boundary.EXCLUDE and storages.is_kept(result):
+            return
         if storages.is_kept(source) or not storages.dies_at(source, step):
             continue
         shares = [
@@ -140,5 +160,5 @@ def _alias_in_place(graph: Graph, storages: _Storages, operator: Operator, step:
             if other != source and storages.owner(other) == storages.owner(source)
         ]
         if not shares:  # another part of the storage would be overwritten before it is read
-            storages.put_into(operator.outputs[0], source)
+            storages.put_into(result, source)
             return

@@ -1,6 +1,7 @@
 """Operators that change nothing cost no memory: their output lies in their input."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
@@ -24,20 +25,28 @@ def drop_noops(graph: Graph) -> Graph:
 
     Cost: O(tensors + operator operands).
     """
-    writers = Counter(name for operator in graph.operators for name in operator.writes)
-    writers.update(graph.inputs)
-    num_writers: Counter[str] = Counter()
-    for name, count in writers.items():
-        num_writers[graph.root(name)[0]] += count
+    num_writers = _num_writers(graph)
     tensors = dict(graph.tensors)
     for operator in graph.operators:
-        if not _changes_nothing(graph, operator):
-            continue
-        source, target = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
-        root = graph.tensors[graph.root(source.name)[0]]
-        if _may_share(root, target) and num_writers[root.name] <= 1:
-            tensors[target.name] = replace(target, alias=Alias(source.name))
+        if _changes_nothing(graph, operator):
+            source, target = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
+            root = _root(tensors, source)
+            overwritten = max(num_writers[root.name], num_writers[target.name]) > 1
+            if not overwritten and _may_share(root, target):
+                tensors[target.name] = replace(target, alias=Alias(source.name))
     return replace(graph, tensors=tensors)
+
+
+def _num_writers(graph: Graph) -> Counter[str]:
+    """Return how many write to each storage, the caller included."""
+    names = [*graph.inputs, *(n for operator in graph.operators for n in operator.writes)]
+    return Counter(graph.root(name)[0] for name in names)
+
+
+def _root(tensors: Mapping[str, Tensor], tensor: Tensor) -> Tensor:
+    while tensor.alias is not None:
+        tensor = tensors[tensor.alias.tensor]
+    return tensor
 
 
 def _changes_nothing(graph: Graph, operator: Operator) -> bool:

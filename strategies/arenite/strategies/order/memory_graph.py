@@ -74,8 +74,9 @@ class MemoryGraph:
                 if storage is not None and graph.tensors[name].kind is not TensorKind.STATE:
                     writers[storage] = step
             predecessors.append(tuple(sorted(before)))
-            in_place = AliasKind.IN_PLACE in model.aliases and operator.outputs
-            operands = overwritable(graph, operator) if in_place else ()
+            operands: tuple[str, ...] = ()
+            if AliasKind.IN_PLACE in model.aliases and storages.keys() & operator.outputs[:1]:
+                operands = overwritable(graph, operator)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         kept = {roots[name] for name in graph.outputs}
         native = _core.OrderProblem(

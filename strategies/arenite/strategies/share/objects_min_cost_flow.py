@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import gcd
 from typing import ClassVar
 
@@ -118,17 +118,12 @@ class _Network:
         """
         records = self._records
         flows = self._solve()
-        predecessors = {}
+        predecessors: dict[int, int] = {}
         for handover, first in self._handovers:
             middle = first + len(handover.ended)
-            left = [
-                index for index, flow in zip(handover.ended, flows[first:], strict=False) if flow
-            ]
-            right = [
-                index
-                for index, flow in zip(handover.starting, flows[middle:], strict=False)
-                if flow
-            ]
+            last = middle + len(handover.starting)
+            left = list(compress(handover.ended, flows[first:middle]))
+            right = list(compress(handover.starting, flows[middle:last]))
             left.sort(key=lambda index: (records[index].size, index))
             right.sort(key=lambda index: (records[index].size, -index))
             predecessors.update(zip(right, left, strict=True))
