@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from arenite.planner.graph import Graph
+from arenite.planner.ordering import Order
 from arenite.planner.problem import Problem
 
 
@@ -13,11 +14,13 @@ class Source:
     Attributes:
         name: File name, without folders.
         digest: SHA-256 of its bytes, hexadecimal.
-        graph: None where the file states the records alone.
+        graph: In its order, with its aliases; None where the file states the records alone.
         problem: The records to place.
+        order: How the order was found and what is proved of it; None for the file's own.
     """
 
     name: str
     digest: str
     graph: Graph | None
     problem: Problem
+    order: Order | None = None

@@ -153,6 +153,18 @@ def test_a_loop_without_a_condition_runs_its_count(tmp_path: Path) -> None:
     assert graph.tensors["rows"].shape == (3, 8)
 
 
+@pytest.mark.parametrize(
+    ("go", "again", "num_rows"), [("false", "again", 0), ("true", "false", 1), ("true", "true", 3)]
+)
+def test_a_loop_ends_where_its_condition_is_known_to_fail(
+    tmp_path: Path, go: str, again: str, num_rows: int
+) -> None:
+    text = LOOP.replace("COUNT", "three").replace("GO", go)
+    text = text.replace("bool true = {1}", "bool true = {1}, bool false = {0}")
+    graph = read_text(tmp_path, text.replace("Identity(again)", f"Identity({again})"))
+    assert graph.tensors["rows"].shape == (num_rows, 8)
+
+
 @pytest.mark.parametrize(("count", "go"), [("count", "true"), ("three", "go"), ('""', "true")])
 def test_rows_of_an_unknown_number_are_refused_by_name(
     tmp_path: Path, count: str, go: str

@@ -28,7 +28,7 @@ def test_arithmetic_on_shapes_is_folded_away(tmp_path: Path) -> None:
     assert [operator.op_type for operator in graph.operators] == ["Reshape"]
     assert graph.tensors["y"].shape == (5, 12)
     assert graph.tensors["target"].kind is TensorKind.CONSTANT
-    assert graph.notes == ("3 operators make constants only and are left out",)
+    assert graph.notes == ("operators left out because they make constants only: 3",)
 
 
 def test_folding_follows_c_where_integers_are_divided(tmp_path: Path) -> None:
@@ -74,6 +74,42 @@ def test_weights_made_by_large_chains_are_constants(tmp_path: Path) -> None:
     )
     assert [operator.op_type for operator in graph.operators] == ["MatMul"]
     assert graph.tensors["turned"].kind is TensorKind.CONSTANT
+
+
+def test_places_in_a_known_mask_are_counted(tmp_path: Path) -> None:
+    graph = read_text(
+        tmp_path,
+        """
+        (float[4, 3] x) => (y, z) <bool[4] mask = {1, 0, 1, 1}> {
+            places = NonZero(mask)
+            y = Gather <axis = 0> (x, places)
+            kept = Compress(mask, mask)
+            z = Cast <to = 1> (kept)
+        }
+        """,
+    )
+    assert graph.tensors["y"].shape == (1, 3, 3)
+    assert graph.tensors["z"].shape == (3,)
+
+
+@pytest.mark.parametrize("value", ["big", "made"])
+def test_a_value_as_long_as_weights_is_not_worked_out(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UnsupportedModelError, match="only the run computes"):
+        read_text(
+            tmp_path,
+            "(float[2] x) => (y, z) <float[70000] big, int64[1] length = {70000}> "
+            f"{{ z = Neg(x) made = ConstantOfShape(length) y = NonZero({value}) }}",
+        )
+
+
+def test_a_node_that_is_only_asked_for_its_shape_is_dropped(tmp_path: Path) -> None:
+    graph = read_text(
+        tmp_path,
+        "(float[2, 3] x, float[6] z) => (y) { h = Neg(x) s = Shape(h) y = Reshape(z, s) }",
+    )
+    assert [operator.op_type for operator in graph.operators] == ["Reshape"]
+    assert graph.inputs == ("x", "z")
+    assert "operators left out because they reach no output: 1" in graph.notes
 
 
 def test_what_chance_decides_is_never_constant(tmp_path: Path) -> None:

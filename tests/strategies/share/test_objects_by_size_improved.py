@@ -16,16 +16,15 @@ def test_it_is_the_algorithm_written_out_record_by_record(problem: Problem) -> N
     assert ObjectsBySizeImproved().assign(problem.records) == written_out(problem)
 
 
-def test_a_stage_prefers_the_object_that_idles_least() -> None:
-    # Two objects can take the last record; the second was left one step before it starts.
-    problem = problem_of((9, 0, 2), (8, 0, 4), (8, 5, 6))
-    assert ObjectsBySizeImproved().assign(problem.records) == [0, 1, 1]
-    assert ObjectsBySize().assign(problem.records) == [0, 1, 1]
+def test_a_record_takes_the_object_that_idles_least_before_it_not_the_tightest() -> None:
+    problem = problem_of((9, 0, 2), (8, 0, 4), (7, 0, 1), (7, 5, 6))
+    assert ObjectsBySizeImproved().assign(problem.records) == [0, 1, 2, 1]
+    assert ObjectsBySize().assign(problem.records) == [0, 1, 2, 2]
 
 
 def test_all_above_a_positional_maximum_come_before_any_below_it() -> None:
-    # At 7 B both late records could follow the first; the larger goes before the nearer.
-    problem = problem_of((9, 0, 1), (7, 0, 1), (7, 2, 3), (8, 4, 5))
+    # The maxima are 9 B and 7 B: 8 B follows 9 B though the 7 B before it come sooner.
+    problem = problem_of((9, 0, 1), (7, 0, 1), (7, 2, 4), (8, 3, 5))
     assert ObjectsBySizeImproved().assign(problem.records) == [0, 1, 1, 0]
 
 

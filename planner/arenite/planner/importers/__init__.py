@@ -5,19 +5,22 @@ packages need be installed.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import BindingError, ModelFormatError
+from arenite.planner.errors import BindingError, ModelFormatError, UnsupportedModelError
 from arenite.planner.files import read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers._tflite_file import IDENTIFIER
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
+from arenite.planner.ordering import MemoryModel, Order
 from arenite.planner.problem import Problem
+from arenite.planner.rewrites.aliasing import AliasKind, alias
 from arenite.planner.source import Source
 
 Shapes = Mapping[str, tuple[int, ...]]
+FindOrder = Callable[[Graph, MemoryModel], Order]
 
 _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
 
@@ -30,6 +33,8 @@ def read(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int | None = None,
     capacity: int | None = None,
+    order: FindOrder | None = None,
+    aliases: Collection[AliasKind] = (),
 ) -> Source:
     """Return the graph and the problem of a model file.
 
@@ -40,6 +45,8 @@ def read(
         boundary: Whether graph inputs and outputs lie in the arena; a CSV states none.
         alignment: Bytes of every offset; by default 16, and for a CSV what it states.
         capacity: Bytes the arena may have; by default what the name of a CSV states.
+        order: Finds the order of the operators; by default the file's own is kept.
+        aliases: What may share storage; a CSV states records, so it has no use for them.
 
     Raises:
         ModelFormatError: The file cannot be read, is damaged or of an unknown format.
@@ -50,21 +57,33 @@ def read(
     digest = hashlib.sha256(data).hexdigest()
     model_format = _format(path, data[:8])
     del data
-    graph: Graph | None = None
     if model_format == "csv":
         problem = _read_csv(path, dims or {}, shapes or {}, alignment)
         if capacity is not None:
             problem = replace(problem, capacity=capacity)
-    else:
-        read_graph = _read_onnx if model_format == "onnx" else _read_tflite
-        graph = read_graph(path, dims or {}, shapes or {})
-        problem = liveness(
-            graph,
-            boundary=boundary,
-            alignment=DEFAULT_ALIGNMENT if alignment is None else alignment,
-            capacity=capacity,
-        )
-    return Source(path.name, digest, graph, problem)
+        return Source(path.name, digest, None, problem)
+    read_graph = _read_onnx if model_format == "onnx" else _read_tflite
+    graph = read_graph(path, dims or {}, shapes or {})
+    alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
+    found: Order | None = None
+    if order is not None:
+        _check_reorderable(path, graph)
+        found = order(graph, MemoryModel(tuple(aliases), boundary, alignment))
+        graph = graph.reordered(found.operators)
+    graph = alias(graph, aliases, boundary)
+    problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
+    return Source(path.name, digest, graph, problem, found)
+
+
+def _check_reorderable(path: Path, graph: Graph) -> None:
+    for operator in graph.operators:
+        if "subgraph" in operator.attributes:
+            raise UnsupportedModelError(
+                str(path),
+                operator.name,
+                "the operators of a subgraph run between its entry and its exit; keep the "
+                "given order",
+            )
 
 
 def _format(path: Path, head: bytes) -> str:

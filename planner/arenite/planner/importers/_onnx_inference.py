@@ -75,6 +75,8 @@ class Inference:
             constants = self._constants(inputs)
             if constants and complete(self._infer(node, name, inputs, constants, is_strict)):
                 return found
+        if complete(self._values.result_types(node, inputs)):
+            return found
         if complete([read_type(proto) if proto is not None else None for proto in declared]):
             return found
         reason = "it depends on values that only the run computes"

@@ -53,7 +53,7 @@ def _notes(walk: Walk, operators: Sequence[Operator], num_dead: int) -> list[str
         if operator.op_type in _HIDDEN
     ]
     if walk.num_folded:
-        notes.append(f"{walk.num_folded} operators make constants only and are left out")
+        notes.append(f"operators left out because they make constants only: {walk.num_folded}")
     if num_dead:
-        notes.append(f"{num_dead} operators reach no output and are left out")
+        notes.append(f"operators left out because they reach no output: {num_dead}")
     return notes

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
@@ -14,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 from arenite.planner.importers._onnx_file import normal_domain
 from arenite.planner.importers._onnx_node import Dialect, Operand, input_name, single_node_model
-from arenite.planner.importers._onnx_types import numpy_dtype, why_no_dtype
+from arenite.planner.importers._onnx_types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
 """Longer values are never worked out: they are weights, not shapes."""
@@ -30,6 +31,7 @@ _EVALUATED = frozenset(
      "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose", "Trilu",
      "Unsqueeze", "Where", "Xor"}
 )  # fmt: skip
+_SHAPED_BY_VALUES = frozenset({"Compress", "NonZero"})
 # What numpy and onnx.reference raise on operands that do not fit together.
 _EVALUATION_ERRORS = (
     ArithmeticError,
@@ -116,6 +118,22 @@ class Values:
         value = self.get(name)
         return None if value is None else onnx.numpy_helper.from_array(value)
 
+    def result_types(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand]
+    ) -> list[TensorType | None]:
+        """Return the types of what a node makes of known values, [] if they are not known.
+
+        Only operators whose shapes no inference states are evaluated for that.
+        """
+        if normal_domain(node.domain) or node.op_type not in _SHAPED_BY_VALUES:
+            return []
+        results = self._evaluate(node.output[0], node, inputs) or []
+        types: list[TensorType | None] = []
+        for result in results:
+            dtype = read_dtype(onnx.helper.np_dtype_to_tensor_dtype(result.dtype))
+            types.append(TensorType(dtype, result.shape) if dtype is not None else None)
+        return types
+
     def _read(self, name: str, tensor: onnx.TensorProto) -> Array | None:
         try:
             if uses_external_data(tensor):
@@ -130,22 +148,30 @@ class Values:
 
     def _compute(self, name: str, source: _Computation) -> dict[str, Array | None]:
         outputs = {output.name: output.type for output in source.outputs if output.type}
-        unknown: dict[str, Array | None] = dict.fromkeys(outputs)
-        feeds = {}
-        for position, operand in enumerate(source.inputs):
-            if operand.type:
-                value = self._known[operand.name]
-                if value is None:
-                    return unknown
-                feeds[input_name(position)] = value
-        model = single_node_model(source.node, self._dialect, source.inputs, {})
-        try:
-            with np.errstate(all="ignore"):
-                results = ReferenceEvaluator(model).run(None, feeds)
-        except _EVALUATION_ERRORS as error:
-            self.failures[name] = f"its value cannot be worked out: {error}"
-            return unknown
+        results = self._evaluate(name, source.node, source.inputs)
+        if results is None:
+            return dict.fromkeys(outputs)
         return {
             output: np.asarray(value, numpy_dtype(tensor_type.dtype))
             for (output, tensor_type), value in zip(outputs.items(), results, strict=True)
         }
+
+    def _evaluate(
+        self, name: str, node: onnx.NodeProto, inputs: Sequence[Operand]
+    ) -> list[Array] | None:
+        feeds = {}
+        for position, operand in enumerate(inputs):
+            if operand.type:
+                value = self.get(operand.name)
+                if value is None:
+                    return None
+                feeds[input_name(position)] = value
+        model = single_node_model(node, self._dialect, inputs, {})
+        try:
+            with np.errstate(all="ignore"):
+                return [
+                    np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)
+                ]
+        except _EVALUATION_ERRORS as error:
+            self.failures[name] = f"its value cannot be worked out: {error}"
+            return None

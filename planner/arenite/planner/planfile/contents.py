@@ -9,6 +9,7 @@ from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.rewrites.aliasing import AliasKind
 
 FORMAT = "arenite-plan"
 VERSION = 1
@@ -39,7 +40,8 @@ class PlanFile:
         model: What was planned.
         target: Whose records they are.
         boundary: Whether graph inputs and outputs lie in the arena.
-        alignment: Bytes; records may state a larger one of their own.
+        alignment: Bytes; records may state another of their own.
+        aliases: What was let share storage before the records were made.
         problem: The records, and the order as its steps.
         plan: Their offsets.
     """
@@ -48,6 +50,7 @@ class PlanFile:
     target: str
     boundary: Boundary
     alignment: int
+    aliases: tuple[AliasKind, ...]
     problem: Problem
     plan: Plan
 
@@ -66,6 +69,7 @@ class PlanFile:
             "target": self.target,
             "boundary": self.boundary.value,
             "alignment": self.alignment,
+            "aliases": [kind.value for kind in self.aliases],
             "capacity": self.problem.capacity,
             "height": plan.height,
             "lower_bound": plan.lower_bound,

@@ -20,6 +20,7 @@ from arenite.planner.planfile.errors import (
     WrongTypeError,
 )
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import verify
 
 _MAX_FILE_SIZE = 1 << 30
@@ -28,8 +29,8 @@ _MAX_NUMBER = (1 << 63) - 1
 _Object: TypeAlias = dict[str, object]
 
 _FIELDS = (
-    "format", "version", "model", "target", "boundary", "alignment", "capacity", "height",
-    "lower_bound", "bound", "optimal", "strategy", "order", "records",
+    "format", "version", "model", "target", "boundary", "alignment", "aliases", "capacity",
+    "height", "lower_bound", "bound", "optimal", "strategy", "order", "records",
 )  # fmt: skip
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
 
@@ -48,6 +49,7 @@ def read(path: Path) -> PlanFile:
         target=reader.text(document, "target"),
         boundary=Boundary(reader.choice(document, "boundary", tuple(Boundary))),
         alignment=reader.alignment(document, "alignment"),
+        aliases=reader.aliases(document),
         problem=reader.problem(document),
         plan=reader.plan(document),
     )
@@ -147,6 +149,16 @@ class _Reader:
         if value & (value - 1):
             raise OutOfRangeError(self.path, f"{name} is {value}, a power of two expected")
         return value
+
+    def aliases(self, document: _Object) -> tuple[AliasKind, ...]:
+        kinds = self.texts(document, "aliases")
+        for kind in kinds:
+            if kind not in tuple(AliasKind) or kinds.count(kind) > 1:
+                raise WrongTypeError(
+                    self.path,
+                    f"aliases has {kind!r}, each of {', '.join(AliasKind)} once expected",
+                )
+        return tuple(map(AliasKind, kinds))
 
     def flag(self, parent: _Object, name: str) -> bool:
         value = parent[name]

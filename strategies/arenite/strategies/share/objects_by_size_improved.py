@@ -38,9 +38,9 @@ class ObjectsBySizeImproved(ObjectSharing):
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""
+        order = sorted(range(len(records)), key=lambda index: -records[index].size)
         negated = [-maximum for maximum in positional_maxima(records)]
         stages = [bisect_right(negated, -record.size) for record in records]
-        order = sorted(range(len(records)), key=lambda i: (stages[i], -records[i].size))
         distances = _Distances([records[index] for index in order])
         assignment = [0] * len(records)
         first = 0

@@ -113,8 +113,8 @@ class _Network:
     def predecessors(self) -> dict[int, int]:
         """Return whom each record follows; without those that open an object.
 
-        On a ladder, pairing the smallest with the smallest is cheapest. Equal sizes are
-        paired crosswise: what started last is followed first.
+        The flow says who uses a ladder, not who follows whom; pairing the smallest with
+        the smallest costs no more than any other way.
         """
         records = self._records
         flows = self._solve()
@@ -124,8 +124,8 @@ class _Network:
             last = middle + len(handover.starting)
             left = list(compress(handover.ended, flows[first:middle]))
             right = list(compress(handover.starting, flows[middle:last]))
-            left.sort(key=lambda index: (records[index].size, index))
-            right.sort(key=lambda index: (records[index].size, -index))
+            left.sort(key=lambda index: records[index].size)
+            right.sort(key=lambda index: records[index].size)
             predecessors.update(zip(right, left, strict=True))
         return predecessors
 

@@ -1,0 +1,79 @@
+import pytest
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import ModelError
+from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
+
+
+def tensor(name, shape=(4,), kind=TensorKind.ACTIVATION, alias=None):
+    return Tensor(name, DType.FLOAT32, shape, kind, alias)
+
+
+X = tensor("x", kind=TensorKind.INPUT)
+A = tensor("a")
+Y = tensor("y", kind=TensorKind.OUTPUT)
+FIRST = Operator("first", "Conv", ("x",), ("a",))
+SECOND = Operator("second", "Conv", ("a", ""), ("y",))
+
+
+def graph(tensors=(X, A, Y), operators=(FIRST, SECOND), inputs=("x",), outputs=("y",)):
+    return Graph.of("test", tensors, operators, inputs, outputs)
+
+
+def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
+    assert graph().tensors["a"].size == 16
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"tensors": (X, A, A, Y)}, "two tensors are named 'a'"),
+        ({"tensors": (X, Y)}, "tensor 'a' is not in the graph"),
+        ({"inputs": ("z",)}, "boundary tensor 'z' is not in the graph"),
+        ({"outputs": ("z",)}, "boundary tensor 'z' is not in the graph"),
+        ({"operators": (FIRST, FIRST)}, "two operators are named 'first'"),
+        ({"operators": (SECOND, FIRST)}, "reads 'a' before it is written"),
+        ({"operators": (FIRST,)}, "output 'y' is never written"),
+        (
+            {"operators": (FIRST, SECOND, Operator("third", "Conv", ("x",), ("a",)))},
+            "writes 'a' a second time",
+        ),
+        ({"tensors": (X, tensor("a", alias=Alias("z")), Y)}, "alias leads to 'z'"),
+        ({"tensors": (X, tensor("a", alias=Alias("a")), Y)}, "alias leads to 'a'"),
+        ({"tensors": (X, tensor("a", alias=Alias("x", 4)), Y)}, "not inside 'x'"),
+        ({"tensors": (X, tensor("a", alias=Alias("x", -4)), Y)}, "not inside 'x'"),
+    ],
+)
+def test_a_broken_graph_is_refused(parts, message):
+    with pytest.raises(ModelError, match=message):
+        graph(**parts)
+
+
+def test_a_negative_dimension_is_refused():
+    with pytest.raises(ModelError, match="negative dimension"):
+        tensor("a", (4, -1))
+
+
+def test_a_state_may_be_read_before_it_is_written_and_written_again():
+    state = tensor("s", kind=TensorKind.STATE)
+    update = Operator("update", "Assign", ("s", "y"), ("s",))
+    assert graph((X, A, Y, state), (FIRST, SECOND, update)).operators[-1] is update
+
+
+def test_aliases_lead_to_the_storage_and_the_byte():
+    inner = tensor("v", (1,), alias=Alias("w", 4))
+    middle = tensor("w", (2,), alias=Alias("x", 8))
+    assert graph((X, A, Y, middle, inner)).root("v") == ("x", 12)
+
+
+def test_an_order_must_name_each_operator_once_and_be_topological():
+    assert graph().reordered(["first", "second"]) == graph()
+    with pytest.raises(ModelError, match="each of its 2 operators once"):
+        graph().reordered(["first", "first"])
+    with pytest.raises(ModelError, match="before it is written"):
+        graph().reordered(["second", "first"])
+
+
+def test_operands_are_listed_once_and_absent_ones_not_at_all():
+    operator = Operator("o", "Add", ("a", "", "a"), ("", "y"))
+    assert (operator.reads, operator.writes) == (("a",), ("y",))

@@ -1,0 +1,108 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from arenite.planner import planfile
+from arenite.planner.liveness import Boundary
+from arenite.planner.plan import Plan
+from arenite.planner.planfile import ModelReference, PlanFile
+from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.rewrites.aliasing import AliasKind
+
+DOCS = Path(__file__).parents[2] / "docs"
+DIGEST = "ab" * 32
+
+PROBLEM = Problem(
+    (
+        UsageRecord("x", 32, 0, 1, 16, ("x",)),
+        UsageRecord("a", 64, 0, 2, 16, ("a", "a/view")),
+        UsageRecord("y", 16, 1, 2, 64, ("y",)),
+    ),
+    ("first", "second"),
+    capacity=128,
+)
+PLAN_FILE = PlanFile(
+    ModelReference("tiny.onnx", DIGEST, {"batch": 1}, {"x": (1, 8)}),
+    "generic",
+    Boundary.INCLUDE,
+    16,
+    (AliasKind.VIEWS,),
+    PROBLEM,
+    Plan.of(PROBLEM, (64, 0, 64), "by-hand", {"seed": 7, "quick": True}),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "plan.json"
+    planfile.write(path, PLAN_FILE)
+    return path
+
+
+def test_what_is_written_reads_as_the_same(path):
+    assert planfile.read(path) == PLAN_FILE
+
+
+def test_the_same_plan_gives_the_same_bytes(path):
+    assert planfile.read(path).to_bytes() == path.read_bytes()
+
+
+def test_the_file_conforms_to_the_schema_in_the_documentation(path):
+    schema = json.loads((DOCS / "plan-file.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    document = json.loads(path.read_text())
+    validator.validate(document)
+    for name in document:
+        assert not validator.is_valid({k: v for k, v in document.items() if k != name}), name
+
+
+def test_the_example_in_the_documentation_is_a_plan_file(tmp_path):
+    text = (DOCS / "plan-file.md").read_text()
+    example = text.split("```json\n")[1].split("```")[0]
+    path = tmp_path / "example.json"
+    path.write_text(example)
+    assert planfile.read(path).to_bytes().decode() == example
+
+
+def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):
+    loose = replace(PLAN_FILE, plan=replace(PLAN_FILE.plan, offsets=(80, 0, 64), height=112))
+    proved = replace(loose, plan=replace(loose.plan, lower_bound=112))
+    for plan_file, bound, optimal in [(loose, "load", False), (proved, "search", True)]:
+        path = tmp_path / f"{bound}.json"
+        planfile.write(path, plan_file)
+        document = json.loads(path.read_text())
+        assert (document["bound"], document["optimal"]) == (bound, optimal)
+        assert planfile.read(path) == plan_file
+
+
+def test_the_plan_is_accepted_for_its_model():
+    PLAN_FILE.check_against("plan.json", DIGEST, PROBLEM)
+
+
+def changed(**fields):
+    records = list(PROBLEM.records)
+    records[1] = replace(records[1], **fields)
+    return replace(PROBLEM, records=tuple(records))
+
+
+@pytest.mark.parametrize(
+    ("digest", "problem", "error", "message"),
+    [
+        ("cd" * 32, PROBLEM, WrongModelError, "made for 'tiny.onnx' with digest abab"),
+        (DIGEST, replace(PROBLEM, steps=("second", "first")), StaleRecordsError, "order"),
+        (DIGEST, replace(PROBLEM, records=PROBLEM.records[:2]), StaleRecordsError,
+         "'y' is 16 B .* here and absent in the model"),
+        (DIGEST, changed(name="b"), StaleRecordsError, "'a' is .* absent in the model"),
+        (DIGEST, changed(size=80), StaleRecordsError, "80 B"),
+        (DIGEST, changed(end=1), StaleRecordsError, r"\[0, 1\)"),
+        (DIGEST, changed(alignment=32), StaleRecordsError, "aligned to 32"),
+        (DIGEST, changed(tensors=("a",)), StaleRecordsError, "with 1 tensors"),
+    ],
+)  # fmt: skip
+def test_another_model_or_other_records_are_refused(digest, problem, error, message):
+    with pytest.raises(error, match=message):
+        PLAN_FILE.check_against("plan.json", digest, problem)

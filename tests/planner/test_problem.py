@@ -1,0 +1,82 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.planner.errors import ModelError
+from arenite.planner.problem import LoadSpan, Problem, UsageRecord, load_spans
+from problems import problems
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"size": 0}, {"start": -1}, {"start": 2}, {"end": 0}, {"alignment": 0}, {"alignment": 3},
+     {"alignment": 4, "offset": 2}, {"offset": -4}],
+)  # fmt: skip
+def test_a_broken_record_is_refused(fields):
+    with pytest.raises(ModelError, match="record 'a'"):
+        UsageRecord(**({"name": "a", "size": 4, "start": 0, "end": 2} | fields))
+
+
+def test_two_records_of_one_name_are_refused():
+    record = UsageRecord("a", 4, 0, 2)
+    with pytest.raises(ModelError, match="two records are named 'a'"):
+        Problem((record, record))
+
+
+@given(*[st.integers(0, 6)] * 2, *[st.integers(1, 4)] * 2)
+def test_records_meet_exactly_when_some_step_is_in_both(a, b, a_lifetime, b_lifetime):
+    one, other = UsageRecord("a", 1, a, a + a_lifetime), UsageRecord("b", 1, b, b + b_lifetime)
+    common = set(range(a, a + a_lifetime)) & set(range(b, b + b_lifetime))
+    assert one.meets(other) == other.meets(one) == bool(common)
+
+
+def test_spans_leave_out_steps_at_which_nothing_lives():
+    records = [UsageRecord("a", 4, 0, 2), UsageRecord("b", 8, 1, 3), UsageRecord("c", 2, 5, 6)]
+    assert list(load_spans(records)) == [
+        LoadSpan(0, 1, 4, 4),
+        LoadSpan(1, 2, 12, 12),
+        LoadSpan(2, 3, 8, 8),
+        LoadSpan(5, 6, 2, 2),
+    ]
+
+
+@given(problems())
+def test_the_load_is_the_sum_of_what_lives_at_each_step(problem):
+    painted = dict.fromkeys(range(problem.num_steps), 0)
+    for record in problem.records:
+        for step in range(record.start, record.end):
+            painted[step] += record.size
+    spanned = dict.fromkeys(range(problem.num_steps), 0)
+    for span in load_spans(problem.records):
+        for step in range(span.start, span.end):
+            spanned[step] = span.load
+    assert spanned == painted
+
+
+def test_the_bound_counts_gaps_that_alignment_forces():
+    records = tuple(UsageRecord(f"r{i}", size, 0, 1, 16) for i, size in enumerate((10, 20, 5)))
+    # What lies on top needs no rounding, so the 20 B go there: 16 + 16 + 20.
+    assert Problem(records).lower_bound == 52
+    heights = []
+    for order in itertools.permutations(records):
+        top = 0
+        for record in order:
+            top = -(-top // 16) * 16 + record.size
+        heights.append(top)
+    assert min(heights) == 52
+
+
+@given(problems())
+def test_the_bound_is_the_largest_load_where_sizes_are_multiples(problem):
+    records = tuple(
+        UsageRecord(r.name, r.size * r.alignment, r.start, r.end, r.alignment)
+        for r in problem.records
+    )
+    spans = list(load_spans(records))
+    assert Problem(records).lower_bound == max((span.load for span in spans), default=0)
+
+
+def test_an_empty_problem_needs_nothing():
+    assert (Problem(()).naive, Problem(()).lower_bound, Problem(()).num_steps) == (0, 0, 0)

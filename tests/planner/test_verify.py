@@ -1,0 +1,96 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.planner.errors import InvalidPlanError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.verify import (
+    MisalignedError,
+    MovedError,
+    NegativeOffsetError,
+    OverCapacityError,
+    OverlapError,
+    WrongBoundError,
+    WrongCountError,
+    WrongHeightError,
+    verify,
+)
+from oracle import paint
+from problems import problems
+
+PROBLEM = Problem(
+    (
+        UsageRecord("a", 32, 0, 2, 16),
+        UsageRecord("b", 16, 1, 3, 16),
+        UsageRecord("c", 32, 2, 4, 16, offset=16),
+    ),
+    capacity=64,
+)
+PLAN = Plan((16, 0, 16), 48, "by hand", 48)
+
+
+def test_a_right_plan_passes():
+    verify(PROBLEM, PLAN)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        ({"offsets": (16, 0)}, WrongCountError),
+        ({"offsets": (16, 0, 16, 0)}, WrongCountError),
+        ({"offsets": (16, -16, 16)}, NegativeOffsetError),
+        ({"offsets": (24, 0, 16)}, MisalignedError),
+        ({"offsets": (16, 0, 32)}, MovedError),
+        ({"offsets": (0, 16, 16), "height": 48}, OverlapError),
+        ({"offsets": (0, 16, 16)}, OverlapError),
+        ({"height": 47}, WrongHeightError),
+        ({"height": 49}, WrongHeightError),
+        ({"lower_bound": 49}, WrongBoundError),
+        ({"offsets": (48, 0, 16), "height": 80}, OverCapacityError),
+    ],
+)
+def test_each_rule_has_its_error(broken, error):
+    with pytest.raises(error) as caught:
+        verify(PROBLEM, replace(PLAN, **broken))
+    assert type(caught.value) is error
+
+
+def test_an_overlap_names_both_records_the_step_and_the_bytes():
+    with pytest.raises(OverlapError, match=r"'c' and 'b' are both live at step 2 .* 16 to 32"):
+        verify(PROBLEM, replace(PLAN, offsets=(32, 16, 16), height=64))
+
+
+@st.composite
+def placements(draw):
+    """A problem and offsets that are as likely wrong as right."""
+    problem = draw(problems(max_records=6))
+    offsets = tuple(
+        record.alignment * draw(st.integers(0, 80 // record.alignment))
+        for record in problem.records
+    )
+    return problem, offsets
+
+
+@given(placements())
+def test_verify_and_the_painted_grid_agree_on_right_and_wrong(placement):
+    problem, offsets = placement
+    plan = replace(Plan.of(problem, offsets, "random"), lower_bound=0)
+    try:
+        paint(problem, replace(plan, lower_bound=10**9))
+        painted = True
+    except AssertionError:
+        painted = False
+    try:
+        verify(problem, plan)
+        verified = True
+    except InvalidPlanError:
+        verified = False
+    assert verified == painted
+
+
+def test_blocks_that_touch_in_bytes_or_in_time_do_not_overlap():
+    records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 0, 2), UsageRecord("c", 16, 2, 3))
+    verify(Problem(records), Plan((0, 8, 0), 16, "by hand", 16))
