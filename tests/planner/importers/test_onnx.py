@@ -255,7 +255,7 @@ def test_the_models_own_functions_are_inlined(tmp_path: Path) -> None:
 def test_the_onnx_package_is_asked_for_when_it_is_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [m for m in sys.modules if m.startswith("arenite.planner.importers._onnx")]:
+    for module in [m for m in sys.modules if m.startswith("arenite.planner.importers.onnx")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingDependencyError) as caught:

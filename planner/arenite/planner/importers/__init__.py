@@ -12,7 +12,7 @@ from pathlib import Path
 from arenite.planner.errors import BindingError, ModelFormatError, UnsupportedModelError
 from arenite.planner.files import read_model
 from arenite.planner.graph import Graph
-from arenite.planner.importers._tflite_file import IDENTIFIER
+from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
 from arenite.planner.ordering import MemoryModel, Order
 from arenite.planner.problem import Problem

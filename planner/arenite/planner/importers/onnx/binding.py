@@ -13,7 +13,7 @@ from arenite.planner.errors import (
     UnboundDimensionError,
     UnsupportedModelError,
 )
-from arenite.planner.importers._onnx_types import TensorType, read_dtype, why_unsizable
+from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_unsizable
 
 _UNRANKED = "?"
 

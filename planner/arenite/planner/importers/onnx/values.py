@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 from onnx.reference import ReferenceEvaluator
 
-from arenite.planner.importers._onnx_file import normal_domain
-from arenite.planner.importers._onnx_node import Dialect, Operand, input_name, single_node_model
-from arenite.planner.importers._onnx_types import TensorType, numpy_dtype, read_dtype, why_no_dtype
+from arenite.planner.importers.onnx.file import normal_domain
+from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, single_node_model
+from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
 """Longer values are never worked out: they are weights, not shapes."""

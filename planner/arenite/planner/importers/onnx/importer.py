@@ -42,7 +42,7 @@ def read_onnx(
             has operators that onnx does not define.
     """
     try:
-        from arenite.planner.importers._onnx_reader import read
+        from arenite.planner.importers.onnx.reader import read
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise

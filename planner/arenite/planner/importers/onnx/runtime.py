@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.importers._onnx_types import (
+from arenite.planner.importers.onnx.types import (
     TensorType,
     numpy_dtype,
     read_runtime_dtype,

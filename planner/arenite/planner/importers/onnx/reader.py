@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
-from arenite.planner.importers._onnx_binding import bind
-from arenite.planner.importers._onnx_file import load_model
-from arenite.planner.importers._onnx_order import live_operators
-from arenite.planner.importers._onnx_walk import Walk
+from arenite.planner.importers.onnx.binding import bind
+from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.order import live_operators
+from arenite.planner.importers.onnx.walk import Walk
 from arenite.planner.rewrites.noops import drop_noops
 
 _HIDDEN = {"If": "branches are", "Loop": "body is", "Scan": "body is"}

@@ -9,7 +9,7 @@ import onnx
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.graph import Operator
-from arenite.planner.importers._onnx_body import (
+from arenite.planner.importers.onnx.body import (
     Body,
     define_inputs,
     keep,
@@ -17,12 +17,12 @@ from arenite.planner.importers._onnx_body import (
     subgraph,
     walk_body,
 )
-from arenite.planner.importers._onnx_node import Operand
-from arenite.planner.importers._onnx_scope import Scope
-from arenite.planner.importers._onnx_types import TensorType
+from arenite.planner.importers.onnx.node import Operand
+from arenite.planner.importers.onnx.scope import Scope
+from arenite.planner.importers.onnx.types import TensorType
 
 if TYPE_CHECKING:
-    from arenite.planner.importers._onnx_walk import Walk
+    from arenite.planner.importers.onnx.walk import Walk
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
 

@@ -11,12 +11,12 @@ import onnx
 import onnx.shape_inference
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers._onnx_checks import NodeChecker
-from arenite.planner.importers._onnx_file import normal_domain
-from arenite.planner.importers._onnx_node import Dialect, Operand, op_type, single_node_model
-from arenite.planner.importers._onnx_runtime import RuntimeRefusalError, runtime_types
-from arenite.planner.importers._onnx_types import TensorType, read_type, why_unsizable
-from arenite.planner.importers._onnx_values import Values
+from arenite.planner.importers.onnx.checks import NodeChecker
+from arenite.planner.importers.onnx.file import normal_domain
+from arenite.planner.importers.onnx.node import Dialect, Operand, op_type, single_node_model
+from arenite.planner.importers.onnx.runtime import RuntimeRefusalError, runtime_types
+from arenite.planner.importers.onnx.types import TensorType, read_type, why_unsizable
+from arenite.planner.importers.onnx.values import Values
 
 
 class Inference:

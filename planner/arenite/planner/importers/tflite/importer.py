@@ -34,13 +34,13 @@ from pathlib import Path
 from arenite.planner.errors import ModelError, ModelFormatError, UnsupportedModelError
 from arenite.planner.files import read_model
 from arenite.planner.graph import AttributeValue, Graph, Operator, Tensor, TensorKind
-from arenite.planner.importers._tflite_file import (
+from arenite.planner.importers.tflite.file import (
     OMITTED,
     FileOperator,
     FileSubgraph,
     decode,
 )
-from arenite.planner.importers._tflite_tensors import kinds, notes, tensor_of
+from arenite.planner.importers.tflite.tensors import kinds, notes, tensor_of
 from arenite.planner.names import Names
 
 _LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from arenite.planner.errors import MissingDependencyError, ModelFormatError
-from arenite.planner.importers._tflite_control import entered_subgraphs
+from arenite.planner.importers.tflite.control import entered_subgraphs
 
 Entry = TypeVar("Entry")
 

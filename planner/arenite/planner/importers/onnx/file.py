@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.files import read_model
-from arenite.planner.importers._onnx_order import constant_names, subgraphs
+from arenite.planner.importers.onnx.order import constant_names, subgraphs
 
 OLDEST_OPSET = 7
 

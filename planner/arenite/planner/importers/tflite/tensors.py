@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.graph import Tensor, TensorKind
-from arenite.planner.importers._tflite_file import FileSubgraph, FileTensor
+from arenite.planner.importers.tflite.file import FileSubgraph, FileTensor
 
 # By the schema's TensorType; the package on PyPI does not name the newest.
 _DTYPES = {

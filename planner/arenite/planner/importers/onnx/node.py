@@ -8,8 +8,8 @@ import onnx
 import onnx.defs
 
 from arenite.planner.graph import AttributeValue
-from arenite.planner.importers._onnx_file import normal_domain
-from arenite.planner.importers._onnx_types import TensorType, write_type
+from arenite.planner.importers.onnx.file import normal_domain
+from arenite.planner.importers.onnx.types import TensorType, write_type
 
 
 @dataclass(frozen=True, slots=True)

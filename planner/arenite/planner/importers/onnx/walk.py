@@ -8,12 +8,12 @@ import onnx
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.graph import AttributeValue, Operator
-from arenite.planner.importers._onnx_binding import Binding
-from arenite.planner.importers._onnx_branches import walk_if
-from arenite.planner.importers._onnx_file import normal_domain, opset_versions
-from arenite.planner.importers._onnx_inference import Inference
-from arenite.planner.importers._onnx_loops import walk_loop, walk_scan
-from arenite.planner.importers._onnx_node import (
+from arenite.planner.importers.onnx.binding import Binding
+from arenite.planner.importers.onnx.branches import walk_if
+from arenite.planner.importers.onnx.file import normal_domain, opset_versions
+from arenite.planner.importers.onnx.inference import Inference
+from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
+from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
     attributes,
@@ -21,15 +21,15 @@ from arenite.planner.importers._onnx_node import (
     op_type,
     without_unread,
 )
-from arenite.planner.importers._onnx_order import (
+from arenite.planner.importers.onnx.order import (
     constant_names,
     node_reads,
     ordered_nodes,
     subgraphs,
 )
-from arenite.planner.importers._onnx_scope import Scope
-from arenite.planner.importers._onnx_types import TensorType, read_dtype, why_no_dtype
-from arenite.planner.importers._onnx_values import Values
+from arenite.planner.importers.onnx.scope import Scope
+from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
+from arenite.planner.importers.onnx.values import Values
 from arenite.planner.names import Names
 
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}

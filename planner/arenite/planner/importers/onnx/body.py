@@ -9,13 +9,13 @@ import onnx
 
 from arenite.planner.errors import ModelFormatError
 from arenite.planner.graph import Operator
-from arenite.planner.importers._onnx_node import attributes
-from arenite.planner.importers._onnx_order import live_operators
-from arenite.planner.importers._onnx_scope import Scope
-from arenite.planner.importers._onnx_types import TensorType
+from arenite.planner.importers.onnx.node import attributes
+from arenite.planner.importers.onnx.order import live_operators
+from arenite.planner.importers.onnx.scope import Scope
+from arenite.planner.importers.onnx.types import TensorType
 
 if TYPE_CHECKING:
-    from arenite.planner.importers._onnx_walk import Walk
+    from arenite.planner.importers.onnx.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import onnx
 import onnx.checker
 
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.importers._onnx_node import Dialect, Operand, op_type
+from arenite.planner.importers.onnx.node import Dialect, Operand, op_type
 
 
 class NodeChecker:

@@ -6,11 +6,11 @@ import onnx
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.graph import Operator
-from arenite.planner.importers._onnx_body import keep, require, subgraph, walk_body
-from arenite.planner.importers._onnx_scope import Scope
+from arenite.planner.importers.onnx.body import keep, require, subgraph, walk_body
+from arenite.planner.importers.onnx.scope import Scope
 
 if TYPE_CHECKING:
-    from arenite.planner.importers._onnx_walk import Walk
+    from arenite.planner.importers.onnx.walk import Walk
 
 
 def walk_if(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:

@@ -1,0 +1,5 @@
+"""TFLite: the format is known in this package and nowhere else."""
+
+from arenite.planner.importers.tflite.importer import TfliteModel, read_tflite, read_tflite_model
+
+__all__ = ["TfliteModel", "read_tflite", "read_tflite_model"]
