@@ -3,7 +3,9 @@
 import contextlib
 import copy
 import json
+import os
 import random
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +59,8 @@ def test_the_sound_file_is_read(tmp_path):
         (("format",), "arenite", errors.NotAPlanFileError),
         (("version",), 2, errors.UnknownVersionError),
         (("version",), "1", errors.UnknownVersionError),
+        (("version",), True, errors.UnknownVersionError),
+        (("version",), 1.0, errors.UnknownVersionError),
         (("extra",), 1, errors.UnknownFieldError),
         (("model", "extra"), 1, errors.UnknownFieldError),
         (("records", 0, "extra"), 1, errors.UnknownFieldError),
@@ -77,6 +81,10 @@ def test_the_sound_file_is_read(tmp_path):
         (("model", "sha256"), "G" * 64, errors.WrongTypeError),
         (("model", "shapes", "x"), [1, "2"], errors.WrongTypeError),
         (("strategy", "parameters"), {"p": [1]}, errors.WrongTypeError),
+        (("target",), "half \ud800", errors.WrongTypeError),
+        (("order", 0), "half \ud800", errors.WrongTypeError),
+        (("model", "dims"), {"half \ud800": 1}, errors.WrongTypeError),
+        (("strategy", "parameters"), {"p": "half \ud800"}, errors.WrongTypeError),
         (("alignment",), 0, errors.OutOfRangeError),
         (("alignment",), 24, errors.OutOfRangeError),
         (("capacity",), -1, errors.OutOfRangeError),
@@ -92,6 +100,7 @@ def test_the_sound_file_is_read(tmp_path):
         (("records", 1, "tensors"), ["v"], errors.DuplicateNameError),
         (("order",), ["p", "p"], errors.DuplicateNameError),
         (("lower_bound",), 47, errors.InconsistentError),
+        (("bound",), "search", errors.InconsistentError),
         (("optimal",), False, errors.InconsistentError),
         (("records", 0, "offset"), -16, NegativeOffsetError),
         (("records", 0, "offset"), 8, MisalignedError),
@@ -145,6 +154,16 @@ def test_each_missing_field_is_named(tmp_path, place):
         (b"[]", errors.NotAPlanFileError),
         (b"null", errors.NotAPlanFileError),
         (json.dumps(SOUND).encode()[:-20], errors.NotAPlanFileError),
+        (json.dumps(SOUND).encode("utf-16"), errors.NotAPlanFileError),
+        (json.dumps(SOUND).encode("utf-8-sig"), errors.NotAPlanFileError),
+        (
+            json.dumps(SOUND).encode().replace(b"generic", b"\xed\xa0\x80"),
+            errors.NotAPlanFileError,
+        ),
+        (
+            json.dumps(SOUND).encode().replace(b'"parameters": {', b'"parameters": {"p": 1e999'),
+            errors.OutOfRangeError,
+        ),
         (b"[" * 200_000, errors.NotAPlanFileError),
         (b'{"format": NaN}', errors.NotAPlanFileError),
         (b'{"format": ' + b"9" * 5_000 + b"}", errors.NotAPlanFileError),
@@ -156,8 +175,8 @@ def test_what_is_no_plan_file_is_refused(tmp_path, data, error):
         read(tmp_path, data)
 
 
-def test_a_folder_and_a_missing_file_are_refused(tmp_path):
-    for path in (tmp_path, tmp_path / "absent.json"):
+def test_what_is_no_regular_file_is_refused(tmp_path):
+    for path in (tmp_path, tmp_path / "absent.json", Path(os.devnull)):
         with pytest.raises(errors.UnreadablePlanFileError):
             planfile.read(path)
 
@@ -180,4 +199,6 @@ def test_random_damage_is_read_or_refused_but_never_crashes(tmp_path, seed):
             [b"", b"0", b"-", b'"', b"{", b"]", b"1e9", b"\x00", b"9" * 30, b"null", b"true"]
         )
     with contextlib.suppress(AreniteError):
-        assert isinstance(read(tmp_path, bytes(data)), PlanFile)
+        plan_file = read(tmp_path, bytes(data))
+        assert isinstance(plan_file, PlanFile)
+        assert read(tmp_path, plan_file.to_bytes()) == plan_file

@@ -2,7 +2,7 @@ import hashlib
 
 import pytest
 
-from arenite.planner.files import sha256, write_atomically
+from arenite.planner.files import model_digest, write_atomically
 
 
 def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path):
@@ -30,4 +30,4 @@ def test_a_missing_folder_is_the_systems_error(tmp_path):
 def test_the_digest_is_that_of_the_bytes(tmp_path):
     path = tmp_path / "model"
     path.write_bytes(b"arenite" * 100_000)
-    assert sha256(path) == hashlib.sha256(b"arenite" * 100_000).hexdigest()
+    assert model_digest(path) == hashlib.sha256(b"arenite" * 100_000).hexdigest()

@@ -3,6 +3,9 @@
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from arenite.planner.errors import ModelFormatError
@@ -27,21 +30,32 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def sha256(path: Path) -> str:
-    """Return the hexadecimal SHA-256 of the file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def read_model(path: Path) -> bytes:
     """Return the bytes of a model file.
 
     Raises:
         ModelFormatError: It is absent, not a regular file, or may not be read.
     """
+    with _opened_model(path) as stream:
+        return stream.read()
+
+
+def model_digest(path: Path) -> str:
+    """Return the hexadecimal SHA-256 of a model file, read piece by piece.
+
+    Raises:
+        ModelFormatError: It is absent, not a regular file, or may not be read.
+    """
+    with _opened_model(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _opened_model(path: Path) -> Iterator[BufferedReader]:
     if path.exists() and not path.is_file():
         raise ModelFormatError(str(path), "this is not a regular file; give the model file")
     try:
-        return path.read_bytes()
+        with path.open("rb") as stream:
+            yield stream
     except OSError as error:
         raise ModelFormatError(str(path), f"cannot be read: {error.strerror}") from error

@@ -4,13 +4,12 @@ Each importer is imported when a file of its format is read, so that only that f
 packages need be installed.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from arenite.planner.errors import BindingError, ModelFormatError, UnsupportedModelError
-from arenite.planner.files import read_model
+from arenite.planner.files import model_digest, read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
@@ -33,7 +32,7 @@ def read(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int | None = None,
     capacity: int | None = None,
-    order: FindOrder | None = None,
+    order: FindOrder | tuple[str, ...] | None = None,
     aliases: Collection[AliasKind] = (),
 ) -> Source:
     """Return the graph and the problem of a model file.
@@ -45,7 +44,7 @@ def read(
         boundary: Whether graph inputs and outputs lie in the arena; a CSV states none.
         alignment: Bytes of every offset; by default 16, and for a CSV what it states.
         capacity: Bytes the arena may have; by default what the name of a CSV states.
-        order: Finds the order of the operators; by default the file's own is kept.
+        order: The operators by name, or what finds their order; by default the file's own.
         aliases: What may share storage; a CSV states records, so it has no use for them.
 
     Raises:
@@ -53,10 +52,8 @@ def read(
         BindingError: `dims` or `shapes` give what it does not have or cannot take.
         ModelError: Whatever else keeps the model from being planned.
     """
-    data = read_model(path)
-    digest = hashlib.sha256(data).hexdigest()
-    model_format = _format(path, data[:8])
-    del data
+    digest = model_digest(path)
+    model_format = _format(path)
     if model_format == "csv":
         problem = _read_csv(path, dims or {}, shapes or {}, alignment)
         if capacity is not None:
@@ -66,10 +63,12 @@ def read(
     graph = read_graph(path, dims or {}, shapes or {})
     alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
     found: Order | None = None
-    if order is not None:
+    if callable(order):
         _check_reorderable(path, graph)
         found = order(graph, MemoryModel(tuple(aliases), boundary, alignment))
-        graph = graph.reordered(found.operators)
+        order = found.operators
+    if order is not None:
+        graph = graph.reordered(order)
     graph = alias(graph, aliases, boundary)
     problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
     return Source(path.name, digest, graph, problem, found)
@@ -86,9 +85,9 @@ def _check_reorderable(path: Path, graph: Graph) -> None:
             )
 
 
-def _format(path: Path, head: bytes) -> str:
+def _format(path: Path) -> str:
     known = _FORMATS.get(path.suffix.lower())
-    if known is None and head[4:8] == IDENTIFIER:
+    if known is None and read_model(path)[4:8] == IDENTIFIER:
         return "tflite"
     if known is None:
         raise ModelFormatError(

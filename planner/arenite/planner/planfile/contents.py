@@ -99,6 +99,19 @@ class PlanFile:
         entry["tensors"] = list(record.tensors)
         return entry
 
+    def check_digest(self, path: str, digest: str) -> None:
+        """Return if the plan is for the model file of this digest.
+
+        Raises:
+            WrongModelError: It is for another.
+        """
+        if digest != self.model.sha256:
+            raise WrongModelError(
+                path,
+                f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
+                f"model given has {digest[:12]}...; plan it again",
+            )
+
     def check_against(self, path: str, digest: str, problem: Problem) -> None:
         """Return if the plan is for the model of this digest and these records.
 
@@ -111,12 +124,7 @@ class PlanFile:
             WrongModelError: The digests differ.
             StaleRecordsError: A record is missing, new or changed.
         """
-        if digest != self.model.sha256:
-            raise WrongModelError(
-                path,
-                f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
-                f"model given has {digest[:12]}...; plan it again",
-            )
+        self.check_digest(path, digest)
         if problem.steps != self.problem.steps:
             raise StaleRecordsError(path, "the order of the operators is not the model's")
         stated = {record.name: _extent(record) for record in self.problem.records}

@@ -1,6 +1,9 @@
 """Read a plan file as if it came from an enemy: every field is checked before use."""
 
 import json
+import math
+import reprlib
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -66,34 +69,47 @@ class _Reader:
 
     def document(self, path: Path) -> _Object:
         try:
-            if path.stat().st_size > _MAX_FILE_SIZE:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadablePlanFileError(self.path, "not a regular file; give the plan file")
+            if status.st_size > _MAX_FILE_SIZE:
                 raise UnreadablePlanFileError(self.path, "larger than 1 GiB")
             data = path.read_bytes()
         except OSError as error:
             raise UnreadablePlanFileError(self.path, error.strerror or str(error)) from error
         try:
             value = json.loads(
-                data, object_pairs_hook=self._without_duplicates, parse_constant=self._no_constant
+                data.decode(),
+                object_pairs_hook=self._without_duplicates,
+                parse_float=self._finite,
+                parse_constant=self._no_constant,
             )
         except (ValueError, RecursionError) as error:
             raise NotAPlanFileError(self.path, f"not JSON: {error}") from error
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             raise NotAPlanFileError(self.path, f"not a plan file: no format {FORMAT!r}")
         document: _Object = value
-        if document.get("version") != VERSION:
+        version = document.get("version")
+        if type(version) is not int or version != VERSION:  # true == 1.0 == 1
             raise UnknownVersionError(
                 self.path,
-                f"version {document.get('version')!r}; this Arenite reads version {VERSION}",
+                f"version {reprlib.repr(version)}; this Arenite reads version {VERSION}",
             )
         self.fields(document, "the file", _FIELDS)
         return document
 
     def _without_duplicates(self, pairs: list[tuple[str, object]]) -> _Object:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DuplicateNameError(self.path, f"the key {twice!r} stands twice in one object")
+        value: _Object = {}
+        for name, item in pairs:
+            if name in value:
+                raise DuplicateNameError(self.path, f"the key {name!r} stands twice in one object")
+            value[self._text(name, "a key")] = item
+        return value
+
+    def _finite(self, text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            raise OutOfRangeError(self.path, f"{reprlib.repr(text)} is no finite number")
         return value
 
     def _no_constant(self, text: str) -> object:
@@ -113,17 +129,18 @@ class _Reader:
         return WrongTypeError(self.path, f"{name} is {type(value).__name__}, {expected} expected")
 
     def text(self, parent: _Object, name: str) -> str:
-        value = parent[name]
-        if not isinstance(value, str):
-            raise self.wrong_type(name, value, "text")
-        return value
+        return self._text(parent[name], name)
 
     def texts(self, parent: _Object, name: str) -> tuple[str, ...]:
-        return tuple(self._text_item(item, name) for item in self.items(parent, name))
+        return tuple(self._text(item, f"an item of {name}") for item in self.items(parent, name))
 
-    def _text_item(self, value: object, name: str) -> str:
+    def _text(self, value: object, name: str) -> str:
         if not isinstance(value, str):
-            raise self.wrong_type(f"an item of {name}", value, "text")
+            raise self.wrong_type(name, value, "text")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:  # the escape of half a surrogate pair
+            raise WrongTypeError(self.path, f"{name} is {value!r}, which is no text") from error
         return value
 
     def choice(self, parent: _Object, name: str, choices: Sequence[str]) -> str:
@@ -244,7 +261,7 @@ class _Reader:
         for name, value in self.member(strategy, "parameters").items():
             if not isinstance(value, bool | int | float | str):
                 raise self.wrong_type(name, value, "a number, text or true or false")
-            parameters[name] = value
+            parameters[name] = self._text(value, name) if isinstance(value, str) else value
         offsets = tuple(
             self.number(self.as_object(item, "record"), "offset", -_MAX_NUMBER)
             for item in self.items(document, "records")
@@ -261,9 +278,10 @@ class _Reader:
         stated = plan_file.plan.lower_bound
         load = plan_file.problem.lower_bound
         bound = self.choice(document, "bound", ("load", "search"))
-        if stated < load or (bound == "load" and stated != load):
+        if stated < load or (bound == "load") != (stated == load):
             raise InconsistentError(
-                self.path, f"lower_bound is {stated}, the records' largest load is {load}"
+                self.path,
+                f"lower_bound is {stated} from {bound}, the records' largest load is {load}",
             )
         if self.flag(document, "optimal") != plan_file.plan.optimal:
             raise InconsistentError(

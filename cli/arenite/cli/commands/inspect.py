@@ -1,0 +1,171 @@
+"""`arenite inspect`: what a model needs, and what binds it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from arenite.cli.options import Reading, json_option, reading_options
+from arenite.cli.output import drawing_width, emit_json, has_colour, results
+from arenite.cli.render import load_chart
+from arenite.cli.render.numbers import both, grouped, percent, plural
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name, printable
+from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.problem import load_spans
+from arenite.planner.source import Source
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@reading_options
+@json_option
+def inspect(reading: Reading, model: Path, as_json: bool) -> None:
+    """Show operators, tensors and load of MODEL, and what can lower its peak."""
+    source = reading.read(model)
+    diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
+    if as_json:
+        emit_json(_as_json(model, source, diagnosis))
+        return
+    console = results()
+    console.print(name(source.name, "bold"), soft_wrap=True)
+    console.print(_summary(source, diagnosis))
+    if source.graph is not None:
+        console.print(_contents(source.graph))
+    else:
+        console.print()
+    console.print(_chart(source, diagnosis, console))
+    if diagnosis is not None:
+        console.print()
+        console.print(printable(diagnosis.advice))
+    for note in source.graph.notes if source.graph else ():
+        console.print(f"note: {printable(note)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """Tensors of one kind that have storage of their own."""
+
+    count: int
+    size: int
+
+
+def _tensors_by_kind(graph: Graph) -> dict[TensorKind, _Tensors]:
+    by_kind: dict[TensorKind, _Tensors] = {}
+    for kind in TensorKind:
+        sizes = [
+            tensor.size
+            for tensor in graph.tensors.values()
+            if tensor.kind is kind and tensor.alias is None
+        ]
+        if kind is TensorKind.SCRATCH:
+            sizes += [operator.scratch for operator in graph.operators if operator.scratch]
+        if sizes:
+            by_kind[kind] = _Tensors(len(sizes), sum(sizes))
+    return by_kind
+
+
+def _operators_by_type(graph: Graph) -> list[tuple[str, int]]:
+    counts = Counter(operator.op_type for operator in graph.operators)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _num_aliases(graph: Graph) -> int:
+    return sum(tensor.alias is not None for tensor in graph.tensors.values())
+
+
+def _as_json(model: Path, source: Source, diagnosis: Diagnosis | None) -> dict[str, object]:
+    problem, graph = source.problem, source.graph
+    steps = () if diagnosis is None else diagnosis.steps
+    binding = None if diagnosis is None else diagnosis.binding
+    return {
+        "model": str(model),
+        "name": source.name,
+        "digest": source.digest,
+        "num_operators": len(problem.steps),
+        "num_records": len(problem.records),
+        "operators": dict(_operators_by_type(graph)) if graph else {},
+        "tensors": {
+            kind.value: {"count": tensors.count, "bytes": tensors.size}
+            for kind, tensors in (_tensors_by_kind(graph) if graph else {}).items()
+        },
+        "num_aliases": _num_aliases(graph) if graph else 0,
+        "naive": problem.naive,
+        "lower_bound": problem.lower_bound,
+        "capacity": problem.capacity,
+        "load": [
+            {"start": span.start, "end": span.end, "load": span.load}
+            for span in load_spans(problem.records)
+        ],
+        "steps": [_step_as_json(step) for step in steps],
+        "binding": None if binding is None else _step_as_json(binding),
+        "advice": None if diagnosis is None else diagnosis.advice,
+        "notes": list(graph.notes) if graph else [],
+    }
+
+
+def _step_as_json(step: StepLoad) -> dict[str, object]:
+    return {
+        "step": step.step,
+        "operator": step.operator,
+        "load": step.load,
+        "working_set": step.working_set,
+        "carried": step.carried,
+    }
+
+
+def _summary(source: Source, diagnosis: Diagnosis | None) -> RenderableType:
+    problem = source.problem
+    rows: list[tuple[str, RenderableType]] = [
+        ("digest", source.digest),
+        (
+            "to place",
+            f"{plural(len(problem.records), 'record')} over {plural(problem.num_steps, 'step')}",
+        ),
+        ("no reuse", both(problem.naive)),
+        ("lower bound", _bound(problem.lower_bound, problem.naive)),
+    ]
+    if problem.capacity is not None:
+        rows.append(("capacity", both(problem.capacity)))
+    binding = None if diagnosis is None else diagnosis.binding
+    if binding is not None:
+        rows += [
+            ("binds at", name(f"step {binding.step}, {binding.operator}")),
+            ("working set", both(binding.working_set)),
+            ("carried", both(binding.carried)),
+        ]
+    return facts(rows)
+
+
+def _bound(lower_bound: int, naive: int) -> str:
+    share = f", {percent(lower_bound / naive)} of no reuse" if naive else ""
+    return f"{both(lower_bound)}{share}"
+
+
+def _contents(graph: Graph) -> RenderableType:
+    operators = listing(
+        ("operator", "number>"),
+        ((name(op_type), grouped(count)) for op_type, count in _operators_by_type(graph)),
+    )
+    rows: list[tuple[RenderableType, ...]] = [
+        (kind.value, grouped(tensors.count), both(tensors.size))
+        for kind, tensors in _tensors_by_kind(graph).items()
+    ]
+    if aliases := _num_aliases(graph):
+        rows.append(("in another's storage", grouped(aliases), Text("")))
+    tensors_table = listing(("tensors", "number>", "bytes>"), rows)
+    side_by_side = Table.grid(padding=(0, 4))
+    side_by_side.add_row(operators, tensors_table)
+    return side_by_side
+
+
+def _chart(source: Source, diagnosis: Diagnosis | None, console: Console) -> RenderableType:
+    width = drawing_width(console)
+    if diagnosis is None:
+        return load_chart.draw_spans(list(load_spans(source.problem.records)), width)
+    return load_chart.draw_steps(diagnosis.steps, width, colour=has_colour(console))

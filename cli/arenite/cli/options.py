@@ -1,0 +1,274 @@
+"""Options that several commands share, and what their values look like."""
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import click
+
+from arenite.planner.importers import read
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.source import Source
+from arenite.planner.units import parse_size
+from arenite.strategies.order import ORDERS, find_order
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Value = TypeVar("_Value")
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+_MAX_NUMBER = 2**63 - 1
+
+
+class SizeType(click.ParamType[int]):
+    """Bytes, such as `65536` or `64KiB`."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the bytes."""
+        try:
+            size = parse_size(str(value))
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
+        if not 1 <= size <= _MAX_NUMBER:
+            self.fail(f"{value!r} is not a size between 1 B and 2^63 - 1 B", param, ctx)
+        return size
+
+
+class AlignmentType(SizeType):
+    """A power of two of bytes."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the bytes."""
+        alignment = super().convert(value, param, ctx)
+        if alignment & (alignment - 1):
+            self.fail(f"{alignment} is not a power of two", param, ctx)
+        return alignment
+
+
+class DimType(click.ParamType[tuple[str, int]]):
+    """The value of a free dimension, such as `batch=1`."""
+
+    name = "name=n"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return the name and the value."""
+        name, equals, number = str(value).rpartition("=")
+        if not (name and equals and _is_dimension(number)):
+            self.fail(f"{value!r} is not NAME=N with N at least 1, such as batch=1", param, ctx)
+        return name, int(number)
+
+
+class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """The shape of a graph input, such as `image=1x3x224x224`."""
+
+    name = "input=shape"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[int, ...]]:
+        """Return the name and the shape."""
+        name, equals, shape = str(value).rpartition("=")
+        dimensions = shape.split("x")
+        if not (name and equals and all(map(_is_dimension, dimensions))):
+            self.fail(
+                f"{value!r} is not INPUT=SHAPE with dimensions of at least 1, "
+                "such as image=1x3x224x224",
+                param,
+                ctx,
+            )
+        return name, tuple(map(int, dimensions))
+
+
+class SecondsType(click.ParamType[float]):
+    """A time above 0."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds."""
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = math.nan
+        if not 0 < seconds < math.inf:
+            self.fail(f"{value!r} is not a number of seconds above 0", param, ctx)
+        return seconds
+
+
+_ALIASES: dict[str, tuple[AliasKind, ...]] = {
+    "none": (),
+    "views": (AliasKind.VIEWS,),
+    "in-place": (AliasKind.IN_PLACE,),
+    "all": tuple(AliasKind),
+}
+
+
+def _is_dimension(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= 1
+
+
+def _as_mapping(
+    _context: click.Context, parameter: click.Parameter, pairs: Sequence[tuple[str, _Value]]
+) -> Mapping[str, _Value]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise click.BadParameter("a name is given twice", param=parameter)
+    return mapping
+
+
+dim_option = click.option(
+    "--dim",
+    "dims",
+    type=DimType(),
+    multiple=True,
+    callback=_as_mapping,
+    metavar="NAME=N",
+    help="Value of a free dimension; repeatable.",
+)
+shape_option = click.option(
+    "--shape",
+    "shapes",
+    type=ShapeType(),
+    multiple=True,
+    callback=_as_mapping,
+    metavar="INPUT=1x3x224x224",
+    help="Shape of a graph input; repeatable.",
+)
+boundary_option = click.option(
+    "--boundary",
+    type=click.Choice([boundary.value for boundary in Boundary]),
+    default=Boundary.INCLUDE.value,
+    show_default=True,
+    help="Whether graph inputs and outputs lie in the arena.",
+)
+align_option = click.option(
+    "--align",
+    "alignment",
+    type=AlignmentType(),
+    metavar="N",
+    help=f"Bytes that every offset is a multiple of.  [default: {DEFAULT_ALIGNMENT}; "
+    "a CSV states its own]",
+)
+order_option = click.option(
+    "--order",
+    "order_name",
+    type=click.Choice([order.name for order in ORDERS]),
+    default="given",
+    show_default=True,
+    help="What orders the operators; `optimal` proves the least peak where it can.",
+)
+alias_option = click.option(
+    "--alias",
+    "aliases",
+    type=click.Choice([*_ALIASES]),
+    default="none",
+    show_default=True,
+    help="What may share storage: views, element-wise results in place, or both.",
+)
+capacity_option = click.option(
+    "--capacity",
+    type=SizeType(),
+    metavar="SIZE",
+    help="Bytes the arena may have, such as 64KiB.",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    help="Seed of a strategy that draws random numbers.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Write JSON instead of text for people."
+)
+
+
+def time_limit_option(default: float | None, text: str) -> Callable[[_Function], _Function]:
+    """Return the option `--time-limit`."""
+    return click.option(
+        "--time-limit",
+        "time_limit_s",
+        type=SecondsType(),
+        default=default,
+        show_default=default is not None,
+        metavar="S",
+        help=text,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the model files of a command are read.
+
+    Attributes:
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+        boundary: Whether graph inputs and outputs lie in the arena.
+        alignment: Bytes of every offset; None for the format's default.
+        aliases: What may share storage.
+        order_name: What orders the operators.
+    """
+
+    dims: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
+    boundary: Boundary
+    alignment: int | None
+    aliases: tuple[AliasKind, ...]
+    order_name: str
+
+    def read(self, path: Path, capacity: int | None = None) -> Source:
+        """Return what the file holds.
+
+        Raises:
+            ModelError: It cannot be planned.
+        """
+        return read(
+            path,
+            dims=self.dims,
+            shapes=self.shapes,
+            boundary=self.boundary,
+            alignment=self.alignment,
+            capacity=capacity,
+            order=None if self.order_name == "given" else find_order(self.order_name),
+            aliases=self.aliases,
+        )
+
+
+def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callable[..., _R]:
+    """Add the options of `Reading` and hand them over as the first argument."""
+
+    @dim_option
+    @shape_option
+    @boundary_option
+    @align_option
+    @alias_option
+    @order_option
+    @functools.wraps(function)
+    def with_reading(
+        dims: Mapping[str, int],
+        shapes: Mapping[str, tuple[int, ...]],
+        boundary: str,
+        alignment: int | None,
+        aliases: str,
+        order_name: str,
+        *args: _P.args,
+        **kwargs: _P.kwargs,
+    ) -> _R:
+        reading = Reading(
+            dims, shapes, Boundary(boundary), alignment, _ALIASES[aliases], order_name
+        )
+        return function(reading, *args, **kwargs)
+
+    return with_reading

@@ -1,0 +1,42 @@
+"""Numbers as people read them."""
+
+from arenite.planner.units import format_size
+
+
+def grouped(number: int) -> str:
+    """Return the number with its thousands separated."""
+    return f"{number:,}"
+
+
+def exact(size: int) -> str:
+    """Return exact bytes."""
+    return f"{size:,} B"
+
+
+def both(size: int) -> str:
+    """Return exact bytes with a handier unit beside."""
+    return exact(size) if abs(size) < 1024 else f"{exact(size)} ({format_size(size)})"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage; a gap is never rounded to none."""
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return f"{100 * share:.1f} %"
+
+
+def gap(size: int, bound: int) -> str:
+    """Return how far `size` is above `bound`, as a percentage of it."""
+    return percent(size / bound - 1 if bound else 0.0)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as far as a person compares them."""
+    if seconds < 0.00005:
+        return "< 0.1 ms"
+    return f"{1000 * seconds:.1f} ms" if seconds < 0.99995 else f"{seconds:.1f} s"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return how many there are of a regular noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
