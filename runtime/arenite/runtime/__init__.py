@@ -1,0 +1,1 @@
+"""Run models by their plan, in stock runtimes."""

@@ -1,0 +1,1 @@
+"""Stock runtimes that obey our plan: TensorFlow Lite Micro, LiteRT, ONNX Runtime."""

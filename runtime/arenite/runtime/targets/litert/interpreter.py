@@ -1,0 +1,294 @@
+"""The stock interpreter of TFLite or LiteRT, run by our plan.
+
+While it is built the interpreter asks every delegate what it wants. Ours takes no
+operator; it declares each tensor of the arena to be custom memory and gives its address
+in our buffer. What kernels ask for beside is made later, when memory is allocated, and is
+placed after that. The interpreter's planner leaves custom memory alone.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.verify import verify
+from arenite.runtime.targets.litert.errors import (
+    FixedShapeError,
+    StockPlacementWarning,
+    UnexpectedRuntimeError,
+)
+from arenite.runtime.targets.litert.layout import AllocationType, TfLiteContext, tensors
+from arenite.runtime.targets.litert.probe import ALIGNMENT, ArenaTensor, Probe, probe, run_on_zeros
+from arenite.runtime.targets.litert.stock import PrepareHook, load, refusal
+
+
+class PlannedInterpreter:
+    """A stock interpreter whose arena is ours, kernel scratch included.
+
+    It has the methods of the stock class that a loop of `set_tensor`, `invoke` and
+    `get_tensor` needs; memory is allocated from the start. Inputs are overwritten during
+    a run unless `keep_inputs` is set, so set them before every `invoke`.
+
+    On a runtime that is not known or does not do as expected, and where the strategy needs
+    more than stock, a `StockPlacementWarning` says why and the interpreter places its
+    tensors itself.
+
+    Attributes:
+        problem: The records that were placed; None with the stock placement.
+        plan: Where they lie; None with the stock placement.
+        stock_bytes: Extent of the arena that the interpreter would lay out itself; None
+            where it could not be asked.
+
+    Args:
+        model: The model file, or its bytes.
+        plan: For `litert_problem(model, keep_inputs=...)`; if None, the strategy makes it.
+        strategy: From a problem to a plan, such as `arenite.strategies.find("best")`.
+        keep_inputs: Leave the graph inputs as they were set, as the stock class does.
+        num_threads: Of the kernels.
+
+    Raises:
+        ValueError: Not either a plan or a strategy is given.
+        InvalidPlanError: The plan is not right for this model.
+        UnsupportedModelError: The runtime refuses the model.
+        MissingDependencyError: There is no runtime.
+    """
+
+    def __init__(
+        self,
+        model: Path | str | bytes,
+        plan: Plan | None = None,
+        strategy: Callable[[Problem], Plan] | None = None,
+        *,
+        keep_inputs: bool = False,
+        num_threads: int = 1,
+    ) -> None:
+        if (plan is None) is (strategy is None):
+            raise ValueError("give either a plan or a strategy")
+        self._model = Path(model) if isinstance(model, str) else model
+        self._num_threads = num_threads
+        self.problem: Problem | None = None
+        self.plan: Plan | None = None
+        self.stock_bytes: int | None = None
+        self._checked = False
+        try:
+            self._build(plan, strategy, keep_inputs=keep_inputs)
+        except UnexpectedRuntimeError as error:
+            self._fall_back(str(error))
+
+    @property
+    def arena_bytes(self) -> int | None:
+        """Bytes of our arena; None with the stock placement."""
+        return None if self.plan is None else self.plan.height
+
+    @property
+    def arena(self) -> NDArray[np.uint8]:
+        """Our arena.
+
+        Raises:
+            UnexpectedRuntimeError: The placement is the stock one.
+        """
+        if self.plan is None:
+            raise UnexpectedRuntimeError("the interpreter places its tensors itself")
+        return self._placement.arena
+
+    def tensor_addresses(self) -> list[tuple[int, int]]:
+        """Return address and bytes of each arena tensor as the interpreter has them now.
+
+        Raises:
+            UnexpectedRuntimeError: The placement is the stock one.
+        """
+        if self.plan is None:
+            raise UnexpectedRuntimeError("the interpreter places its tensors itself")
+        return self._placement.found()
+
+    def allocate_tensors(self) -> None:
+        """Do nothing: memory is allocated from the start."""
+
+    def invoke(self) -> None:
+        """Run the model once.
+
+        After the first run every tensor is looked for again; if one has moved, the run is
+        repeated with the stock placement.
+        """
+        if self.plan is None or self._checked:
+            self._stock.invoke()
+            return
+        inputs = {
+            each["index"]: self._stock.get_tensor(each["index"])
+            for each in self._stock.get_input_details()
+        }
+        self._stock.invoke()
+        self._checked = True
+        try:
+            self._placement.check()
+        except UnexpectedRuntimeError as error:
+            self._fall_back(str(error))
+            for index, value in inputs.items():
+                self._stock.set_tensor(index, value)
+            self._stock.invoke()
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy `value` into a tensor."""
+        self._stock.set_tensor(tensor_index, value)
+
+    def get_tensor(self, tensor_index: int) -> NDArray[Any]:
+        """Return a copy of a tensor; only inputs not yet used and outputs mean something."""
+        result: NDArray[Any] = self._stock.get_tensor(tensor_index)
+        return result
+
+    def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
+        """Return a function that gives a view of a tensor."""
+        result: Callable[[], NDArray[Any]] = self._stock.tensor(tensor_index)
+        return result
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Return what the stock class says of the graph inputs."""
+        return list(self._stock.get_input_details())
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Return what the stock class says of the graph outputs."""
+        return list(self._stock.get_output_details())
+
+    def get_tensor_details(self) -> list[dict[str, Any]]:
+        """Return what the stock class says of all tensors."""
+        return list(self._stock.get_tensor_details())
+
+    def reset_all_variables(self) -> None:
+        """Put the state between runs back to its start."""
+        self._stock.reset_all_variables()
+
+    def resize_tensor_input(self, *_: object, **__: object) -> None:
+        """Refuse: the plan holds for the shapes in the file.
+
+        Raises:
+            FixedShapeError: Always.
+        """
+        raise FixedShapeError(
+            "the plan holds for the shapes in the file; write the model with the shape "
+            "wanted, or use the stock interpreter"
+        )
+
+    def _build(
+        self,
+        plan: Plan | None,
+        strategy: Callable[[Problem], Plan] | None,
+        *,
+        keep_inputs: bool,
+    ) -> None:
+        probed = probe(self._model)
+        self.stock_bytes = probed.stock_bytes
+        problem = probed.problem(keep_inputs=keep_inputs)
+        if strategy is not None:
+            plan = strategy(problem)
+            if plan.height > probed.stock_bytes:
+                raise UnexpectedRuntimeError(
+                    f"its arena of {probed.stock_bytes} B is smaller than {plan.height} B, ours"
+                )
+        assert plan is not None
+        verify(problem, plan)
+        self._placement = _Placement(probed, problem, plan)
+        self._stock = self._placement.build(self._model, self._num_threads)
+        self.problem, self.plan = problem, plan
+
+    def _fall_back(self, reason: str) -> None:
+        warnings.warn(f"the stock placement stays: {reason}", StockPlacementWarning, stacklevel=3)
+        self.plan = self.problem = None
+        self._stock = load(self._model, self._num_threads)
+        try:
+            self._stock.allocate_tensors()
+        except (RuntimeError, ValueError) as error:
+            raise refusal(self._model, error) from error
+
+
+class _Placement:
+    """Puts the tensors of one interpreter where the plan says.
+
+    Attributes:
+        arena: The bytes of the plan.
+    """
+
+    def __init__(self, probed: Probe, problem: Problem, plan: Plan) -> None:
+        memory = np.zeros(plan.height + ALIGNMENT, np.uint8)
+        skip = -memory.ctypes.data % ALIGNMENT
+        self.arena = memory[skip : skip + plan.height]
+        self._addresses = _addresses(probed.tensors, problem, plan, self.arena.ctypes.data)
+        self._hook = PrepareHook(lambda _: self._place(temporary=False), keeps=memory)
+
+    def build(self, model: Path | bytes, num_threads: int) -> Any:
+        """Return the interpreter, ready to run.
+
+        Raises:
+            UnexpectedRuntimeError: A tensor is not as it was when probed.
+        """
+        interpreter = load(model, num_threads, self._hook)
+        try:
+            interpreter.allocate_tensors()
+            self._place(temporary=True)
+            if not self._is_right():  # as in the probe, a run settles it
+                run_on_zeros(interpreter)
+                self._place(temporary=True)
+        except (RuntimeError, ValueError) as error:
+            raise UnexpectedRuntimeError(f"it does not take the placement: {error}") from error
+        self.check()
+        return interpreter
+
+    def _is_right(self) -> bool:
+        try:
+            self.check()
+        except UnexpectedRuntimeError:
+            return False
+        return True
+
+    def check(self) -> None:
+        """Return if every tensor has the planned size and place.
+
+        Raises:
+            UnexpectedRuntimeError: One has not.
+        """
+        inside = self._tensors()
+        for tensor, address in self._addresses:
+            if tensor.index >= len(inside):
+                raise UnexpectedRuntimeError(f"tensor {tensor.index} is missing")
+            found = inside[tensor.index]
+            if found.bytes != tensor.size or found.data != address:
+                raise UnexpectedRuntimeError(
+                    f"tensor {tensor.index} has {found.bytes} B at {found.data}, planned were "
+                    f"{tensor.size} B at {address}"
+                )
+
+    def found(self) -> list[tuple[int, int]]:
+        """Return address and bytes of each planned tensor, asked of the interpreter."""
+        inside = self._tensors()
+        return [(inside[each.index].data, inside[each.index].bytes) for each, _ in self._addresses]
+
+    def _place(self, *, temporary: bool) -> None:
+        inside = self._tensors()
+        for tensor, address in self._addresses:
+            if tensor.temporary is not temporary:
+                continue
+            if temporary and tensor.index >= len(inside):
+                continue  # made while the model runs
+            found = inside[tensor.index]
+            if (found.name or b"") != tensor.label:
+                raise UnexpectedRuntimeError(f"tensor {tensor.index} is not as it was probed")
+            if found.bytes <= tensor.size:
+                found.allocation_type = AllocationType.CUSTOM
+                found.data = address
+
+    def _tensors(self) -> Any:
+        return tensors(TfLiteContext.from_address(self._hook.context_address))
+
+
+def _addresses(
+    arena_tensors: Mapping[str, ArenaTensor], problem: Problem, plan: Plan, base: int
+) -> list[tuple[ArenaTensor, int]]:
+    return [
+        (arena_tensors[name], base + offset)
+        for record, offset in zip(problem.records, plan.offsets, strict=True)
+        for name in record.tensors
+    ]

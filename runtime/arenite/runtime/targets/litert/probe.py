@@ -1,0 +1,261 @@
+"""What a stock interpreter keeps in its arena for a model: asked, not computed.
+
+The file does not tell: kernels add scratch (im2col, accumulators) when they are prepared.
+So the model is loaded once, its memory allocated, and the interpreter's own lists read.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import ModelError
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.liveness import liveness
+from arenite.planner.names import Names
+from arenite.planner.problem import Problem
+from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.units import align_up
+from arenite.runtime.targets.litert.errors import UnexpectedRuntimeError
+from arenite.runtime.targets.litert.layout import (
+    AllocationType,
+    TfLiteContext,
+    TfLiteNode,
+    TfLiteTensor,
+    indexes,
+    node_addresses,
+    tensors,
+)
+from arenite.runtime.targets.litert.stock import PrepareHook, check_version, load, refusal
+
+ALIGNMENT: Final = 64
+_DTYPES: Final = {dtype.label: dtype for dtype in DType}
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaTensor:
+    """A tensor of the interpreter's arena.
+
+    Attributes:
+        index: The interpreter's.
+        size: Bytes.
+        label: Its name in the file, empty for scratch.
+        temporary: Scratch, made when its operator is prepared.
+    """
+
+    index: int
+    size: int
+    label: bytes
+    temporary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What was read from a stock interpreter.
+
+    Attributes:
+        graph: Its operators in the order they run, with the tensors of its arena alone.
+        tensors: By name in the graph.
+        stock_bytes: Extent of the arena as the interpreter lays it out itself.
+    """
+
+    graph: Graph
+    tensors: Mapping[str, ArenaTensor]
+    stock_bytes: int
+
+    def problem(self, *, keep_inputs: bool, alignment: int = ALIGNMENT) -> Problem:
+        """Return the records to place; views and element-wise results share storage.
+
+        Args:
+            keep_inputs: Leave graph inputs alone for the whole run, as the stock
+                interpreter does; else they may be overwritten after their last use.
+            alignment: Bytes of every offset.
+        """
+        graph = self.graph
+        kept = tuple(dict.fromkeys((*graph.outputs, *graph.inputs)))
+        if keep_inputs:
+            graph = Graph(graph.name, graph.tensors, graph.operators, graph.inputs, kept)
+        return liveness(alias(graph, tuple(AliasKind)), alignment=alignment)
+
+
+def litert_problem(
+    path: Path, *, keep_inputs: bool = False, alignment: int = ALIGNMENT
+) -> Problem:
+    """Return what TFLite's or LiteRT's CPU arena holds for this model, scratch included.
+
+    The stock package's interpreter loads the model; a damaged one may end the process.
+
+    Args:
+        path: The model.
+        keep_inputs: Whether graph inputs outlive the run, as they do in stock.
+        alignment: Bytes of every offset; the runtime's kernels expect 64.
+
+    Raises:
+        UnsupportedModelError: The runtime refuses the model.
+        UnexpectedRuntimeError: The runtime is not one we know.
+        MissingDependencyError: There is no runtime.
+    """
+    return probe(path).problem(keep_inputs=keep_inputs, alignment=alignment)
+
+
+def probe(model: Path | bytes) -> Probe:
+    """Return what the stock interpreter keeps in its arena; raises as `litert_problem`."""
+    check_version()
+    nodes: list[int] = []
+    hook = PrepareHook(lambda context_address: nodes.extend(node_addresses(context_address)))
+    interpreter = load(model, 1, hook)
+    try:
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        raise refusal(model, error) from error
+    if hook.num_subgraphs != 1:
+        raise UnexpectedRuntimeError(
+            f"the model has {hook.num_subgraphs} subgraphs; one alone can be planned here"
+        )
+    inside, details = _inside(interpreter, hook)
+    if not _is_settled(inside, details):  # shapes that the kernels find out while they run
+        run_on_zeros(interpreter)
+        inside, details = _inside(interpreter, hook)
+        if not _is_settled(inside, details):
+            raise UnexpectedRuntimeError("sizes are not known even after a run")
+    name = "model" if isinstance(model, bytes) else model.name
+    op_types = [each["op_name"] for each in interpreter._get_ops_details()]  # noqa: SLF001
+    reading = _Reading(inside, {each["index"]: each for each in details})
+    try:
+        graph = reading.graph(
+            name,
+            list(zip(op_types, map(TfLiteNode.from_address, nodes), strict=True)),
+            [each["index"] for each in interpreter.get_input_details()],
+            [each["index"] for each in interpreter.get_output_details()],
+        )
+    except (ModelError, ValueError) as error:
+        raise UnexpectedRuntimeError(f"the operators do not fit together: {error}") from error
+    return Probe(graph, reading.arena, _extent(inside))
+
+
+def run_on_zeros(interpreter: Any) -> None:
+    """Run a stock interpreter once and forget what it computed."""
+    for each in interpreter.get_input_details():
+        interpreter.set_tensor(each["index"], np.zeros(each["shape"], each["dtype"]))
+    interpreter.invoke()
+    interpreter.reset_all_variables()
+
+
+def _inside(interpreter: Any, hook: PrepareHook) -> tuple[Any, list[dict[str, Any]]]:
+    """Return the tensors as the structures have them, and as the interpreter tells them.
+
+    Raises:
+        UnexpectedRuntimeError: The two differ, so the structures are not what we know.
+    """
+    details = interpreter.get_tensor_details()
+    inside = tensors(TfLiteContext.from_address(hook.context_address))
+    for each in details:
+        tensor = inside[each["index"]]
+        label = (tensor.name or b"").decode(errors="replace")
+        if tensor.allocation_type not in set(AllocationType) or label != each["name"]:
+            raise UnexpectedRuntimeError(f"tensor {each['index']} is not where it should be")
+    return inside, details
+
+
+def _is_settled(inside: Any, details: list[dict[str, Any]]) -> bool:
+    """Tell whether every tensor of the arena has its place, and the size of its shape."""
+    return all(
+        inside[each["index"]].data
+        and inside[each["index"]].bytes
+        <= np.dtype(each["dtype"]).itemsize * math.prod(each["shape"].tolist())
+        for each in details
+        if _is_in_arena(inside[each["index"]])
+    )
+
+
+def _is_in_arena(tensor: TfLiteTensor) -> bool:
+    return bool(
+        tensor.allocation_type == AllocationType.ARENA
+        and not tensor.is_variable
+        and tensor.bytes > 0
+    )
+
+
+def _extent(inside: Any) -> int:
+    placed = [tensor for tensor in inside if _is_in_arena(tensor) and tensor.data]
+    if not placed:
+        return 0
+    first = min(tensor.data for tensor in placed)
+    extent = max(tensor.data + tensor.bytes for tensor in placed) - first
+    return align_up(extent, ALIGNMENT)
+
+
+class _Reading:
+    """Turns the interpreter's lists into a graph of the tensors in its arena."""
+
+    def __init__(self, inside: Any, details: Mapping[int, dict[str, Any]]) -> None:
+        self.arena: dict[str, ArenaTensor] = {}
+        self._inside = inside
+        self._details = details
+        self._names = Names()
+        self._by_index: dict[int, str] = {}
+        self._tensors: list[Tensor] = []
+
+    def graph(
+        self,
+        name: str,
+        nodes: list[tuple[str, TfLiteNode]],
+        inputs: list[int],
+        outputs: list[int],
+    ) -> Graph:
+        for index in inputs:
+            self._add(index, TensorKind.INPUT)
+        for index in outputs:
+            self._add(index, TensorKind.OUTPUT)
+        operators = []
+        for step, (op_type, node) in enumerate(nodes):
+            operator_name = f"{op_type}_{step}"
+            for index in indexes(node.temporaries):
+                self._add(index, TensorKind.SCRATCH, f"{operator_name}/scratch")
+            operators.append(
+                Operator(
+                    operator_name,
+                    op_type,
+                    self._named(indexes(node.inputs)),
+                    self._named((*indexes(node.outputs), *indexes(node.temporaries))),
+                )
+            )
+        return Graph.of(
+            name,
+            self._tensors,
+            operators,
+            [each for each in self._named(inputs) if each],
+            [each for each in self._named(outputs) if each],
+        )
+
+    def _named(self, positions: "list[int] | tuple[int, ...]") -> tuple[str, ...]:
+        for index in positions:
+            self._add(index, TensorKind.ACTIVATION)
+        return tuple(self._by_index.get(index, "") for index in positions)
+
+    def _add(self, index: int, kind: TensorKind, unnamed: str = "") -> None:
+        if index < 0 or index in self._by_index or not _is_in_arena(self._inside[index]):
+            return
+        tensor = self._inside[index]
+        label = tensor.name or b""
+        name = self._names.take(label.decode(errors="replace") or unnamed or f"tensor_{index}")
+        self._by_index[index] = name
+        self.arena[name] = ArenaTensor(
+            index, tensor.bytes, label, temporary=kind is TensorKind.SCRATCH
+        )
+        self._tensors.append(self._typed(name, index, tensor.bytes, kind))
+
+    def _typed(self, name: str, index: int, size: int, kind: TensorKind) -> Tensor:
+        """Return the tensor with its type and shape, or as bytes if these do not fit."""
+        details = self._details.get(index)
+        if details is not None:
+            dtype = _DTYPES.get(np.dtype(details["dtype"]).name)
+            if dtype is not None:
+                tensor = Tensor(name, dtype, tuple(details["shape"].tolist()), kind)
+                if tensor.size == size:
+                    return tensor
+        return Tensor(name, DType.UINT8, (size,), kind)

@@ -1,0 +1,1 @@
+"""TensorFlow Lite Micro: plans that an unmodified interpreter obeys, measured in it."""

@@ -1,0 +1,288 @@
+"""A TFLite file with a new front: what changes goes before the old bytes, which stay.
+
+FlatBuffers refer forward only, and relative to where the reference stands. So a file is
+changed by laying a new root before it, whose references lead into the old bytes wherever
+nothing changed::
+
+    | new model, its vectors, the plan | the old file, padded |
+            `----------------------------^ operator codes, subgraphs, weights ...
+
+Nothing is unpacked, so nothing that this version of the schema does not know is lost
+below the root. The old root and its lists of references stay behind unused: 4 B for each
+buffer of weights.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from arenite.planner.errors import (
+    MissingDependencyError,
+    ModelFormatError,
+    UnsupportedModelError,
+)
+
+PLAN_NAME: Final = b"OfflineMemoryAllocation"
+"""Name of the metadata entry in which TensorFlow Lite Micro looks for a plan."""
+
+_FORMAT_VERSION: Final = 1
+_ALIGNMENT: Final = 64
+"""No FlatBuffer of a TFLite file asks for more than 16; weights may like a cache line."""
+
+# Fields by number, as the schema declares them.
+_MODEL_FIELDS: Final = 8
+_VERSION, _CODES, _SUBGRAPHS, _DESCRIPTION, _BUFFERS, _METADATA_BUFFER, _METADATA, _SIGNATURES = (
+    range(_MODEL_FIELDS)
+)
+_SUBGRAPH_FIELDS: Final = 5
+_TENSORS, _INPUTS, _OUTPUTS, _OPERATORS, _NAME = range(_SUBGRAPH_FIELDS)
+_METADATA_NAME, _METADATA_INDEX = range(2)
+_BUFFER_DATA, _BUFFER_OFFSET = range(2)
+_OPERATOR_CUSTOM_OFFSET: Final = 9
+_TENSOR_FIELDS: Final = 4
+_TENSOR_SHAPE, _TENSOR_TYPE, _TENSOR_BUFFER, _TENSOR_NAME = range(_TENSOR_FIELDS)
+_INT8: Final = 9
+
+_DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
+
+
+class ModelFile:
+    """The bytes of a TFLite file with one subgraph, and new files made of them.
+
+    Attributes:
+        num_tensors: Of its subgraph, constants included.
+        body: The file as it lies behind a new front.
+
+    Args:
+        path: For messages.
+        data: The file.
+
+    Raises:
+        UnsupportedModelError: It has several subgraphs, or bytes behind the FlatBuffer.
+        ModelFormatError: The file is damaged.
+        MissingDependencyError: The package `flatbuffers` is absent.
+    """
+
+    def __init__(self, path: str, data: bytes) -> None:
+        try:
+            import flatbuffers
+        except ImportError as error:
+            raise MissingDependencyError("flatbuffers", "tflm", "writing a TFLite model") from (
+                error
+            )
+        self._flatbuffers = flatbuffers
+        self._path = path
+        self.body = data + bytes(-len(data) % _ALIGNMENT)
+        try:
+            (self._root,) = struct.unpack_from("<I", data)
+            subgraphs = self._entries(self._root, _SUBGRAPHS)
+            if len(subgraphs) != 1:
+                raise UnsupportedModelError(
+                    path,
+                    "subgraphs",
+                    f"TensorFlow Lite Micro takes a plan for a model of one subgraph, this has "
+                    f"{len(subgraphs)}: with more it looks variables up in the wrong place",
+                )
+            self._subgraph = subgraphs[0]
+            self._tensors = self._entries(self._subgraph, _TENSORS)
+            self._buffers = self._entries(self._root, _BUFFERS)
+            self.num_tensors = len(self._tensors)
+            self._refuse_what_must_not_move()
+        except _DAMAGE as error:
+            raise ModelFormatError(path, "an offset leads outside the file") from error
+
+    def with_plan(self, offsets: Sequence[int]) -> bytes:
+        """Return the file with this plan; one that it carried is replaced.
+
+        Args:
+            offsets: For each tensor the first byte in the arena's head, or -1 to leave it
+                to the interpreter.
+        """
+        if len(offsets) != self.num_tensors:
+            raise ValueError(f"{len(offsets)} offsets for {self.num_tensors} tensors")
+        return self._fronted(offsets, self._subgraph)
+
+    def of_operator(
+        self,
+        operator_index: int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        filler_bytes: int,
+        offsets: Sequence[int],
+    ) -> bytes:
+        """Return the front of a model that has one operator of this one's, and a filler.
+
+        The filler is one tensor more, live throughout. The front and `body` together are
+        the file.
+
+        Args:
+            operator_index: Which operator.
+            inputs: Tensors it reads, by index: the model's inputs.
+            outputs: Tensors it writes, by index: the model's outputs.
+            filler_bytes: Size of the filler.
+            offsets: For each tensor, the filler last.
+        """
+        front = self._builder()
+        filler = self._filler(front, filler_bytes)
+        tensors = self._references(front, [*map(self._moved, self._tensors), filler])
+        operator = self._entries(self._subgraph, _OPERATORS)[operator_index]
+        operators = self._references(front, [self._moved(operator)])
+        filler_index = self.num_tensors
+        ends = [self._integers(front, [*each, filler_index]) for each in (inputs, outputs)]
+        front.StartObject(_SUBGRAPH_FIELDS)
+        for field, offset in zip(
+            (_TENSORS, _INPUTS, _OUTPUTS, _OPERATORS), (tensors, *ends, operators), strict=True
+        ):
+            front.PrependUOffsetTRelativeSlot(field, offset, 0)
+        data = self._fronted(offsets, front.EndObject(), front)
+        return data[: -len(self.body)]
+
+    def _fronted(self, offsets: Sequence[int], subgraph: int, front: Any = None) -> bytes:
+        """Return the file with a new root.
+
+        Args:
+            offsets: The plan.
+            subgraph: Where it lies: in the old file, or, given a front, in that.
+            front: What was laid before the old file so far.
+        """
+        if front is None:
+            front = self._builder()
+            subgraph = self._moved(subgraph)
+        plan = self._integers(front, [_FORMAT_VERSION, 1, len(offsets), *offsets], as_bytes=True)
+        front.StartObject(1)
+        front.PrependUOffsetTRelativeSlot(_BUFFER_DATA, plan, 0)
+        buffers = [*map(self._moved, self._buffers), front.EndObject()]
+        new = {
+            _SUBGRAPHS: self._references(front, [subgraph]),
+            _METADATA: self._references(front, self._metadata(front, len(self._buffers))),
+            _BUFFERS: self._references(front, buffers),
+        }
+        front.StartObject(_MODEL_FIELDS)
+        front.PrependUint32Slot(_VERSION, self._number(self._root, _VERSION), 0)
+        for field in range(_CODES, _MODEL_FIELDS):
+            old = self._field(self._root, field)
+            if field in new:
+                front.PrependUOffsetTRelativeSlot(field, new[field], 0)
+            elif old is not None:
+                front.PrependUOffsetTRelativeSlot(field, self._moved(old), 0)
+        front.Finish(front.EndObject(), file_identifier=b"TFL3")
+        return bytes(front.Output())
+
+    def _metadata(self, front: Any, buffer_index: int) -> list[int]:
+        """Return the entries of the metadata: the old ones but for the plan, and the new."""
+        kept = []
+        try:
+            for entry in self._entries(self._root, _METADATA):
+                if self._text(entry, _METADATA_NAME) != PLAN_NAME:
+                    kept.append(self._moved(entry))
+        except _DAMAGE as error:
+            raise ModelFormatError(self._path, "metadata: an offset leads outside") from error
+        name = front.CreateString(PLAN_NAME)
+        front.StartObject(2)
+        front.PrependUOffsetTRelativeSlot(_METADATA_NAME, name, 0)
+        front.PrependUint32Slot(_METADATA_INDEX, buffer_index, 0)
+        return [*kept, front.EndObject()]
+
+    def _builder(self) -> Any:
+        """Return a builder in which the old file already lies."""
+        builder = self._flatbuffers.Builder(0)
+        builder.Bytes = bytearray(self.body)
+        builder.minalign = _ALIGNMENT
+        return builder
+
+    def _filler(self, front: Any, num_bytes: int) -> int:
+        shape = self._integers(front, [num_bytes])
+        name = front.CreateString("filler")
+        front.StartObject(_TENSOR_FIELDS)
+        front.PrependUOffsetTRelativeSlot(_TENSOR_SHAPE, shape, 0)
+        front.PrependUint8Slot(_TENSOR_TYPE, _INT8, 0)
+        front.PrependUOffsetTRelativeSlot(_TENSOR_NAME, name, 0)
+        return int(front.EndObject())
+
+    def _moved(self, position: int) -> int:
+        """Return how a builder that holds the old file knows a place in it: from the end."""
+        return len(self.body) - position
+
+    @staticmethod
+    def _references(front: Any, offsets: Sequence[int]) -> int:
+        front.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            front.PrependUOffsetTRelative(offset)
+        return int(front.EndVector())
+
+    @staticmethod
+    def _integers(front: Any, values: Sequence[int], *, as_bytes: bool = False) -> int:
+        """Return a vector of int32, or of the bytes they take."""
+        data = struct.pack(f"<{len(values)}i", *values)
+        front.StartVector(1, len(data), 16)
+        front.head -= len(data)
+        front.Bytes[front.head : front.head + len(data)] = data
+        if not as_bytes:
+            front.vectorNumElems = len(values)
+        return int(front.EndVector())
+
+    def _refuse_what_must_not_move(self) -> None:
+        """Refuse what the file finds by its distance from the first byte."""
+        (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
+        if vtable_bytes > 4 + 2 * _MODEL_FIELDS:
+            raise UnsupportedModelError(
+                self._path, "model", "its root has fields that this version does not know"
+            )
+        operators = self._entries(self._subgraph, _OPERATORS)
+        if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
+            self._number(each, _OPERATOR_CUSTOM_OFFSET) > 1 for each in operators
+        ):
+            raise UnsupportedModelError(
+                self._path,
+                "buffers",
+                "it keeps weights behind the FlatBuffer, where TensorFlow Lite Micro does "
+                "not look for them",
+            )
+
+    def _vtable(self, table: int) -> int:
+        (distance,) = struct.unpack_from("<i", self.body, table)
+        return self._inside(table - int(distance))
+
+    def _place(self, table: int, field: int) -> int | None:
+        """Return where a field of a table is stored, None if it is left out."""
+        vtable = self._vtable(table)
+        (vtable_bytes,) = struct.unpack_from("<H", self.body, vtable)
+        if 4 + 2 * field >= vtable_bytes:
+            return None
+        (distance,) = struct.unpack_from("<H", self.body, vtable + 4 + 2 * field)
+        return table + int(distance) if distance else None
+
+    def _field(self, table: int, field: int) -> int | None:
+        """Return what a reference in a table leads to."""
+        place = self._place(table, field)
+        return None if place is None else self._follow(place)
+
+    def _follow(self, place: int) -> int:
+        (distance,) = struct.unpack_from("<I", self.body, place)
+        return self._inside(place + int(distance))
+
+    def _inside(self, position: int) -> int:
+        if not 0 <= position <= len(self.body) - 4:
+            raise IndexError(position)
+        return position
+
+    def _number(self, table: int, field: int) -> int:
+        place = self._place(table, field)
+        return 0 if place is None else int(struct.unpack_from("<I", self.body, place)[0])
+
+    def _text(self, table: int, field: int) -> bytes:
+        start = self._field(table, field)
+        if start is None:
+            return b""
+        (length,) = struct.unpack_from("<I", self.body, start)
+        return self.body[start + 4 : start + 4 + int(length)]
+
+    def _entries(self, table: int, field: int) -> list[int]:
+        """Return where the tables of a vector lie."""
+        start = self._field(table, field)
+        if start is None:
+            return []
+        (count,) = struct.unpack_from("<I", self.body, start)
+        if 4 * int(count) > len(self.body):
+            raise IndexError(count)
+        return [self._follow(start + 4 + 4 * index) for index in range(int(count))]

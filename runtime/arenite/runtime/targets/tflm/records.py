@@ -1,0 +1,109 @@
+"""The records of a model as TensorFlow Lite Micro lays them into its arena's head.
+
+Sizes and offsets are multiples of 16. A graph input ends at its last use and may be
+overwritten then, an output lives to the end, and variables are left out: they lie in the
+arena's tail. What kernels ask for beside the tensors is in no file; it is learnt from the
+interpreter (`arenite.runtime.targets.tflm.scratch`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.files import read_model
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.importers.tflite import read_tflite_model
+from arenite.planner.liveness import liveness
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.verify import verify
+from arenite.runtime.targets.tflm.model_file import ModelFile
+
+ALIGNMENT: Final = 16
+LEFT_TO_INTERPRETER: Final = -1
+_MAX_OFFSET: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TflmModel:
+    """A model and its file.
+
+    Attributes:
+        path: The file.
+        graph: Its only subgraph.
+        tensor_indexes: For each tensor its index in the file.
+        file: Its bytes.
+    """
+
+    path: Path
+    graph: Graph
+    tensor_indexes: Mapping[str, int]
+    file: ModelFile
+
+    def problem(self, scratch: Mapping[str, int] | None = None) -> Problem:
+        """Return the records to place.
+
+        Args:
+            scratch: Bytes that kernels ask for while they run, by operator name.
+        """
+        operators = tuple(
+            replace(operator, scratch=(scratch or {}).get(operator.name, 0))
+            for operator in self.graph.operators
+        )
+        graph = replace(self.graph, operators=operators)
+        problem = liveness(graph, alignment=ALIGNMENT)
+        in_head = tuple(
+            record
+            for record in problem.records
+            if record.name not in graph.tensors
+            or graph.tensors[record.name].kind is not TensorKind.STATE
+        )
+        return replace(problem, records=in_head)
+
+    def offsets(self, problem: Problem, plan: Plan) -> tuple[int, ...]:
+        """Return the plan as the interpreter reads it: one offset for each tensor.
+
+        Constants and variables are left to the interpreter. Tensors that nobody uses lie
+        at 0: it reserves bytes for them all the same, side by side if left to itself.
+
+        Raises:
+            InvalidPlanError: The plan is wrong; the interpreter would not notice.
+        """
+        verify(problem, plan)
+        if plan.height > _MAX_OFFSET:
+            raise UnsupportedModelError(
+                str(self.path),
+                self.graph.name,
+                f"{plan.height} B are more than its plan can state",
+            )
+        result = [0] * self.file.num_tensors
+        for index in self.tensor_indexes.values():
+            result[index] = LEFT_TO_INTERPRETER
+        for record, offset in zip(problem.records, plan.offsets, strict=True):
+            for tensor in record.tensors:
+                result[self.tensor_indexes[tensor]] = offset
+        return tuple(result)
+
+
+def read_tflm_model(path: Path) -> TflmModel:
+    """Return the model.
+
+    Raises:
+        ModelError: It is damaged or cannot be planned; several subgraphs cannot.
+        MissingDependencyError: A package to read it is absent.
+    """
+    model = read_tflite_model(path)
+    indexes = {name: index for name, (_, index) in model.locations.items()}
+    return TflmModel(path, model.graph, indexes, ModelFile(str(path), read_model(path)))
+
+
+def tflm_problem(path: Path) -> Problem:
+    """Return what TensorFlow Lite Micro places in its arena's head, kernel scratch left out.
+
+    Raises:
+        ModelError: The model is damaged or cannot be planned.
+        MissingDependencyError: A package to read it is absent.
+    """
+    return read_tflm_model(path).problem()

@@ -1,0 +1,94 @@
+"""What kernels ask for beside the tensors, learnt from the real interpreter.
+
+No file states it. For each operator a model is made that has no other, with every tensor
+fixed, one after the other, so that the head ends where they end and the rest is scratch::
+
+    | filler | input | output | scratch ... |
+    0                         ^ known       ^ measured: the head
+
+All tensors of other operators lie at 0: the interpreter reserves bytes for them too, though
+nobody uses them. The filler is as large as the largest, and keeps the head above what the
+interpreter needs there for itself while it prepares the operators.
+
+An operator may ask for several pieces. They are planned as one block of their sum. The
+interpreter then puts each piece into the first gap, largest first; whatever lies in that
+block ends within it, so the head stays within the plan.
+"""
+
+import base64
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from arenite.planner.graph import Operator, Tensor, TensorKind
+from arenite.planner.units import align_up
+from arenite.runtime.targets.tflm.measure import ask
+from arenite.runtime.targets.tflm.records import ALIGNMENT, LEFT_TO_INTERPRETER, TflmModel
+
+_LEAST_FILLER_BYTES: Final = 4096
+_SPARE_BYTES: Final = 2**22
+
+
+def learn_scratch(model: TflmModel) -> dict[str, int]:
+    """Return the bytes of kernel scratch by operator name.
+
+    An operator that the interpreter does not prepare alone is taken to need none.
+
+    Raises:
+        InterpreterError: The interpreter's process failed.
+        MissingDependencyError: The package is absent.
+
+    Cost: a load of the model for each operator.
+    """
+    sizes = (tensor.size for tensor in model.graph.tensors.values() if _is_placed(tensor))
+    filler_bytes = align_up(max(sizes, default=0) + _LEAST_FILLER_BYTES, ALIGNMENT)
+    probes = [
+        _probe(model, index, operator, filler_bytes)
+        for index, operator in enumerate(model.graph.operators)
+    ]
+    highest = max((probe.top for probe in probes), default=0)
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        body = Path(folder) / "body"
+        body.write_bytes(model.file.body)
+        job = {
+            "task": "scratch",
+            "body": str(body),
+            "fronts": [base64.b64encode(probe.front).decode() for probe in probes],
+            "arena_bytes": _SPARE_BYTES + 2 * highest,
+        }
+        heads = ask(model.path, job)["heads"]
+    return {
+        operator.name: head - probe.top
+        for operator, head, probe in zip(model.graph.operators, heads, probes, strict=True)
+        if head is not None and head > probe.top
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """A model of one operator: its front, and where the last of its tensors ends."""
+
+    front: bytes
+    top: int
+
+
+def _probe(model: TflmModel, index: int, operator: Operator, filler_bytes: int) -> _Probe:
+    top = filler_bytes
+    offsets = [0] * (model.file.num_tensors + 1)
+    for name, tensor_index in model.tensor_indexes.items():
+        if not _is_placed(model.graph.tensors[name]):
+            offsets[tensor_index] = LEFT_TO_INTERPRETER
+    for name in dict.fromkeys((*operator.reads, *operator.writes)):
+        if _is_placed(model.graph.tensors[name]):
+            offsets[model.tensor_indexes[name]] = top
+            top += align_up(model.graph.tensors[name].size, ALIGNMENT)
+    reads, writes = (
+        [model.tensor_indexes[name] for name in names if _is_placed(model.graph.tensors[name])]
+        for names in (operator.reads, operator.writes)
+    )
+    return _Probe(model.file.of_operator(index, reads, writes, filler_bytes, offsets), top)
+
+
+def _is_placed(tensor: Tensor) -> bool:
+    return tensor.kind not in (TensorKind.CONSTANT, TensorKind.STATE)
