@@ -37,8 +37,10 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
 """
 )
 REPORT = """
-json.dump({"modules": sorted(sys.modules), "handlers": len(logging.getLogger().handlers)},
-          sys.stdout)
+ours = [logging.getLogger(name) for name in logging.root.manager.loggerDict
+        if name.split(".")[0] == "arenite"]
+handlers = sum(len(logger.handlers) for logger in [logging.root, *ours])
+json.dump({"modules": sorted(sys.modules), "handlers": handlers}, sys.stdout)
 """
 
 

@@ -1,7 +1,11 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
-from arenite.planner.liveness import liveness
+from arenite.planner.liveness import Boundary, liveness
+from arenite.planner.problem import load_spans
 
 
 def tensor(name, size, kind=TensorKind.ACTIVATION):
@@ -42,6 +46,50 @@ def test_a_skip_connection_is_carried_and_could_be_saved():
     assert "step 2 (third)" in advice
     assert "10 B live there untouched" in advice
     assert "save up to 10 B" in advice
+
+
+def test_of_two_equal_peaks_the_one_its_operator_fills_binds():
+    tensors = [tensor("x", 10, TensorKind.INPUT), tensor("a", 10), tensor("b", 10),
+               tensor("c", 10), tensor("y", 10, TensorKind.OUTPUT)]  # fmt: skip
+    operators = [
+        Operator("first", "Conv", ("x",), ("a",)),
+        Operator("carrying", "Conv", ("a",), ("b",)),
+        Operator("full", "Add", ("x", "b"), ("c",)),
+        Operator("last", "Conv", ("c",), ("y",)),
+    ]
+    graph = Graph.of("test", tensors, operators, ["x"], ["y"])
+    diagnosis = diagnose(graph, liveness(graph, alignment=1))
+    assert [(step.load, step.carried) for step in diagnosis.steps[1:3]] == [(30, 10), (30, 0)]
+    assert "binds at step 2 (full)" in diagnosis.advice
+
+
+@st.composite
+def graphs(draw):
+    """Operators that each read up to three earlier tensors and write one."""
+    names = ["x"]
+    tensors = [tensor("x", draw(st.integers(0, 40)), TensorKind.INPUT)]
+    operators = []
+    for step in range(draw(st.integers(1, 8))):
+        reads = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3))
+        names.append(f"t{step}")
+        tensors.append(tensor(f"t{step}", draw(st.integers(0, 40))))
+        scratch = draw(st.sampled_from((0, 0, 7)))
+        operators.append(Operator(f"op{step}", "Op", tuple(reads), (f"t{step}",), {}, scratch))
+    return Graph.of("random", tensors, operators, ["x"], [names[-1]])
+
+
+@given(graphs(), st.sampled_from(Boundary), st.sampled_from((1, 16)))
+def test_what_is_diagnosed_is_the_load_of_the_problem(graph, boundary, alignment):
+    problem = liveness(graph, boundary=boundary, alignment=alignment)
+    diagnosis = diagnose(graph, problem)
+    spanned = [0] * len(graph.operators)
+    for span in load_spans(problem.records):
+        spanned[span.start : span.end] = [span.load] * (span.end - span.start)
+    assert [step.load for step in diagnosis.steps] == spanned
+    assert all(step.carried >= 0 for step in diagnosis.steps)
+    assert diagnosis.binding is not None
+    assert diagnosis.binding.load == problem.lower_bound
+    assert diagnosis.largest_working_set <= problem.lower_bound
 
 
 def test_a_graph_without_operators_has_nothing_to_lower():

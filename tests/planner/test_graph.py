@@ -40,6 +40,10 @@ def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
         ),
         ({"tensors": (X, tensor("a", alias=Alias("z")), Y)}, "alias leads to 'z'"),
         ({"tensors": (X, tensor("a", alias=Alias("a")), Y)}, "alias leads to 'a'"),
+        (
+            {"tensors": (X, tensor("a", alias=Alias("y")), tensor("y", alias=Alias("a")))},
+            "alias leads to 'a'",
+        ),
         ({"tensors": (X, tensor("a", alias=Alias("x", 4)), Y)}, "not inside 'x'"),
         ({"tensors": (X, tensor("a", alias=Alias("x", -4)), Y)}, "not inside 'x'"),
     ],

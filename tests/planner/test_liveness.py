@@ -95,6 +95,19 @@ def test_the_callers_memory_can_be_left_out():
     assert lifetimes(graph, boundary=Boundary.EXCLUDE).keys() == {"a", "b"}
 
 
+def test_what_lies_in_the_callers_memory_is_left_out_with_it():
+    view = tensor("v", alias=Alias("x"))
+    steps = [(("x",), ("v",)), (("v",), ("a",)), (("a",), ("y",))]
+    graph = graph_of([X, view, A, Y], steps)
+    assert lifetimes(graph) == {"x": (0, 2), "a": (1, 3), "y": (2, 3)}
+    assert lifetimes(graph, boundary=Boundary.EXCLUDE) == {"a": (1, 3)}
+
+
+def test_a_tensor_nobody_reads_lives_at_the_step_that_writes_it():
+    steps = [(("x",), ("a", "unread")), (("a",), ("y",))]
+    assert lifetimes(graph_of([X, A, tensor("unread"), Y], steps))["unread"] == (0, 1)
+
+
 def test_a_graph_of_one_input_that_is_its_output_has_one_step():
     graph = Graph.of("test", [X], [], ["x"], ["x"])
     assert lifetimes(graph) == {"x": (0, 1)}

@@ -1,10 +1,14 @@
 import json
+import math
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from arenite.cli.main import main
 from arenite.planner import planfile
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
@@ -60,12 +64,26 @@ def test_the_file_conforms_to_the_schema_in_the_documentation(path):
         assert not validator.is_valid({k: v for k, v in document.items() if k != name}), name
 
 
-def test_the_example_in_the_documentation_is_a_plan_file(tmp_path):
-    text = (DOCS / "plan-file.md").read_text()
-    example = text.split("```json\n")[1].split("```")[0]
+def documented(language):
+    """Return the blocks of that language in the specification."""
+    text = (DOCS / "plan-file.md").read_text(encoding="utf-8")
+    return [block.split("```")[0] for block in text.split(f"```{language}\n")[1:]]
+
+
+@pytest.mark.parametrize("example", documented("json"))
+def test_an_example_in_the_documentation_is_a_plan_file(example, tmp_path):
     path = tmp_path / "example.json"
     path.write_text(example)
     assert planfile.read(path).to_bytes().decode() == example
+
+
+def test_the_documented_command_gives_the_documented_bytes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (csv,) = documented("csv")
+    Path("worked-example.csv").write_text(csv)
+    (command,) = re.findall(r"^    arenite (plan .*)$", (DOCS / "plan-file.md").read_text(), re.M)
+    assert main(command.split()) == 0, capsys.readouterr().err
+    assert Path("plan.json").read_text() == documented("json")[-1]
 
 
 def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):
@@ -81,6 +99,26 @@ def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):
 
 def test_the_plan_is_accepted_for_its_model():
     PLAN_FILE.check_against("plan.json", DIGEST, PROBLEM)
+
+
+def test_a_model_whose_file_name_is_no_text_can_be_planned(tmp_path):
+    model = replace(PLAN_FILE.model, name=os.fsdecode(b"m\xff.onnx"))
+    planfile.write(tmp_path / "plan.json", replace(PLAN_FILE, model=model))
+    assert planfile.read(tmp_path / "plan.json").model.name == "m?.onnx"
+
+
+def test_a_plan_that_cannot_be_written_leaves_the_old_file(path):
+    old = path.read_bytes()
+    plan = replace(PLAN_FILE.plan, parameters={"time_limit_s": math.inf})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        planfile.write(path, replace(PLAN_FILE, plan=plan))
+    assert path.read_bytes() == old
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_order_of_the_records_does_not_matter_to_the_check():
+    other = replace(PROBLEM, records=PROBLEM.records[::-1])
+    PLAN_FILE.check_against("plan.json", DIGEST, other)
 
 
 def changed(**fields):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelError
 from arenite.planner.problem import LoadSpan, Problem, UsageRecord, load_spans
+from brute_force import lowest_height
 from problems import problems
 
 
@@ -66,6 +67,12 @@ def test_the_bound_counts_gaps_that_alignment_forces():
             top = -(-top // 16) * 16 + record.size
         heights.append(top)
     assert min(heights) == 52
+
+
+@given(problems(max_records=5))
+def test_the_bound_is_never_above_the_lowest_plan_whatever_the_alignments(problem):
+    load = max((span.load for span in load_spans(problem.records)), default=0)
+    assert load <= problem.lower_bound <= lowest_height(problem)
 
 
 @given(problems())

@@ -8,7 +8,8 @@ from arenite.planner.units import align_up, format_size, parse_size
 @pytest.mark.parametrize(
     ("text", "size"),
     [("0", 0), ("65536", 65_536), ("64KiB", 65_536), (" 64 kib ", 65_536), ("1.5MB", 1_500_000),
-     ("2GiB", 2 << 30), ("7b", 7), ("1kB", 1_000), ("0.5KiB", 512)],
+     ("2GiB", 2 << 30), ("7b", 7), ("1kB", 1_000), ("0.5KiB", 512), ("1.001kB", 1_001),
+     (f"{1 << 80}.0KiB", 1 << 90)],
 )  # fmt: skip
 def test_a_size_reads_as_exact_bytes(text, size):
     assert parse_size(text) == size

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
@@ -63,21 +63,39 @@ def test_an_overlap_names_both_records_the_step_and_the_bytes():
         verify(PROBLEM, replace(PLAN, offsets=(32, 16, 16), height=64))
 
 
+def stacked(problem):
+    """Offsets of records that each lie on all before them which they meet, touching the top."""
+    offsets = []
+    for index, record in enumerate(problem.records):
+        top = 0
+        for other, offset in zip(problem.records[:index], offsets, strict=True):
+            if other.meets(record):
+                top = max(top, offset + other.size)
+        offsets.append(-(-top // record.alignment) * record.alignment)
+    return offsets
+
+
 @st.composite
 def placements(draw):
-    """A problem and offsets that are as likely wrong as right."""
+    """A problem and a plan that is as likely wrong as right."""
     problem = draw(problems(max_records=6))
-    offsets = tuple(
-        record.alignment * draw(st.integers(0, 80 // record.alignment))
-        for record in problem.records
-    )
-    return problem, offsets
+    offsets = stacked(problem)
+    how = draw(st.sampled_from(("stacked", "permuted", "two at one offset", "scattered")))
+    if how == "permuted":
+        offsets = draw(st.permutations(offsets))
+    elif how == "two at one offset" and offsets:
+        offsets[draw(st.integers(0, len(offsets) - 1))] = draw(st.sampled_from(offsets))
+    elif how == "scattered":
+        offsets = [r.alignment * draw(st.integers(0, 80 // r.alignment)) for r in problem.records]
+    plan = Plan.of(problem, tuple(offsets), how)
+    height = max(0, plan.height + draw(st.sampled_from((0, 0, 0, 0, -1, 1))))
+    return problem, replace(plan, height=height, lower_bound=0)
 
 
+@settings(max_examples=300)
 @given(placements())
 def test_verify_and_the_painted_grid_agree_on_right_and_wrong(placement):
-    problem, offsets = placement
-    plan = replace(Plan.of(problem, offsets, "random"), lower_bound=0)
+    problem, plan = placement
     try:
         paint(problem, replace(plan, lower_bound=10**9))
         painted = True

@@ -1,0 +1,86 @@
+import json
+from pathlib import Path
+
+import pytest
+from tiny_chains import dense_chain
+
+from arenite.cli.main import main
+from arenite.runtime.targets.tflm import measure as measure_module
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    path = tmp_path / "chain.tflite"
+    path.write_bytes(dense_chain())
+    return path
+
+
+@pytest.fixture
+def _real() -> None:
+    pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
+
+
+real = pytest.mark.usefixtures("_real")
+
+
+@real
+def test_export_writes_a_model_that_needs_less(chain: Path, capsys: pytest.CaptureFixture[str]):
+    output, header = chain.with_name("planned.tflite"), chain.with_name("planned.h")
+    command = ["export", str(chain), "--to", "tflm", "-o", str(output), "--header", str(header)]
+    assert main([*command, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["head"] == {"stock": 512, "planned": 384}
+    assert result["outputs_identical"] is True
+    assert result["plan_used"] is True
+    assert "CHAIN_HEAD_BYTES 384" in header.read_text()
+    assert main(["tflm-arena", str(output), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["smallest"]["stock"] == result["smallest"]["planned"]
+
+
+@real
+def test_export_copies_the_model_where_the_stock_plan_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    model, output = tmp_path / "even.tflite", tmp_path / "planned.tflite"
+    model.write_bytes(dense_chain((16, 16, 16)))
+    assert main(["export", str(model), "--to", "tflm", "-o", str(output)]) == 0
+    assert output.read_bytes() == model.read_bytes()
+    assert "stock stays: ours needs" in capsys.readouterr().out
+
+
+@real
+def test_tflm_arena_answers_for_people(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["tflm-arena", str(chain)]) == 0
+    text = capsys.readouterr().out
+    assert "512 B -> 384 B, 25.0 % less" in text
+    assert "identical bit for bit" in text
+
+
+def test_tflm_arena_says_what_it_could_not_measure(
+    chain: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+    assert main(["tflm-arena", str(chain)]) == 0
+    text = capsys.readouterr().out
+    assert "head, computed" in text
+    assert "arenite[tflm]" in text
+    assert main(["tflm-arena", str(chain), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["measured"], result["smallest"]) == (False, None)
+
+
+def test_export_does_not_overwrite_the_model(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["export", str(chain), "--to", "tflm", "-o", str(chain)]) == 1
+    assert "choose another name" in capsys.readouterr().err
+
+
+def test_export_does_not_write_header_and_model_to_one_file(chain: Path):
+    output = str(chain.with_name("x"))
+    command = ["export", str(chain), "--to", "tflm", "-o", output, "--header", output]
+    assert main(command) == 2
+
+
+def test_an_unknown_target_is_a_usage_error(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["export", str(chain), "--to", "abacus", "-o", "x"]) == 2
+    assert "tflm" in capsys.readouterr().err
