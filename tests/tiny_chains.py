@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from tflite import BuiltinOperator, TensorType
+
 from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 MOBILE_SIZES = (48, 32, 32, 64)

@@ -109,6 +109,13 @@ def test_verify_and_the_painted_grid_agree_on_right_and_wrong(placement):
     assert verified == painted
 
 
+@pytest.mark.parametrize("offset", [1, 8, 15])
+def test_an_overlap_is_found_from_below_from_above_and_at_one_offset(offset):
+    records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 1, 3))
+    with pytest.raises(OverlapError, match="step 1"):
+        verify(Problem(records), Plan((8, offset), max(8, offset) + 8, "by hand", 16))
+
+
 def test_blocks_that_touch_in_bytes_or_in_time_do_not_overlap():
     records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 0, 2), UsageRecord("c", 16, 2, 3))
     verify(Problem(records), Plan((0, 8, 0), 16, "by hand", 16))

@@ -45,8 +45,11 @@ class Diagnosis:
 
     @property
     def binding(self) -> StepLoad | None:
-        """The first step at which the load is largest; None without steps."""
-        return max(self.steps, key=lambda step: step.load, default=None)
+        """The step at which the load is largest; None without steps.
+
+        Of several, the one with the largest working set, then the first.
+        """
+        return max(self.steps, key=lambda step: (step.load, step.working_set), default=None)
 
     @property
     def largest_working_set(self) -> int:

@@ -1,6 +1,7 @@
 """Byte sizes as people write them: `64KiB` in, exact bytes out."""
 
 import re
+from fractions import Fraction
 
 _UNITS = {
     "": 1,
@@ -24,14 +25,10 @@ def parse_size(text: str) -> int:
     match = _PATTERN.fullmatch(text)
     if match is None or match[2].lower() not in _UNITS:
         raise ValueError(f"{text!r} is not a size; write 65536, 64KiB or 1.5MB")
-    size = (
-        float(match[1]) * _UNITS[match[2].lower()]
-        if "." in match[1]
-        else (int(match[1]) * _UNITS[match[2].lower()])
-    )
-    if size != int(size):
+    size = Fraction(match[1]) * _UNITS[match[2].lower()]
+    if size.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number of bytes")
-    return int(size)
+    return size.numerator
 
 
 def format_size(size: int) -> str:

@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_chains import dense_chain
 
 from arenite.cli.main import main
 from arenite.runtime.targets.tflm import measure as measure_module
+from tiny_chains import dense_chain
 
 
 @pytest.fixture

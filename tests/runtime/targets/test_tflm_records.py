@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 from tflite import BuiltinOperator
-from tiny_chains import dense_chain
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 from arenite.planner.verify import OverlapError
 from arenite.runtime.targets.tflm.records import read_tflm_model, tflm_problem
 from arenite.strategies import find
+from tiny_chains import dense_chain
+from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 
 def written(tmp_path: Path, data: bytes) -> Path:

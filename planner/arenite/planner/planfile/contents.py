@@ -61,7 +61,8 @@ class PlanFile:
             "format": FORMAT,
             "version": VERSION,
             "model": {
-                "name": self.model.name,
+                # The name of a file need not be Unicode; what is not becomes "?".
+                "name": self.model.name.encode(errors="replace").decode(),
                 "sha256": self.model.sha256,
                 "dims": dict(sorted(self.model.dims.items())),
                 "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},

@@ -26,7 +26,7 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import verify
 
-_MAX_FILE_SIZE = 1 << 30
+_MAX_FILE_SIZE = 64 << 20
 _MAX_NUMBER = (1 << 63) - 1
 
 _Object: TypeAlias = dict[str, object]
@@ -73,7 +73,7 @@ class _Reader:
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadablePlanFileError(self.path, "not a regular file; give the plan file")
             if status.st_size > _MAX_FILE_SIZE:
-                raise UnreadablePlanFileError(self.path, "larger than 1 GiB")
+                raise UnreadablePlanFileError(self.path, "larger than 64 MiB")
             data = path.read_bytes()
         except OSError as error:
             raise UnreadablePlanFileError(self.path, error.strerror or str(error)) from error

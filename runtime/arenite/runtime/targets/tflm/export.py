@@ -94,7 +94,9 @@ def export_tflm(
     planned = measure_bytes(path, data, num_inputs, num_outputs)
     if planned.outputs != stock.outputs:
         stays = "with our plan the outputs differ"
-    elif planned.total >= stock.total or planned.smallest > stock.smallest:
+    elif planned.smallest > stock.smallest:
+        stays = f"ours works from {planned.smallest} B on, the stock from {stock.smallest} B"
+    elif planned.total >= stock.total:
         stays = f"ours needs {planned.total} B, not less than the stock {stock.total} B"
     else:
         stays = ""

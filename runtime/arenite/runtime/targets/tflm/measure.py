@@ -103,7 +103,7 @@ def ask(path: Path, job: dict[str, Any]) -> dict[str, Any]:
             "tflite_micro", "tflm", "measuring in TensorFlow Lite Micro (x86-64 Linux)"
         )
     process = subprocess.run(
-        [sys.executable, "-I", str(_PROGRAM)],
+        [sys.executable, "-P", str(_PROGRAM)],
         input=json.dumps(job),
         capture_output=True,
         text=True,

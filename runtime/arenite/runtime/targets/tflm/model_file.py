@@ -85,7 +85,17 @@ class ModelFile:
                 )
             self._subgraph = subgraphs[0]
             self._tensors = self._entries(self._subgraph, _TENSORS)
+            self._operators = self._entries(self._subgraph, _OPERATORS)
             self._buffers = self._entries(self._root, _BUFFERS)
+            self._other_metadata = [
+                entry
+                for entry in self._entries(self._root, _METADATA)
+                if self._text(entry, _METADATA_NAME) != PLAN_NAME
+            ]
+            self._version = self._number(self._root, _VERSION)
+            self._fields = {
+                field: self._field(self._root, field) for field in range(_CODES, _MODEL_FIELDS)
+            }
             self.num_tensors = len(self._tensors)
             self._refuse_what_must_not_move()
         except _DAMAGE as error:
@@ -125,8 +135,7 @@ class ModelFile:
         front = self._builder()
         filler = self._filler(front, filler_bytes)
         tensors = self._references(front, [*map(self._moved, self._tensors), filler])
-        operator = self._entries(self._subgraph, _OPERATORS)[operator_index]
-        operators = self._references(front, [self._moved(operator)])
+        operators = self._references(front, [self._moved(self._operators[operator_index])])
         filler_index = self.num_tensors
         ends = [self._integers(front, [*each, filler_index]) for each in (inputs, outputs)]
         front.StartObject(_SUBGRAPH_FIELDS)
@@ -154,13 +163,12 @@ class ModelFile:
         buffers = [*map(self._moved, self._buffers), front.EndObject()]
         new = {
             _SUBGRAPHS: self._references(front, [subgraph]),
-            _METADATA: self._references(front, self._metadata(front, len(self._buffers))),
+            _METADATA: self._references(front, self._new_metadata(front, len(self._buffers))),
             _BUFFERS: self._references(front, buffers),
         }
         front.StartObject(_MODEL_FIELDS)
-        front.PrependUint32Slot(_VERSION, self._number(self._root, _VERSION), 0)
-        for field in range(_CODES, _MODEL_FIELDS):
-            old = self._field(self._root, field)
+        front.PrependUint32Slot(_VERSION, self._version, 0)
+        for field, old in self._fields.items():
             if field in new:
                 front.PrependUOffsetTRelativeSlot(field, new[field], 0)
             elif old is not None:
@@ -168,20 +176,13 @@ class ModelFile:
         front.Finish(front.EndObject(), file_identifier=b"TFL3")
         return bytes(front.Output())
 
-    def _metadata(self, front: Any, buffer_index: int) -> list[int]:
+    def _new_metadata(self, front: Any, buffer_index: int) -> list[int]:
         """Return the entries of the metadata: the old ones but for the plan, and the new."""
-        kept = []
-        try:
-            for entry in self._entries(self._root, _METADATA):
-                if self._text(entry, _METADATA_NAME) != PLAN_NAME:
-                    kept.append(self._moved(entry))
-        except _DAMAGE as error:
-            raise ModelFormatError(self._path, "metadata: an offset leads outside") from error
         name = front.CreateString(PLAN_NAME)
         front.StartObject(2)
         front.PrependUOffsetTRelativeSlot(_METADATA_NAME, name, 0)
         front.PrependUint32Slot(_METADATA_INDEX, buffer_index, 0)
-        return [*kept, front.EndObject()]
+        return [*map(self._moved, self._other_metadata), front.EndObject()]
 
     def _builder(self) -> Any:
         """Return a builder in which the old file already lies."""
@@ -228,9 +229,8 @@ class ModelFile:
             raise UnsupportedModelError(
                 self._path, "model", "its root has fields that this version does not know"
             )
-        operators = self._entries(self._subgraph, _OPERATORS)
         if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
-            self._number(each, _OPERATOR_CUSTOM_OFFSET) > 1 for each in operators
+            self._number(each, _OPERATOR_CUSTOM_OFFSET) > 1 for each in self._operators
         ):
             raise UnsupportedModelError(
                 self._path,
