@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "bind_exact.hpp"
 #include "bind_order.hpp"
 #include "gap_search.hpp"
 
@@ -65,5 +66,6 @@ NB_MODULE(_core, module) {
   module.def("place_in_order", &place_in_order, nb::arg("starts"), nb::arg("ends"),
              nb::arg("sizes"), nb::arg("alignments"), nb::arg("fixed"), nb::arg("order"),
              nb::arg("fit"));
+  arenite::bind_exact(module);
   arenite::bind_order(module);
 }

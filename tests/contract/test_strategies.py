@@ -15,7 +15,7 @@ from brute_force import lowest_height
 from oracle import paint
 from problems import problems, problems_with_fixed_offsets
 
-EXACT = ("cp-sat",)
+EXACT = ("cp-sat", "optimal")
 
 
 def in_a_hurry(strategy: Strategy) -> Strategy:

@@ -47,3 +47,14 @@ def exact_order(
     max_states: int,
     should_stop: Callable[[], bool],
 ) -> OrderResult: ...
+def minimise(
+    starts: Sequence[int],
+    ends: Sequence[int],
+    sizes: Sequence[int],
+    alignments: Sequence[int],
+    offsets: Sequence[int],
+    height: int,
+    lower_bound: int,
+    seed: int,
+    watch: Callable[[int, int], bool],
+) -> tuple[list[int], int, int]: ...

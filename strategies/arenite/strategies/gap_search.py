@@ -31,6 +31,19 @@ class Fit(Enum):
     """None: above everything."""
 
 
+_NATIVE_LIMIT = 1 << 62
+
+
+def fits_native(problem: Problem) -> bool:
+    """Tell whether no offset can exceed the native core's 64 bits."""
+    fixed = max(
+        (record.offset for record in problem.records if record.offset is not None), default=0
+    )
+    reserved = sum(record.size + record.alignment for record in problem.records)
+    last_step = max((record.end for record in problem.records), default=0)
+    return fixed + reserved < _NATIVE_LIMIT and last_step < _NATIVE_LIMIT
+
+
 def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[int, ...]:
     """Return an offset for each record, placed one after the other in `order`.
 
@@ -46,6 +59,8 @@ def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[in
     Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 3.
     """
     if _core is None:
+        return _place_in_python(problem.records, order, fit)
+    if not fits_native(problem):
         return _place_in_python(problem.records, order, fit)
     records = problem.records
     return tuple(

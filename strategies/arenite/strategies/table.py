@@ -16,6 +16,7 @@ from arenite.strategies.place.greedy_by_lifetime import GreedyByLifetime
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.onnxruntime_pattern import OnnxruntimePattern
+from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.strip_packing import StripPacking
 from arenite.strategies.place.tflite_cpu import TfliteCpu
 from arenite.strategies.place.tflm import Tflm
@@ -48,6 +49,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     TvmHillClimb(),
     XlaBestFit(),
     CpSat(),
+    Optimal(),
     ObjectsEqualSize(),
     ObjectsInOrder(),
     ObjectsBySize(),

@@ -1,0 +1,113 @@
+"""The lowest plan there is, with a proof where the time suffices."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.errors import InfeasibleError, SearchLimitError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.strategies.best import lowest_plan
+from arenite.strategies.gap_search import fits_native
+from arenite.strategies.place.greedy_by_area import GreedyByArea
+from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.strip_packing import StripPacking
+from arenite.strategies.place.tflm import Tflm
+
+try:
+    from arenite.strategies import _core
+except ImportError:  # a checkout that is not installed
+    _core = None  # type: ignore[assignment]  # mypy knows the module only by its stub
+
+
+@dataclass(frozen=True, slots=True)
+class Optimal:
+    """Search all placements in which every record rests on the floor or on another.
+
+    Any plan can be pushed down to such a one, so nothing is lost. The search asks for a
+    plan at the lower bound first, where most is pruned, then climbs between the bound and
+    the best plan so far, with several orders of the records in turn. The plan is proved
+    optimal when its height meets the bound, or when all below it was searched in vain.
+
+    Attributes:
+        time_limit_s: Wall-clock seconds; a search that ends earlier, by a proof, gives the
+            same plan for the same seed.
+        seed: Decides the random orders among those that are tried.
+
+    Cost: exponential at worst; memory O(n + pairs of records that meet).
+    Source: Moffitt 2023, MiniMalloc (ASPLOS 2023), for the canonical placements and their
+        pruning; the order of capacities and the random orders are our own.
+    """
+
+    name: ClassVar[str] = "optimal"
+    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
+    complexity: ClassVar[str] = "exponential, stops when told"
+    source: ClassVar[str] = "after MiniMalloc (Moffitt 2023)"
+    quick: ClassVar[bool] = False
+
+    time_limit_s: float = 30.0
+    seed: int = 0
+
+    def supports(self, problem: Problem) -> str | None:
+        """Return what the native search cannot do."""
+        if _core is None:
+            return "needs the native core, which was not built"
+        if not fits_native(problem):
+            return "handles sizes that add up to less than 2^62 B"
+        if any(record.offset is not None for record in problem.records):
+            return "does not place records at fixed offsets"
+        return None
+
+    def __call__(self, problem: Problem) -> Plan:
+        """Return the best plan found."""
+        return self.search(problem, silent)
+
+    def search(self, problem: Problem, watch: Watch) -> Plan:
+        """Return the best plan when it is proved, the time is up or `watch` stops it.
+
+        Raises:
+            InfeasibleError: Proved: no plan fits the problem's capacity.
+            SearchLimitError: None was found within the capacity; one may exist.
+        """
+        heuristics = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
+        start = lowest_plan(heuristics, problem)
+        assert start is not None
+        found = self._improved(problem, start, watch) if not start.optimal else start
+        plan = Plan.of(
+            problem,
+            found.offsets,
+            self.name,
+            {"seed": self.seed},
+            lower_bound=found.lower_bound,
+        )
+        if problem.capacity is not None and plan.height > problem.capacity:
+            if plan.lower_bound > problem.capacity:
+                raise InfeasibleError(problem.capacity, plan.lower_bound)
+            raise SearchLimitError(
+                f"no plan within {problem.capacity} B was found in the time; the lowest takes "
+                f"{plan.height} B and at least {plan.lower_bound} B are needed",
+                problem.capacity,
+            )
+        return plan
+
+    def _improved(self, problem: Problem, start: Plan, watch: Watch) -> Plan:
+        deadline = time.monotonic() + self.time_limit_s
+        records = problem.records
+
+        def should_stop(height: int, lower_bound: int) -> bool:
+            best = Plan(start.offsets, height, self.name, lower_bound)
+            return watch(best, lower_bound) or time.monotonic() >= deadline
+
+        offsets, height, lower_bound = _core.minimise(
+            [record.start for record in records],
+            [record.end for record in records],
+            [record.size for record in records],
+            [record.alignment for record in records],
+            start.offsets,
+            start.height,
+            problem.lower_bound,
+            self.seed,
+            should_stop,
+        )
+        return Plan(tuple(offsets), height, self.name, lower_bound)
