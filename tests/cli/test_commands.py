@@ -243,6 +243,15 @@ def test_the_map_shows_time_across_and_addresses_up(run, example):
     assert 0 < cells.count("D") < cells.count("A")
 
 
+def test_the_map_leaves_out_the_middle_of_long_names(run, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text(EXAMPLE.replace("5,5,8,64", f"{'head' * 30}{'tail' * 30},5,8,64"))
+    code, out, _ = run("plan", path, "--map")
+    assert code == 0
+    assert all(len(line.rstrip()) <= 80 for line in out.splitlines())
+    assert "headheadheadhea…tailtailtailtail" in out
+
+
 def test_version_and_help(run):
     assert run("--version")[0] == 0
     code, out, _ = run("-h")

@@ -13,12 +13,14 @@ from rich.text import Text
 from arenite.cli.render.axes import TimeScale, framed
 from arenite.cli.render.numbers import both, grouped, plural
 from arenite.cli.render.raster import Grid, colour_apart, rasterise
-from arenite.cli.render.text import name
+from arenite.cli.render.text import elided, name, printable
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 
 NUM_ROWS = 20
 _LEGEND_LENGTH = 8
+# What TFLite names a fused operator's output after can be hundreds of characters long.
+_LEGEND_NAME_LENGTH = 32
 _FREE = "·"
 
 _PALETTE = (
@@ -118,7 +120,7 @@ def _legend(
         style = f"bold black on {styles[index]}" if styles else ""
         table.add_row(
             Text(f" {letter} ", style),
-            name(record.name),
+            name(elided(printable(record.name), _LEGEND_NAME_LENGTH)),
             both(record.size),
             f"at {grouped(plan.offsets[index])}",
             f"steps [{record.start}, {record.end})",

@@ -18,3 +18,11 @@ def one_line(text: str) -> str:
 def name(text: str, style: str = "") -> Text:
     """Return a name from a file as a cell or part of a line."""
     return Text(printable(text), style, overflow="fold")
+
+
+def elided(text: str, length: int) -> str:
+    """Return `text` with its middle left out where it is longer than `length`."""
+    if len(text) <= length:
+        return text
+    head = (length - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
