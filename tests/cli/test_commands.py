@@ -114,6 +114,15 @@ def test_inspect_names_what_binds(run, run_json, model):
     assert run_json("inspect", model, "--dim", "batch=1")["lower_bound"] == 48
 
 
+def test_inspect_says_what_a_rewrite_would_bring(run, run_json, model):
+    found = run_json("inspect", model, "--dim", "batch=1")
+    assert found["remedies"] == [{"options": "--alias all", "lower_bound": 32}]
+    _, out, _ = run("inspect", model, "--dim", "batch=1")
+    assert "--alias all" in out
+    assert "33.3 % less" in out
+    assert run_json("inspect", model, "--dim", "batch=1", "--alias", "all")["remedies"] == []
+
+
 def test_a_plan_file_is_written_verified_and_bound_to_its_model(run, model, tmp_path):
     path = tmp_path / "plan.json"
     options = ("--dim", "batch=2", "--alias", "all", "--order", "optimal")

@@ -1,6 +1,7 @@
 """`arenite inspect`: what a model needs, and what binds it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from arenite.cli.options import Reading, json_option, reading_options
 from arenite.cli.output import drawing_width, emit_json, has_colour, results
+from arenite.cli.remedies import Remedy, remedies
 from arenite.cli.render import load_chart
 from arenite.cli.render.numbers import both, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
@@ -29,8 +31,9 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     """Show operators, tensors and load of MODEL, and what can lower its peak."""
     source = reading.read(model)
     diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
+    found = () if source.graph is None else tuple(remedies(reading, model, source))
     if as_json:
-        emit_json(_as_json(model, source, diagnosis))
+        emit_json(_as_json(model, source, diagnosis, found))
         return
     console = results()
     console.print(name(source.name, "bold"), soft_wrap=True)
@@ -43,6 +46,9 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     if diagnosis is not None:
         console.print()
         console.print(printable(diagnosis.advice))
+        if found:
+            console.print()
+            console.print(facts(_remedy_row(remedy, source) for remedy in found))
     for note in source.graph.notes if source.graph else ():
         console.print(f"note: {printable(note)}")
 
@@ -79,7 +85,14 @@ def _num_aliases(graph: Graph) -> int:
     return sum(tensor.alias is not None for tensor in graph.tensors.values())
 
 
-def _as_json(model: Path, source: Source, diagnosis: Diagnosis | None) -> dict[str, object]:
+def _remedy_row(remedy: Remedy, source: Source) -> tuple[str, str]:
+    saved = 1 - remedy.lower_bound / source.problem.lower_bound
+    return remedy.options, f"lower bound {both(remedy.lower_bound)}, {percent(saved)} less"
+
+
+def _as_json(
+    model: Path, source: Source, diagnosis: Diagnosis | None, found: Sequence[Remedy]
+) -> dict[str, object]:
     problem, graph = source.problem, source.graph
     steps = () if diagnosis is None else diagnosis.steps
     binding = None if diagnosis is None else diagnosis.binding
@@ -105,6 +118,9 @@ def _as_json(model: Path, source: Source, diagnosis: Diagnosis | None) -> dict[s
         "steps": [_step_as_json(step) for step in steps],
         "binding": None if binding is None else _step_as_json(binding),
         "advice": None if diagnosis is None else diagnosis.advice,
+        "remedies": [
+            {"options": remedy.options, "lower_bound": remedy.lower_bound} for remedy in found
+        ],
         "notes": list(graph.notes) if graph else [],
     }
 
