@@ -87,13 +87,13 @@ void check(const std::vector<std::int64_t>& starts, const std::vector<std::int64
 Answer minimise(const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& ends,
                 std::vector<std::int64_t> sizes, std::vector<std::int64_t> alignments,
                 std::vector<std::int64_t> offsets, std::int64_t height, std::int64_t lower_bound,
-                std::uint64_t seed, const Watch& watch) {
+                std::uint64_t seed, std::int64_t max_nodes, const Watch& watch) {
   check(starts, ends, sizes, alignments, offsets);
   std::vector<Lifetime> lifetimes;
   for (std::size_t i = 0; i < starts.size(); ++i) lifetimes.push_back({starts[i], ends[i]});
   nb::gil_scoped_release unlocked;
   Minimiser minimiser(Sections(lifetimes, std::move(sizes), std::move(alignments)),
-                      {std::move(offsets), height, lower_bound}, seed);
+                      {std::move(offsets), height, lower_bound}, seed, max_nodes);
   {
     Worker worker(minimiser);
     while (!worker.wait()) {
@@ -111,7 +111,8 @@ Answer minimise(const std::vector<std::int64_t>& starts, const std::vector<std::
 void bind_exact(nb::module_& module) {
   module.def("minimise", &minimise, nb::arg("starts"), nb::arg("ends"), nb::arg("sizes"),
              nb::arg("alignments"), nb::arg("offsets"), nb::arg("height"),
-             nb::arg("lower_bound"), nb::arg("seed"), nb::arg("watch"));
+             nb::arg("lower_bound"), nb::arg("seed"), nb::arg("max_nodes"),
+             nb::arg("watch"));
 }
 
 }  // namespace arenite

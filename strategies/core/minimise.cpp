@@ -12,8 +12,13 @@ constexpr int kRoundsAtTheBound = 7;
 
 }  // namespace
 
-Minimiser::Minimiser(Sections sections, BestPlan start, std::uint64_t seed)
-    : sections_(std::move(sections)), seed_(seed), unit_(0), best_(std::move(start)) {
+Minimiser::Minimiser(Sections sections, BestPlan start, std::uint64_t seed,
+                     std::int64_t max_nodes)
+    : sections_(std::move(sections)),
+      seed_(seed),
+      nodes_left_(max_nodes),
+      unit_(0),
+      best_(std::move(start)) {
   for (const std::int64_t size : sections_.sizes) unit_ = std::gcd(unit_, size);
   for (const std::int64_t alignment : sections_.alignments) unit_ = std::gcd(unit_, alignment);
   // Alignments of 1 say nothing of sizes that are all multiples of something larger.
@@ -30,7 +35,9 @@ BestPlan Minimiser::best() const {
   return best_;
 }
 
-bool Minimiser::is_done() const { return stop_ || best_.height <= best_.lower_bound; }
+bool Minimiser::is_done() const {
+  return stop_ || nodes_left_ <= 0 || best_.height <= best_.lower_bound;
+}
 
 void Minimiser::run() {
   std::int64_t max_nodes = 2 * static_cast<std::int64_t>(sections_.num_records());
@@ -62,8 +69,9 @@ std::vector<std::int64_t> Minimiser::ladder(int round) const {
 }
 
 void Minimiser::attempt(std::int64_t capacity, const Ranking& ranking, std::int64_t max_nodes) {
-  ExactSearch search(sections_, ranking, capacity, max_nodes, stop_);
+  ExactSearch search(sections_, ranking, capacity, std::min(max_nodes, nodes_left_), stop_);
   const Verdict verdict = search.run();
+  nodes_left_ -= search.num_nodes();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (verdict == Verdict::kImpossible) {
     const std::int64_t next = (capacity / unit_ + 1) * unit_;

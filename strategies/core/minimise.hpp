@@ -19,11 +19,12 @@ struct BestPlan {
 
 // Asks for the bound first: a tight capacity prunes most. Then capacities between the bound
 // and the best plan take turns, with several orders of the records, some of them random, and
-// limits that double every round. Ends when height and bound meet or `stop` is set.
+// limits that double every round. Ends when height and bound meet, the nodes are used up or
+// it is told to stop.
 class Minimiser {
  public:
   // `start` is any valid plan; `seed` decides the random orders.
-  Minimiser(Sections sections, BestPlan start, std::uint64_t seed);
+  Minimiser(Sections sections, BestPlan start, std::uint64_t seed, std::int64_t max_nodes);
 
   void run();
   void stop() { stop_ = true; }
@@ -37,6 +38,7 @@ class Minimiser {
 
   const Sections sections_;
   const std::uint64_t seed_;
+  std::int64_t nodes_left_;
   std::int64_t unit_;  // every height is a multiple of it
   std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;

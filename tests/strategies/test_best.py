@@ -4,14 +4,17 @@ from hypothesis import given
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.verify import verify
 from arenite.strategies import known, table
-from arenite.strategies.best import Best, lowest_plan
+from arenite.strategies.best import Best
+from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.strip_packing import StripPacking
 from arenite.strategies.place.tflm import Tflm
 from problems import problems
 from small_problems import problem_of
+from tilings import tiling
 
 # No reuse needs 16 B, greedy by size 12 B, strip packing the 10 B that are live at once.
 UNEQUAL = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))
@@ -20,11 +23,28 @@ UNEQUAL = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 
 @given(problem=problems())
 def test_no_quick_strategy_is_lower(problem: Problem) -> None:
     best = Best()(problem)
-    assert best.height == min(
+    assert best.height <= min(
         strategy(problem).height
         for strategy in known().values()
         if strategy.quick and strategy.supports(problem) is None
     )
+
+
+def test_a_short_search_goes_below_the_quick_strategies() -> None:
+    problem = tiling(60, 40, 1000, seed=1)
+    quick = [strategy for strategy in known().values() if strategy.quick]
+    lowest = lowest_plan(quick, problem)
+    assert lowest is not None
+    best = Best()(problem)
+    verify(problem, best)
+    assert best.height == 1000 < lowest.height
+    assert (best.strategy, best.parameters["max_nodes"]) == ("optimal", 250_000)
+    assert Best()(problem) == best
+
+
+def test_a_watcher_that_stops_it_spares_the_search() -> None:
+    problem = tiling(60, 40, 1000, seed=1)
+    assert Best().search(problem, lambda _best, _bound: True) == NoReuse()(problem)
 
 
 def test_the_first_of_equals_wins() -> None:

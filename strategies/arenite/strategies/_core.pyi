@@ -56,5 +56,6 @@ def minimise(
     height: int,
     lower_bound: int,
     seed: int,
+    max_nodes: int,
     watch: Callable[[int, int], bool],
 ) -> tuple[list[int], int, int]: ...

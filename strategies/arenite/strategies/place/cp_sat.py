@@ -10,7 +10,7 @@ from arenite.planner.errors import InfeasibleError, MissingDependencyError, Sear
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
-from arenite.strategies.best import lowest_plan
+from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_area import GreedyByArea
 from arenite.strategies.place.greedy_by_breadth import GreedyByBreadth
 from arenite.strategies.place.greedy_by_size import GreedyBySize

@@ -1,15 +1,16 @@
 """The lowest plan there is, with a proof where the time suffices."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.plan import Plan
+from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind, Watch, silent
-from arenite.strategies.best import lowest_plan
 from arenite.strategies.gap_search import fits_native
+from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_area import GreedyByArea
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.strip_packing import StripPacking
@@ -19,6 +20,10 @@ try:
     from arenite.strategies import _core
 except ImportError:  # a checkout that is not installed
     _core = None  # type: ignore[assignment]  # mypy knows the module only by its stub
+
+
+_NO_LIMIT = 1 << 62
+_HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +36,10 @@ class Optimal:
     optimal when its height meets the bound, or when all below it was searched in vain.
 
     Attributes:
-        time_limit_s: Wall-clock seconds; a search that ends earlier, by a proof, gives the
-            same plan for the same seed.
+        time_limit_s: Wall-clock seconds. A search that ends earlier, by a proof or for want
+            of nodes, gives the same plan for the same seed.
         seed: Decides the random orders among those that are tried.
+        max_nodes: Placements that may be tried in all.
 
     Cost: exponential at worst; memory O(n + pairs of records that meet).
     Source: Moffitt 2023, MiniMalloc (ASPLOS 2023), for the canonical placements and their
@@ -48,6 +54,7 @@ class Optimal:
 
     time_limit_s: float = 30.0
     seed: int = 0
+    max_nodes: int = _NO_LIMIT
 
     def supports(self, problem: Problem) -> str | None:
         """Return what the native search cannot do."""
@@ -70,17 +77,9 @@ class Optimal:
             InfeasibleError: Proved: no plan fits the problem's capacity.
             SearchLimitError: None was found within the capacity; one may exist.
         """
-        heuristics = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
-        start = lowest_plan(heuristics, problem)
+        start = lowest_plan(_HEURISTICS, problem)
         assert start is not None
-        found = self._improved(problem, start, watch) if not start.optimal else start
-        plan = Plan.of(
-            problem,
-            found.offsets,
-            self.name,
-            {"seed": self.seed},
-            lower_bound=found.lower_bound,
-        )
+        plan = self.improve(problem, start, watch)
         if problem.capacity is not None and plan.height > problem.capacity:
             if plan.lower_bound > problem.capacity:
                 raise InfeasibleError(problem.capacity, plan.lower_bound)
@@ -90,6 +89,22 @@ class Optimal:
                 problem.capacity,
             )
         return plan
+
+    def improve(self, problem: Problem, start: Plan, watch: Watch = silent) -> Plan:
+        """Return a plan that is no higher than `start`, whatever the problem's capacity."""
+        found = self._improved(problem, start, watch) if not start.optimal else start
+        return Plan.of(
+            problem,
+            found.offsets,
+            self.name,
+            self._parameters(),
+            lower_bound=found.lower_bound,
+        )
+
+    def _parameters(self) -> Mapping[str, ParameterValue]:
+        if self.max_nodes == _NO_LIMIT:
+            return {"seed": self.seed}
+        return {"seed": self.seed, "max_nodes": self.max_nodes}
 
     def _improved(self, problem: Problem, start: Plan, watch: Watch) -> Plan:
         deadline = time.monotonic() + self.time_limit_s
@@ -108,6 +123,7 @@ class Optimal:
             start.height,
             problem.lower_bound,
             self.seed,
+            self.max_nodes,
             should_stop,
         )
         return Plan(tuple(offsets), height, self.name, lower_bound)
