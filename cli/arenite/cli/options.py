@@ -163,6 +163,14 @@ align_option = click.option(
     help=f"Bytes that every offset is a multiple of.  [default: {DEFAULT_ALIGNMENT}; "
     "a CSV states its own]",
 )
+strategy_option = click.option(
+    "--strategy",
+    "requested",
+    metavar="NAME",
+    default="best",
+    show_default=True,
+    help="What places the records; see `arenite strategies`.",
+)
 order_option = click.option(
     "--order",
     "order_name",

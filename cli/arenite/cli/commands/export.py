@@ -9,7 +9,7 @@ import click
 from rich.console import RenderableType
 
 from arenite.cli import tflm
-from arenite.cli.options import json_option, seed_option, time_limit_option
+from arenite.cli.options import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.output import OutputError, check_destination, emit_json, results
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -79,13 +79,7 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {"tflm": _to_
     metavar="FILE.h",
     help="Write a C header too: the arena's size, a check, a map (tflm).",
 )
-@click.option(
-    "--strategy",
-    metavar="NAME",
-    default="best",
-    show_default=True,
-    help="What places the records; see `arenite strategies`.",
-)
+@strategy_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
 @json_option
@@ -94,7 +88,7 @@ def export(
     target: str,
     output: Path,
     header_path: Path | None,
-    strategy: str,
+    requested: str,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -108,7 +102,7 @@ def export(
         check_destination(header_path, model, output)
         if header_path.resolve() == output.resolve():
             raise click.UsageError("--header and --output name the same file")
-    exported = _EXPORTERS[target](_Request(model, strategy, seed, time_limit_s))
+    exported = _EXPORTERS[target](_Request(model, requested, seed, time_limit_s))
     if header_path is not None and exported.header is None:
         raise click.UsageError(f"--header: there is none for the target {target!r}")
     _write(output, exported.data)

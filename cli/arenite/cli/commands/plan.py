@@ -11,6 +11,7 @@ from arenite.cli.options import (
     json_option,
     reading_options,
     seed_option,
+    strategy_option,
     time_limit_option,
 )
 from arenite.cli.output import (
@@ -43,14 +44,7 @@ from arenite.strategies import find
     metavar="PLAN.json",
     help="Write the plan file.",
 )
-@click.option(
-    "--strategy",
-    "requested",
-    metavar="NAME",
-    default="best",
-    show_default=True,
-    help="What places the records; see `arenite strategies`.",
-)
+@strategy_option
 @click.option(
     "--target",
     type=click.Choice(["generic"]),

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from arenite.cli import tflm
-from arenite.cli.options import json_option, seed_option, time_limit_option
+from arenite.cli.options import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.output import emit_json, results
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -13,14 +13,7 @@ from arenite.cli.render.text import name
 
 @click.command("tflm-arena")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--strategy",
-    "requested",
-    metavar="NAME",
-    default="best",
-    show_default=True,
-    help="What places the records; see `arenite strategies`.",
-)
+@strategy_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
 @json_option
