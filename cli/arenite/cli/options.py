@@ -3,12 +3,13 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
+from arenite.cli.targets import GENERIC, TARGETS, read_for_runtime
 from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.rewrites.aliasing import AliasKind
@@ -171,6 +172,13 @@ strategy_option = click.option(
     show_default=True,
     help="What places the records; see `arenite strategies`.",
 )
+target_option = click.option(
+    "--target",
+    type=click.Choice(TARGETS),
+    default=GENERIC,
+    show_default=True,
+    help="Whose records: the graph as written, or what a runtime places.",
+)
 order_option = click.option(
     "--order",
     "order_name",
@@ -227,6 +235,7 @@ class Reading:
         alignment: Bytes of every offset; None for the format's default.
         aliases: What may share storage.
         order_name: What orders the operators.
+        target: Whose records.
     """
 
     dims: Mapping[str, int]
@@ -235,13 +244,17 @@ class Reading:
     alignment: int | None
     aliases: tuple[AliasKind, ...]
     order_name: str
+    target: str
 
     def read(self, path: Path, capacity: int | None = None) -> Source:
         """Return what the file holds.
 
         Raises:
             ModelError: It cannot be planned.
+            UsageError: Something is asked for that the target decides itself.
         """
+        if self.target != GENERIC:
+            return self._read_for_runtime(path, capacity)
         return read(
             path,
             dims=self.dims,
@@ -253,6 +266,16 @@ class Reading:
             aliases=self.aliases,
         )
 
+    def _read_for_runtime(self, path: Path, capacity: int | None) -> Source:
+        plain = Reading({}, {}, Boundary.INCLUDE, None, (), "given", self.target)
+        if self != plain:
+            raise click.UsageError(
+                f"--target {self.target} decides dimensions, boundary, alignment, sharing and "
+                "order itself; leave those options out"
+            )
+        source = read_for_runtime(self.target, path)
+        return replace(source, problem=replace(source.problem, capacity=capacity))
+
 
 def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callable[..., _R]:
     """Add the options of `Reading` and hand them over as the first argument."""
@@ -263,6 +286,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     @align_option
     @alias_option
     @order_option
+    @target_option
     @functools.wraps(function)
     def with_reading(
         dims: Mapping[str, int],
@@ -271,11 +295,12 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         alignment: int | None,
         aliases: str,
         order_name: str,
+        target: str,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:
         reading = Reading(
-            dims, shapes, Boundary(boundary), alignment, _ALIASES[aliases], order_name
+            dims, shapes, Boundary(boundary), alignment, _ALIASES[aliases], order_name, target
         )
         return function(reading, *args, **kwargs)
 

@@ -45,13 +45,6 @@ from arenite.strategies import find
     help="Write the plan file.",
 )
 @strategy_option
-@click.option(
-    "--target",
-    type=click.Choice(["generic"]),
-    default="generic",
-    show_default=True,
-    help="Whose records to place.",
-)
 @reading_options
 @capacity_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
@@ -68,7 +61,6 @@ def plan(
     model: Path,
     output: Path | None,
     requested: str,
-    target: str,
     capacity: int | None,
     time_limit_s: float | None,
     seed: int | None,
@@ -90,7 +82,7 @@ def plan(
         raise InfeasibleError(problem.capacity, problem.lower_bound)
     outcome = search(strategy, problem)
     _check_capacity(problem.capacity, outcome, requested)
-    plan_file = _plan_file(reading, source, target, outcome)
+    plan_file = _plan_file(reading, source, outcome)
     if output is not None:
         try:
             planfile.write(output, plan_file)
@@ -128,11 +120,11 @@ def _check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> N
     )
 
 
-def _plan_file(reading: Reading, source: Source, target: str, outcome: Outcome) -> PlanFile:
+def _plan_file(reading: Reading, source: Source, outcome: Outcome) -> PlanFile:
     alignments = (record.alignment for record in source.problem.records)
     return PlanFile(
         ModelReference(source.name, source.digest, reading.dims, reading.shapes),
-        target,
+        reading.target,
         reading.boundary,
         reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
         reading.aliases,

@@ -9,10 +9,12 @@ from arenite.cli.options import dim_option, json_option, shape_option
 from arenite.cli.output import emit_json, results
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
+from arenite.cli.targets import GENERIC, TARGETS, read_for_runtime
 from arenite.planner import planfile
 from arenite.planner.files import model_digest
 from arenite.planner.importers import read
 from arenite.planner.planfile import PlanFile
+from arenite.planner.planfile.errors import WrongTypeError
 
 
 @click.command()
@@ -71,6 +73,15 @@ def _check_model(
     """Return if the plan was made for this model and for the records it has."""
     plan_file.check_digest(str(plan_path), model_digest(model))
     problem = plan_file.problem
+    if plan_file.target not in TARGETS:
+        raise WrongTypeError(
+            str(plan_path),
+            f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
+        )
+    if plan_file.target != GENERIC:
+        source = read_for_runtime(plan_file.target, model)
+        plan_file.check_against(str(plan_path), source.digest, source.problem)
+        return
     # Where records differ in alignment, as those of a CSV may, the file states them.
     uniform = all(record.alignment == plan_file.alignment for record in problem.records)
     source = read(
