@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import textwrap
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -120,4 +121,6 @@ def load(model: Path | bytes, num_threads: int, hook: PrepareHook | None = None)
 def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
     """Return our error for a model that the runtime refuses."""
     name = "model" if isinstance(model, bytes) else str(model)
-    return UnsupportedModelError(name, "model", f"{package()} refuses it: {error}")
+    # The runtime repeats itself for every tensor it dislikes.
+    reason = textwrap.shorten(str(error), 160, placeholder=" ...")
+    return UnsupportedModelError(name, "model", f"{package()} refuses it: {reason}")
