@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -11,8 +11,8 @@ from pathlib import Path
 from arenite.planner.errors import ModelFormatError
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to a temporary name beside `path`, then rename.
+def write_atomically(path: Path, data: bytes | Iterable[bytes | memoryview]) -> None:
+    """Write `data`, whole or piece by piece, to a temporary name beside `path`, then rename.
 
     Raises:
         OSError: The folder cannot be written; `path` is as it was.
@@ -20,7 +20,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
+            stream.writelines((data,) if isinstance(data, bytes) else data)
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)

@@ -7,9 +7,13 @@ known before the run, such as the arithmetic on shapes that exporters write, bec
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.graph import Graph
+
+if TYPE_CHECKING:
+    from arenite.planner.importers.onnx.reader import OnnxModel, Read
 
 _NO_DIMS: Mapping[str, int] = MappingProxyType({})
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -41,10 +45,28 @@ def read_onnx(
         MissingDependencyError: The package onnx is absent, or onnxruntime where the model
             has operators that onnx does not define.
     """
+    return _reader(path)(path, dims, shapes).graph
+
+
+def read_onnx_model(
+    path: Path,
+    *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+) -> "OnnxModel":
+    """Return the graph of an ONNX model and, on demand, its weights.
+
+    Arguments and errors are those of `read_onnx`.
+    """
+    return _reader(path)(path, dims, shapes, weights=True)
+
+
+def _reader(path: Path) -> "Read":
+    """Return what needs the package onnx."""
     try:
         from arenite.planner.importers.onnx.reader import read
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
         raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
-    return read(path, dims, shapes)
+    return read

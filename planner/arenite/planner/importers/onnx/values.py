@@ -1,6 +1,7 @@
 """Values that are known before the run, worked out only when someone asks."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, si
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
-"""Longer values are never worked out: they are weights, not shapes."""
+"""Longer values are not worked out to size a model: they are weights, not shapes."""
 
 # Operators that shape computations are made of: quick at MAX_ELEMENTS, without state or chance.
 _EVALUATED = frozenset(
@@ -63,11 +64,15 @@ class Values:
     Args:
         folder: Where external data lie.
         dialect: Of the model.
+        weights: Whether long values, and what any operator makes of constants, are known
+            too: for who runs the model, not for who only sizes it.
     """
 
-    def __init__(self, folder: Path, dialect: Dialect) -> None:
+    def __init__(self, folder: Path, dialect: Dialect, *, weights: bool = False) -> None:
         self._folder = folder
         self._dialect = dialect
+        self._max_elements = sys.maxsize if weights else MAX_ELEMENTS
+        self._weights = weights
         self._known: dict[str, Array | None] = {}
         self._sources: dict[str, onnx.TensorProto | _Computation] = {}
         self.failures: dict[str, str] = {}
@@ -78,7 +83,7 @@ class Values:
 
     def add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
         """State where a value can be read."""
-        if math.prod(tensor.dims) <= MAX_ELEMENTS and why_no_dtype(tensor.data_type) is None:
+        if math.prod(tensor.dims) <= self._max_elements and why_no_dtype(tensor.data_type) is None:
             self._sources[name] = tensor
 
     def add_computation(
@@ -89,10 +94,22 @@ class Values:
             not normal_domain(node.domain)
             and node.op_type in _EVALUATED
             and all(o.name in self._sources or o.name in self._known for o in inputs if o.type)
-            and all(math.prod(o.type.shape) <= MAX_ELEMENTS for o in outputs if o.type)
+            and all(math.prod(o.type.shape) <= self._max_elements for o in outputs if o.type)
         ):
-            source = _Computation(node, tuple(inputs), tuple(outputs))
-            self._sources.update((output.name, source) for output in outputs if output.type)
+            self._add_source(node, inputs, outputs)
+
+    def add_weights(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        """State what computes weights, whatever the operator, if weights are to be known."""
+        if self._weights and outputs[0].name not in self._known:
+            self._add_source(node, inputs, outputs)
+
+    def _add_source(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        source = _Computation(node, tuple(inputs), tuple(outputs))
+        self._sources.update((output.name, source) for output in outputs if output.type)
 
     def get(self, name: str) -> Array | None:
         """Return the value, None if it is not known before the run.

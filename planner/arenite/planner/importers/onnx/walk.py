@@ -41,6 +41,9 @@ _RANDOM = frozenset(
 # Of the operators the onnx package does not define, those that unpack weights.
 _UNPACKING = frozenset({"com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear"})
 
+# Attributes of early versions that are inputs now, from the second on.
+_FORMER_ATTRIBUTES = {"Pad": ("pads",), "Slice": ("starts", "ends", "axes", "steps")}
+
 
 class Walk:
     """One pass over a model's nodes that types every tensor and folds what is constant.
@@ -52,17 +55,21 @@ class Walk:
         constants: Flat names of the tensors that are known before the run.
         values: Of constants, on demand.
         operator_names: In use.
+        nodes: What the operators without subgraphs were made from, by operator name.
         num_dead: Nodes left out because they reach no output.
         num_folded: Nodes left out because all they make is constant.
     """
 
-    def __init__(self, path: Path, model: onnx.ModelProto, binding: Binding) -> None:
+    def __init__(
+        self, path: Path, model: onnx.ModelProto, binding: Binding, *, weights: bool = False
+    ) -> None:
         self.path = path
         self.dialect = Dialect(model.ir_version, opset_versions(model))
         self.types: dict[str, TensorType] = {}
         self.constants: set[str] = set()
-        self.values = Values(path.parent, self.dialect)
+        self.values = Values(path.parent, self.dialect, weights=weights)
         self.operator_names = Names()
+        self.nodes: dict[str, onnx.NodeProto] = {}
         self.num_dead = 0
         self.num_folded = 0
         self._binding = binding
@@ -128,9 +135,11 @@ class Walk:
         ]
         self._note_values(node, inputs, outputs)
         if self._folds(node, inputs, outputs):
+            self.values.add_weights(node, inputs, outputs)
             self.constants.update(output.name for output in outputs if output.type)
             self.num_folded += 1
             return []
+        self.nodes[name] = node
         return [
             Operator(
                 name,
@@ -255,12 +264,13 @@ class Walk:
     def _attributes(
         self, node: onnx.NodeProto, inputs: Sequence[Operand]
     ) -> dict[str, AttributeValue]:
-        """Return the node's attributes, those that became inputs of Pad among them."""
+        """Return the node's attributes, those that later versions made inputs among them."""
         found = attributes(node)
-        if op_type(node) == "Pad" and len(inputs) > 1:
-            pads = self.values.get(inputs[1].name)
-            if pads is not None:
-                found["pads"] = tuple(int(pad) for pad in pads.flat)
+        for position, attribute in enumerate(_FORMER_ATTRIBUTES.get(op_type(node), ()), 1):
+            if position < len(inputs) and inputs[position].type:
+                value = self.values.get(inputs[position].name)
+                if value is not None:
+                    found[attribute] = tuple(int(each) for each in value.flat)
         return found
 
     def _check_inference_mode(

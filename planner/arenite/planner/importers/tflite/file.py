@@ -6,13 +6,15 @@ and length is checked here, and what is read in all is held to the size of the f
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
 from arenite.planner.errors import MissingDependencyError, ModelFormatError
+from arenite.planner.graph import AttributeValue
 from arenite.planner.importers.tflite.control import entered_subgraphs
+from arenite.planner.importers.tflite.windows import window_attributes
 
 Entry = TypeVar("Entry")
 
@@ -25,7 +27,7 @@ _READS_PER_BYTE = 4
 _MAX_READ = 2**25
 _TABLE_BYTES = 32
 _INDEX_BYTES = 4
-_DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
+DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
 """What the generated readers raise when an offset leads outside the file."""
 
 
@@ -61,12 +63,14 @@ class FileOperator:
         inputs: Tensor indexes in the subgraph, `OMITTED` where left out.
         outputs: The same.
         entries: The role and index of each subgraph it enters, in the order they run.
+        attributes: How its window slides, if it has one.
     """
 
     op_type: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     entries: tuple[tuple[str, int], ...]
+    attributes: Mapping[str, AttributeValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def decode(path: str, data: bytes) -> tuple[FileSubgraph, ...]:
     reader = _Reader(path, len(data), tflite)
     try:
         return reader.subgraphs(tflite.Model.GetRootAs(data, 0))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise reader.error("an offset leads outside the file") from error
 
 
@@ -222,6 +226,9 @@ class _Reader:
                 "output", operator.OutputsLength(), operator.Outputs, num_tensors
             ),
             entries=() if code.custom else self._entries(operator, code.op_type, num_subgraphs),
+            attributes={}
+            if code.custom
+            else window_attributes(self._schema, operator, code.op_type),
         )
 
     def _entries(

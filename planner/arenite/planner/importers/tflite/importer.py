@@ -84,7 +84,11 @@ def read_tflite_model(path: Path) -> TfliteModel:
 
     Cost: time and memory O(tensors + operator operands) after unfolding.
     """
-    subgraphs = decode(str(path), read_model(path))
+    return model_of(path, decode(str(path), read_model(path)))
+
+
+def model_of(path: Path, subgraphs: tuple[FileSubgraph, ...]) -> TfliteModel:
+    """Return the model of the decoded subgraphs, the entry first."""
     return _Unfolding(path, subgraphs).model()
 
 
@@ -181,7 +185,7 @@ class _Unfolding:
             name = f"{prefix}{operator.op_type}_{step}"
             inputs, outputs = scope.named(operator.inputs), scope.named(operator.outputs)
             if not operator.entries:
-                self._append(name, operator.op_type, inputs, outputs)
+                self._append(name, operator.op_type, inputs, outputs, operator.attributes)
             elif operator.op_type in _LOOPS:
                 self._unfold_loop(name, operator, scope)
             else:

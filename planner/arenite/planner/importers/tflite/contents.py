@@ -1,0 +1,178 @@
+"""What a TFLite file says beside its graph: weights, quantisation, options of operators."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.files import read_model
+from arenite.planner.graph import Graph
+from arenite.planner.importers.tflite.file import DAMAGE, decode
+from arenite.planner.importers.tflite.importer import TfliteModel, model_of
+
+Array: TypeAlias = NDArray[Any]
+Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]
+
+_NUMPY = {
+    "float32": np.float32, "float16": np.float16, "int8": np.int8, "uint8": np.uint8,
+    "int16": np.int16, "uint16": np.uint16, "int32": np.int32, "uint32": np.uint32,
+    "int64": np.int64, "uint64": np.uint64, "float64": np.float64, "bool": np.bool_,
+}  # fmt: skip
+_NO_FIELDS = ("Init", "GetRootAs")
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuantisation:
+    """How a tensor's integers stand for numbers: scale * (q - zero_point).
+
+    Attributes:
+        scales: One, or one for each index of `axis`.
+        zero_points: As many.
+        axis: Of the shape.
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int
+
+
+class TfliteContents:
+    """A TFLite file whose every part can be read.
+
+    Attributes:
+        graph: Its only subgraph that runs.
+
+    Raises:
+        ModelFormatError: The file is damaged.
+        UnsupportedModelError: It has control flow.
+        MissingDependencyError: The schema package is absent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._data = read_model(path)
+        subgraphs = decode(str(path), self._data)
+        model: TfliteModel = model_of(path, subgraphs)
+        for operator in subgraphs[0].operators:
+            if operator.entries:
+                raise UnsupportedModelError(
+                    str(path), operator.op_type, "control flow is planned, but not run"
+                )
+        self.graph: Graph = model.graph
+        self._locations = model.locations
+        import tflite
+
+        self._schema: Any = tflite
+        self._model: Any = tflite.Model.GetRootAs(self._data, 0)
+        self._subgraph: Any = self._model.Subgraphs(0)
+
+    def constant(self, name: str) -> Array | None:
+        """Return the elements of a constant, None where the file has none.
+
+        Raises:
+            ModelFormatError: The bytes do not fit the tensor, or lie outside the file.
+        """
+        tensor = self.graph.tensors[name]
+        dtype = _NUMPY.get(tensor.dtype.label)
+        try:
+            buffer = self._model.Buffers(self._tensor(name).Buffer())
+            if buffer.DataLength():
+                data = bytes(buffer.DataAsNumpy())
+            else:
+                data = self._data[buffer.Offset() : buffer.Offset() + buffer.Size()]
+        except DAMAGE as error:
+            raise self._damaged(name) from error
+        if dtype is None or not data:
+            return None
+        if len(data) != tensor.size:
+            raise ModelFormatError(
+                str(self._path),
+                f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",
+            )
+        return np.frombuffer(data, dtype).reshape(tensor.shape)
+
+    def quantisation(self, name: str) -> FileQuantisation | None:
+        """Return how a tensor's integers stand for numbers, None if they are plain.
+
+        Raises:
+            ModelFormatError: Scales and zero points do not fit the tensor.
+        """
+        try:
+            stated = self._tensor(name).Quantization()
+            if stated is None or stated.ScaleLength() == 0:
+                return None
+            scales = tuple(stated.Scale(i) for i in range(stated.ScaleLength()))
+            zeros = tuple(stated.ZeroPoint(i) for i in range(stated.ZeroPointLength()))
+            axis = stated.QuantizedDimension()
+        except DAMAGE as error:
+            raise self._damaged(name) from error
+        zeros = zeros or (0,)
+        shape = self.graph.tensors[name].shape
+        if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
+            raise ModelFormatError(
+                str(self._path), f"tensor {name!r}: {len(scales)} scales do not fit {shape}"
+            )
+        if not all(math.isfinite(scale) and scale > 0 for scale in scales):
+            raise ModelFormatError(str(self._path), f"tensor {name!r}: a scale is not above 0")
+        if len(zeros) not in (1, len(scales)):
+            raise ModelFormatError(
+                str(self._path), f"tensor {name!r}: {len(zeros)} zero points, {len(scales)} scales"
+            )
+        return FileQuantisation(scales, zeros, axis)
+
+    def options(self, step: int) -> Options:
+        """Return the options of the operator at a step, by the schema's names.
+
+        Raises:
+            ModelFormatError: They lie outside the file.
+        """
+        try:
+            operator = self._subgraph.Operators(step)
+            table = operator.BuiltinOptions()
+            kind = self._options_type(operator.BuiltinOptionsType())
+            if table is None or kind is None:
+                return {}
+            options = kind()
+            options.Init(table.Bytes, table.Pos)
+            return _fields(options)
+        except DAMAGE as error:
+            raise ModelFormatError(
+                str(self._path), f"operator {step}: its options lie outside the file"
+            ) from error
+
+    def _options_type(self, code: int) -> Any:
+        for name, value in vars(self._schema.BuiltinOptions).items():
+            if value == code and not name.startswith("_") and name != "NONE":
+                return getattr(self._schema, name, None)
+        return None
+
+    def _tensor(self, name: str) -> Any:
+        return self._subgraph.Tensors(self._locations[name][1])
+
+    def _damaged(self, name: str) -> ModelFormatError:
+        return ModelFormatError(str(self._path), f"tensor {name!r} leads outside the file")
+
+
+def _fields(options: Any) -> dict[str, int | float | bool | tuple[int, ...]]:
+    found: dict[str, int | float | bool | tuple[int, ...]] = {}
+    names = [name for name in dir(options) if not name.startswith("_")]
+    lists = {name.removesuffix("Length") for name in names if name.endswith("Length")}
+    for name in names:
+        if name.startswith(_NO_FIELDS) or name.endswith("BufferHasIdentifier"):
+            continue
+        if name in lists:
+            count = getattr(options, f"{name}Length")()
+            found[name] = tuple(int(getattr(options, name)(i)) for i in range(count))
+        elif not any(name == f"{each}{suffix}" for each in lists for suffix in _OF_LISTS):
+            value = getattr(options, name)()
+            if isinstance(value, int | float | bool):
+                found[name] = value
+    return found
+
+
+_OF_LISTS = ("AsNumpy", "IsNone", "Length")

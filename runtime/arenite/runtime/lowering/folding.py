@@ -1,0 +1,90 @@
+"""What a step can take in of what follows it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Builder, Draft
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.program.operators import (
+    Clamped,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    TransposedConv2D,
+)
+
+_CHANNEL_AXES = {Conv2D: 0, DepthwiseConv2D: 3, TransposedConv2D: 0, FullyConnected: 0}
+"""For each operator with weights, the axis of the output channels in them."""
+
+
+def fold_clamp(builder: Builder, source: str, target: str, low: float, high: float) -> bool:
+    """Let the step that makes `source` clamp it, so that it is `target`, if it can."""
+    draft = builder.producer(source)
+    if draft is None or not isinstance(draft.operator, Clamped):
+        return False
+    if draft.outputs[0].dtype is not DType.FLOAT32:
+        return False
+    clamp = draft.operator
+    # clamp(clamp(x, a, b), c, d) is one clamp unless the intervals are apart.
+    if low > clamp.max or high < clamp.min:
+        return False
+    draft.operator = replace(clamp, min=max(low, clamp.min), max=min(high, clamp.max))
+    builder.bind(target, builder.value(source))
+    return True
+
+
+def fold_channels(
+    builder: Builder, source: str, target: str, scale: Array | None, shift: Array | None
+) -> bool:
+    """Let the step that makes `source` scale and shift its last stored axis, if it can.
+
+    Args:
+        builder: The program.
+        source: What is scaled and shifted.
+        target: What that makes.
+        scale: One factor a channel, or one for all.
+        shift: The same, added after.
+    """
+    draft = builder.producer(source)
+    if draft is None or type(draft.operator) not in _CHANNEL_AXES:
+        return False
+    if not _is_open(draft):
+        return False
+    weights, bias = draft.inputs[1], draft.inputs[2]
+    if weights is None or weights.array is None or (bias is not None and bias.array is None):
+        return False
+    value = builder.value(source)
+    if value.order[-1:] != draft.outputs[0].order[-1:] and value.stored[-1] == 1:
+        return False
+    axis = _CHANNEL_AXES[type(draft.operator)]
+    num_channels = weights.array.shape[axis]
+    if value.stored[-1] != num_channels:
+        return False
+    if any(v is not None and v.size not in (1, num_channels) for v in (scale, shift)):
+        return False
+    new_bias = np.zeros(num_channels, np.float32) if bias is None else bias.array
+    assert new_bias is not None
+    if scale is not None:
+        shape = [1] * weights.array.ndim
+        shape[axis] = -1
+        factors = np.broadcast_to(scale.reshape(-1), (num_channels,)).astype(np.float32)
+        scaled = (weights.array * factors.reshape(shape)).astype(np.float32)
+        draft.inputs[1] = builder.constant(scaled, weights.tensor)
+        new_bias = new_bias * factors
+    if shift is not None:
+        new_bias = new_bias + shift.reshape(-1)
+    draft.inputs[2] = builder.constant(new_bias.astype(np.float32), weights.tensor)
+    builder.bind(target, value)
+    return True
+
+
+def _is_open(draft: Draft) -> bool:
+    operator = draft.operator
+    return (
+        draft.outputs[0].dtype is DType.FLOAT32
+        and isinstance(operator, Clamped)
+        and operator.min == -np.inf
+        and operator.max == np.inf
+    )

@@ -1,0 +1,112 @@
+"""The order in which a tensor's axes are stored.
+
+A tensor has the axes of the model, and an **order**: stored axis i is the model's axis
+order[i]. Axes of length 1 may stand anywhere. Transposing a tensor is choosing another
+order for the same bytes, so it costs nothing until an operator needs a certain one.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+Shape: TypeAlias = tuple[int, ...]
+Order: TypeAlias = tuple[int, ...]
+
+
+def as_written(rank: int) -> Order:
+    """Return the order of the model itself."""
+    return tuple(range(rank))
+
+
+def channels_last(rank: int) -> Order:
+    """Return the order that puts axis 1 last."""
+    return (0, *range(2, rank), 1)
+
+
+def stored_shape(shape: Shape, order: Order) -> Shape:
+    """Return the lengths of the stored axes."""
+    return tuple(shape[axis] for axis in order)
+
+
+def transposed(order: Order, axes: Sequence[int]) -> Order:
+    """Return the order of a tensor whose axis i is axis axes[i] of one with `order`."""
+    new_axis = {old: new for new, old in enumerate(axes)}
+    return tuple(new_axis[axis] for axis in order)
+
+
+def same_bytes(shape: Shape, one: Order, other: Order) -> bool:
+    """Tell whether both orders put every element at the same place."""
+    return _long(shape, one) == _long(shape, other)
+
+
+def _long(shape: Shape, order: Iterable[int]) -> list[int]:
+    return [axis for axis in order if shape[axis] != 1]
+
+
+def strides(shape: Shape, order: Order) -> tuple[int, ...]:
+    """Return, for each of the model's axes, the elements from one index to the next."""
+    found = [0] * len(shape)
+    step = 1
+    for axis in reversed(order):
+        found[axis] = step
+        step *= shape[axis]
+    return tuple(found)
+
+
+def aligned_to(shape: Shape, order: Order, rank: int) -> tuple[Shape, Order]:
+    """Return shape and order with axes of length 1 put in front, up to `rank` of them."""
+    missing = rank - len(shape)
+    padded = (*(1,) * missing, *shape)
+    return padded, (*range(missing), *(axis + missing for axis in order))
+
+
+def without_axes(order: Order, removed: Iterable[int]) -> Order:
+    """Return the order that is left when some of the model's axes are gone."""
+    gone = set(removed)
+    kept = sorted(axis for axis in order if axis not in gone)
+    new_axis = {old: new for new, old in enumerate(kept)}
+    return tuple(new_axis[axis] for axis in order if axis not in gone)
+
+
+def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order] | None:
+    """Return how to see a tensor under another shape.
+
+    The first order is what the tensor must be stored in before, the second what the result
+    then has; the first is `order` itself where no byte need move. None where there are no
+    elements to speak of.
+    """
+    if math.prod(shape) == 0:
+        return None
+    groups = list(_groups(shape, new_shape))
+    position = {axis: place for place, axis in enumerate(order)}
+    ranked = sorted(
+        groups,
+        key=lambda group: min(
+            (position[axis] for axis in group[0] if shape[axis] != 1), default=-1
+        ),
+    )
+    needed = tuple(axis for old, _ in ranked for axis in old)
+    result = tuple(axis for _, new in ranked for axis in new)
+    return (order if same_bytes(shape, order, needed) else needed), result
+
+
+def _groups(shape: Shape, new_shape: Shape) -> Iterable[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield the smallest runs of old and new axes that hold the same elements."""
+    old = new = 0
+    while old < len(shape) or new < len(new_shape):
+        first_old, first_new = old, new
+        old_count = new_count = 1
+        if old < len(shape):
+            old_count = shape[old]
+            old += 1
+        if new < len(new_shape):
+            new_count = new_shape[new]
+            new += 1
+        while old_count != new_count:
+            if old_count < new_count:
+                old_count *= shape[old]
+                old += 1
+            else:
+                new_count *= new_shape[new]
+                new += 1
+        yield tuple(range(first_old, old)), tuple(range(first_new, new))

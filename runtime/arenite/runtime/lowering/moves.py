@@ -1,0 +1,113 @@
+"""The strided copies that operators without arithmetic are made of."""
+
+import itertools
+from collections.abc import Sequence
+
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import Order, Shape, strides
+from arenite.runtime.program.operators import Move
+
+
+def whole(part: Value, shape: Shape, order: Order, begin: Sequence[int], position: int) -> Move:
+    """Return the move of a value into a larger one of the same order.
+
+    Args:
+        part: What is moved.
+        shape: Of the larger one, in the model.
+        order: Of both.
+        begin: The index in the larger one where it begins, an axis of the model each.
+        position: Of the value among the step's inputs.
+    """
+    source, target = strides(part.shape, part.order), strides(shape, order)
+    return Move(
+        input=position,
+        shape=tuple(part.shape[axis] for axis in order),
+        input_strides=tuple(source[axis] for axis in order),
+        output_start=sum(b * t for b, t in zip(begin, target, strict=True)),
+        output_strides=tuple(target[axis] for axis in order),
+    )
+
+
+def picked(
+    value: Value,
+    shape: Shape,
+    first: Sequence[int],
+    step: Sequence[int],
+    *,
+    output: int = 0,
+) -> Move:
+    """Return the move of every so many elements from a first one on.
+
+    Args:
+        value: What is read.
+        shape: Of what is made, in the model; stored in the value's order.
+        first: The index of the first element.
+        step: From one index read to the next; 0 repeats, below 0 goes back.
+        output: Position of what is made among the step's outputs.
+    """
+    source, target = strides(value.shape, value.order), strides(shape, value.order)
+    return Move(
+        output=output,
+        shape=tuple(shape[axis] for axis in value.order),
+        input_start=sum(f * s for f, s in zip(first, source, strict=True)),
+        input_strides=tuple(source[axis] * step[axis] for axis in value.order),
+        output_strides=tuple(target[axis] for axis in value.order),
+    )
+
+
+def tiled(value: Value, shape: Shape, repeats: Sequence[int]) -> Move:
+    """Return the move that repeats a value along each axis."""
+    source, target = strides(value.shape, value.order), strides(shape, value.order)
+    lengths: list[int] = []
+    input_strides: list[int] = []
+    output_strides: list[int] = []
+    for axis in value.order:
+        lengths += [repeats[axis], value.shape[axis]]
+        input_strides += [0, source[axis]]
+        output_strides += [value.shape[axis] * target[axis], target[axis]]
+    kept = [i for i, length in enumerate(lengths) if length != 1]
+    return Move(
+        shape=tuple(lengths[i] for i in kept),
+        input_strides=tuple(input_strides[i] for i in kept),
+        output_strides=tuple(output_strides[i] for i in kept),
+    )
+
+
+def padded(value: Value, shape: Shape, before: Sequence[int], mode: str) -> tuple[Move, ...]:
+    """Return the moves of a value into the middle of a larger one, and of what lies around.
+
+    Args:
+        value: What is padded.
+        shape: Of what is made, in the model; stored in the value's order.
+        before: Width of the padding in front, for each axis.
+        mode: "constant": the fill is not moved; "edge"; "reflect", without the edge;
+            "symmetric", with it.
+    """
+    # For each axis its stretches: first index written, how many, first index read, step.
+    stretches: list[list[tuple[int, int, int, int]]] = []
+    for axis, length in enumerate(value.shape):
+        front, behind = before[axis], shape[axis] - length - before[axis]
+        parts = [(front, length, 0, 1)]
+        if mode == "edge":
+            parts += [(0, front, 0, 0), (front + length, behind, length - 1, 0)]
+        elif mode in ("reflect", "symmetric"):
+            edge = 1 if mode == "reflect" else 0
+            if max(front, behind) > length - edge:
+                raise NotLoweredError("it reflects more than there is")
+            parts += [
+                (0, front, front - 1 + edge, -1),
+                (front + length, behind, length - 1 - edge, -1),
+            ]
+        stretches.append([part for part in parts if part[1]])
+    source, target = strides(value.shape, value.order), strides(shape, value.order)
+    return tuple(
+        Move(
+            shape=tuple(block[axis][1] for axis in value.order),
+            input_start=sum(part[2] * source[axis] for axis, part in enumerate(block)),
+            input_strides=tuple(source[axis] * block[axis][3] for axis in value.order),
+            output_start=sum(part[0] * target[axis] for axis, part in enumerate(block)),
+            output_strides=tuple(target[axis] for axis in value.order),
+        )
+        for block in itertools.product(*stretches)
+    )

@@ -1,0 +1,1 @@
+"""ONNX operators, translated into those of the native core."""

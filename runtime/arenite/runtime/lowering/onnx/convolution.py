@@ -1,0 +1,166 @@
+"""Conv, ConvTranspose, and ONNX Runtime's FusedConv."""
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import channels_last
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx.elementwise import apply_activation
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.windows import pair, window
+from arenite.runtime.program.operators import (
+    Binary,
+    BinaryFunction,
+    Conv2D,
+    DepthwiseConv2D,
+    Pair,
+    Sides,
+    TransposedConv2D,
+)
+
+
+def conv(t: Translation) -> None:
+    """Translate a convolution over one or two axes."""
+    t.finish(_conv(t, t.target))
+
+
+def fused_conv(t: Translation) -> None:
+    """Translate a convolution with a sum and an activation behind it."""
+    name = t.operator.attributes.get("activation", "")
+    has_sum = t.has(3)
+    value = _conv(t, f"{t.target}/conv" if name or has_sum else t.target)
+    if has_sum:
+        other = t.builder.in_order(t.value(3), value.order, t.target)
+        value = t.emit(
+            Binary(function=BinaryFunction.ADD),
+            [value, other],
+            order=value.order,
+            op_type="Add",
+            name=f"{t.target}/sum" if name else t.target,
+        )
+    if name:
+        value = apply_activation(t, value, str(name), t.operator.attributes)
+    t.finish(value)
+
+
+def _conv(t: Translation, name: str) -> Value:
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    weights = as_image_filter(t.array(1))
+    source, pads = _without_pad(t)
+    groups = t.attribute("group", 1)
+    num_outputs, _, *kernel = weights.shape
+    opening = window(t, source.shape, (kernel[0], kernel[1]), pads)
+    bias = t.value(2) if t.has(2) else None
+    operator: Conv2D | DepthwiseConv2D
+    if groups > 1 and groups == source.shape[1]:
+        operator = DepthwiseConv2D(
+            strides=opening.strides, dilations=opening.dilations, padding=opening.padding
+        )
+        stored = weights.transpose(1, 2, 3, 0)
+    else:
+        operator = Conv2D(
+            strides=opening.strides,
+            dilations=opening.dilations,
+            padding=opening.padding,
+            groups=groups,
+        )
+        stored = weights.transpose(0, 2, 3, 1)
+    shape = (source.shape[0], num_outputs, *opening.output)
+    constant = t.builder.constant(np.ascontiguousarray(stored), t.source(1))
+    return t.emit(
+        operator, [source, constant, bias],
+        shape=shape, order=channels_last(4), op_type="Conv", name=name,
+    )  # fmt: skip
+
+
+def conv_transpose(t: Translation) -> None:
+    """Translate a transposed convolution over one or two axes."""
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    source = t.image()
+    weights = as_image_filter(t.array(1))
+    groups = t.attribute("group", 1)
+    num_inputs, per_group, *kernel = weights.shape
+    stored = (
+        weights.reshape(groups, num_inputs // groups, per_group, *kernel)
+        .transpose(0, 2, 3, 4, 1)
+        .reshape(groups * per_group, *kernel, num_inputs // groups)
+    )
+    height_width = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
+    strides, dilations = pair(t.integers("strides")), pair(t.integers("dilations"))
+    padding, adjustment = _transposed_padding(
+        t, source.shape[2:], (kernel[0], kernel[1]), strides, dilations, height_width
+    )
+    bias = t.value(2) if t.has(2) else None
+    operator = TransposedConv2D(
+        strides=strides, dilations=dilations, padding=padding, adjustment=adjustment, groups=groups
+    )
+    constant = t.builder.constant(np.ascontiguousarray(stored), t.source(1))
+    shape = (source.shape[0], groups * per_group, *height_width)
+    t.finish(t.emit(operator, [source, constant, bias], shape=shape, order=channels_last(4)))
+
+
+def as_image_filter(weights: Array) -> Array:
+    """Return a filter of rank 4, of one of rank 3 or 4."""
+    if weights.ndim == 3:
+        weights = weights[:, :, np.newaxis, :]
+    if weights.ndim != 4:
+        raise NotLoweredError(f"its filter has rank {weights.ndim}, not 4")
+    return weights
+
+
+def _transposed_padding(
+    t: Translation,
+    size: tuple[int, ...],
+    kernel: Pair,
+    strides: Pair,
+    dilations: Pair,
+    output: tuple[int, ...],
+) -> tuple[Sides, Pair]:
+    """Return padding and adjustment that lead to the output there is to be."""
+    pads = t.integers("pads")
+    mode = t.attribute("auto_pad", "NOTSET")
+    begins, ends, adjustments = [], [], []
+    for axis in range(2):
+        extent = dilations[axis] * (kernel[axis] - 1) + 1
+        full = strides[axis] * (size[axis] - 1) + extent
+        excess = full - output[axis]
+        if mode in ("SAME_UPPER", "SAME_LOWER") or t.integers("output_shape"):
+            total = max(excess, 0)
+            begin = total // 2 if mode != "SAME_LOWER" else total - total // 2
+            if mode == "NOTSET":
+                begin = total // 2
+        else:
+            begin = pads[axis - 2 + len(pads) // 2] if len(pads) // 2 > 1 - axis else 0
+        end = max(excess - begin, 0)
+        begins.append(begin)
+        ends.append(end)
+        adjustments.append(output[axis] - (full - begin - end))
+    if any(not 0 <= a < s for a, s in zip(adjustments, strides, strict=True)) or min(begins) < 0:
+        raise NotLoweredError("its padding does not lead to its output")
+    return (begins[0], ends[1], ends[0], begins[1]), (adjustments[0], adjustments[1])
+
+
+def _without_pad(t: Translation) -> tuple[Value, Sides]:
+    """Return what the convolution reads and how wide a Pad before it is, if it can take it in."""
+    pad = t.producers.get(t.source())
+    none = (0, 0, 0, 0)
+    if pad is None or pad.op_type != "Pad" or not t.builder.is_read_once(t.source()):
+        return t.image(), none
+    pads = pad.attributes.get("pads")
+    value = t.builder.array(pad.inputs[2]) if len(pad.inputs) > 2 and pad.inputs[2] else None
+    number = pad.attributes.get("value", 0.0) if value is None else float(value)
+    plain = pad.attributes.get("mode", "constant") == "constant" and number == 0
+    if not (plain and isinstance(pads, tuple) and len(pads) == 8) or len(pad.inputs) > 3:
+        return t.image(), none
+    widths = [int(width) for width in pads]
+    if any(widths[axis] for axis in (0, 1, 4, 5)) or min(widths) < 0:
+        return t.image(), none
+    if t.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        return t.image(), none
+    top, left, bottom, right = widths[2], widths[3], widths[6], widths[7]
+    inner = t.builder.in_order(t.builder.value(pad.inputs[0]), channels_last(4), t.target)
+    return inner, (top, right, bottom, left)

@@ -1,0 +1,276 @@
+"""Operators that compute each element from the same element of each input."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import AttributeValue
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.folding import fold_channels, fold_clamp
+from arenite.runtime.lowering.layout import aligned_to
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx import patterns
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.program.operators import (
+    Binary,
+    BinaryFunction,
+    Convert,
+    Select,
+    Unary,
+    UnaryFunction,
+)
+
+F = UnaryFunction
+
+_PLAIN = {
+    "Abs": F.ABSOLUTE, "Ceil": F.CEILING, "Cos": F.COSINE, "Erf": F.ERF, "Exp": F.EXPONENTIAL,
+    "Floor": F.FLOOR, "HardSwish": F.HARD_SWISH, "IsNaN": F.IS_NAN, "Log": F.LOGARITHM,
+    "Mish": F.MISH, "Neg": F.NEGATE, "Not": F.LOGICAL_NOT, "Reciprocal": F.RECIPROCAL,
+    "Round": F.ROUND, "Sigmoid": F.SIGMOID, "Sign": F.SIGN, "Sin": F.SINE,
+    "Softplus": F.SOFTPLUS, "Softsign": F.SOFTSIGN, "Sqrt": F.SQUARE_ROOT,
+    "Tanh": F.HYPERBOLIC_TANGENT,
+}  # fmt: skip
+# Attributes that become alpha and beta, with their defaults.
+_WITH_NUMBERS: Mapping[str, tuple[UnaryFunction, tuple[tuple[str, float], ...]]] = {
+    "Celu": (F.CELU, (("alpha", 1.0),)),
+    "Elu": (F.ELU, (("alpha", 1.0),)),
+    "HardSigmoid": (F.HARD_SIGMOID, (("alpha", 0.2), ("beta", 0.5))),
+    "LeakyRelu": (F.LEAKY_RELU, (("alpha", 0.01),)),
+    "Selu": (F.SELU, (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))),
+    "Swish": (F.SWISH, (("alpha", 1.0),)),
+    "ThresholdedRelu": (F.THRESHOLDED_RELU, (("alpha", 1.0),)),
+}
+UNARY = frozenset({*_PLAIN, *_WITH_NUMBERS, "Gelu"})
+
+B = BinaryFunction
+BINARY = {
+    "Add": B.ADD, "And": B.LOGICAL_AND, "Div": B.DIVIDE, "Equal": B.EQUAL,
+    "Greater": B.GREATER, "GreaterOrEqual": B.GREATER_EQUAL, "Less": B.LESS,
+    "LessOrEqual": B.LESS_EQUAL, "Mul": B.MULTIPLY, "Or": B.LOGICAL_OR, "PRelu": B.PRELU,
+    "Pow": B.POWER, "Sub": B.SUBTRACT, "Xor": B.LOGICAL_XOR,
+}  # fmt: skip
+VARIADIC = {"Max": B.MAXIMUM, "Mean": B.ADD, "Min": B.MINIMUM, "Sum": B.ADD}
+_COMPUTED_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
+
+
+def unary(t: Translation) -> None:
+    """Translate an activation or a function of one number."""
+    value = t.value()
+    _check_type(value)
+    operator = _unary(t.operator.op_type.rpartition(".")[2], t.operator.attributes)
+    t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
+
+
+def _unary(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary:
+    if kind in _PLAIN:
+        return Unary(function=_PLAIN[kind])
+    if kind == "Gelu":
+        is_tanh = attributes.get("approximate", "none") == "tanh"
+        return Unary(function=F.GELU_TANH if is_tanh else F.GELU)
+    if kind not in _WITH_NUMBERS:
+        raise NotLoweredError(f"there is no kernel for {kind}")
+    function, numbers = _WITH_NUMBERS[kind]
+    given = [_number(attributes.get(name, default)) for name, default in numbers]
+    return Unary(function=function, alpha=given[0], beta=given[1] if len(given) > 1 else 0.0)
+
+
+def _number(value: AttributeValue) -> float:
+    if not isinstance(value, int | float):
+        raise NotLoweredError(f"{value!r} is not a number")
+    return float(value)
+
+
+def apply_activation(
+    t: Translation, value: Value, kind: str, attributes: Mapping[str, AttributeValue]
+) -> Value:
+    """Emit the activation that ONNX Runtime fused into an operator."""
+    numbers = attributes.get("activation_params", ())
+    if not isinstance(numbers, tuple):
+        raise NotLoweredError(f"its activation_params are {numbers!r}")
+    if kind in ("Relu", "Clip"):
+        low, high = (0.0, math.inf) if kind == "Relu" else (float(numbers[0]), float(numbers[1]))
+        operator = Unary(function=F.CLAMP, alpha=low, beta=high)
+    else:
+        names = [name for name, _ in _WITH_NUMBERS.get(kind, (F.CLAMP, ()))[1]]
+        operator = _unary(kind, dict(zip(names, numbers, strict=False)))
+    return t.emit(operator, [value], shape=value.shape, order=value.order, op_type=kind)
+
+
+def relu(t: Translation) -> None:
+    """Translate Relu."""
+    clamp(t, 0.0, math.inf)
+
+
+def clip(t: Translation) -> None:
+    """Translate Clip, its bounds attributes or constant inputs."""
+    bounds = []
+    for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
+        given = t.optional_array(position) if t.opset >= 11 else None
+        bounds.append(float(given) if given is not None else t.attribute(name, default))
+    clamp(t, *bounds)
+
+
+def clamp(t: Translation, low: float, high: float) -> None:
+    """Clamp the input, in the step that makes it if it can."""
+    value = t.value()
+    _check_type(value)
+    if value.dtype is DType.FLOAT32 and fold_clamp(t.builder, t.source(), t.target, low, high):
+        return
+    operator = Unary(function=F.CLAMP, alpha=low, beta=high)
+    t.finish(t.emit(operator, [value], shape=value.shape, order=value.order, op_type="Clip"))
+
+
+def binary(t: Translation) -> None:
+    """Translate a function of two numbers."""
+    function = BINARY[t.operator.op_type]
+    if function is B.MULTIPLY and patterns.translate_product(t):
+        return
+    if _fold_constant(t, function):
+        return
+    if function is B.POWER and _power(t):
+        return
+    t.finish(combine(t, function, t.value(0), t.value(1), t.target))
+
+
+def _power(t: Translation) -> bool:
+    """Translate a power that is a square or a square root."""
+    exponent = t.builder.array(t.source(1))
+    if exponent is None or exponent.size != 1 or t.value(0).shape != t.shape:
+        return False
+    functions = {2.0: F.SQUARE, 0.5: F.SQUARE_ROOT, -1.0: F.RECIPROCAL}
+    function = functions.get(float(exponent.reshape(())))
+    if function is None or t.dtype is not DType.FLOAT32:
+        return False
+    value = t.value(0)
+    t.finish(t.emit(Unary(function=function), [value], shape=value.shape, order=value.order))
+    return True
+
+
+def modulus(t: Translation) -> None:
+    """Translate Mod of integers, with the sign of the divisor."""
+    if t.attribute("fmod", 0) or t.dtype not in (DType.INT32, DType.INT64):
+        raise NotLoweredError("it is the modulus of C")
+    t.finish(combine(t, B.MODULUS, t.value(0), t.value(1), t.target))
+
+
+def variadic(t: Translation) -> None:
+    """Translate Sum, Mean, Max or Min of any number of inputs."""
+    function = VARIADIC[t.operator.op_type]
+    value = t.value(0)
+    last = len(t.operator.inputs) - 1
+    is_mean = t.operator.op_type == "Mean"
+    for position in range(1, last + 1):
+        is_last = position == last and not is_mean
+        name = t.target if is_last else f"{t.target}/{position}"
+        value = combine(t, function, value, t.value(position), name)
+    if is_mean and last:
+        factor = t.builder.constant(np.float32(1 / (last + 1)).reshape(1), t.target)
+        value = combine(t, B.MULTIPLY, value, factor, t.target)
+    t.finish(value)
+
+
+def combine(
+    t: Translation, function: BinaryFunction, one: Value, other: Value, name: str
+) -> Value:
+    """Emit a function of two values that broadcast."""
+    _check_type(one)
+    _check_type(other)
+    dtype = t.dtype if name == t.target else one.dtype
+    rank = max(len(one.shape), len(other.shape))
+    one, other = _aligned(one, rank), _aligned(other, rank)
+    leader = max(one, other, key=lambda v: (v.array is None, math.prod(v.shape)))
+    order = leader.order
+    operands: list[Value | None] = [t.builder.in_order(v, order, name) for v in (one, other)]
+    shape = tuple(b if a == 1 else a for a, b in zip(one.shape, other.shape, strict=True))
+    op_type = _OP_TYPES.get(function, t.operator.op_type)
+    return t.emit(
+        Binary(function=function), operands,
+        shape=shape, order=order, op_type=op_type, dtype=dtype, name=name,
+    )  # fmt: skip
+
+
+_OP_TYPES = {function: op_type for op_type, function in BINARY.items()} | {
+    B.MAXIMUM: "Max", B.MINIMUM: "Min",
+}  # fmt: skip
+
+
+def _aligned(value: Value, rank: int) -> Value:
+    shape, order = aligned_to(value.shape, value.order, rank)
+    array = None if value.array is None else value.array.reshape(shape)
+    return replace(value, shape=shape, order=order, array=array)
+
+
+def where(t: Translation) -> None:
+    """Translate Where."""
+    values = [t.value(position) for position in range(3)]
+    _check_type(values[1])
+    rank = max(len(value.shape) for value in values)
+    aligned = [_aligned(value, rank) for value in values]
+    leader = max(aligned, key=lambda v: (v.array is None, math.prod(v.shape)))
+    operands: list[Value | None] = [
+        t.builder.in_order(value, leader.order, t.target) for value in aligned
+    ]
+    t.finish(t.emit(Select(), operands, order=leader.order))
+
+
+def cast(t: Translation) -> None:
+    """Translate a conversion between types that the core knows."""
+    value = t.value()
+    known = (*_COMPUTED_TYPES, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16)
+    if value.dtype not in known or t.dtype not in known:
+        raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
+    t.finish(t.emit(Convert(), [value], shape=value.shape, order=value.order))
+
+
+def view(t: Translation) -> None:
+    """Translate an operator that changes nothing."""
+    t.finish(t.value())
+
+
+def _check_type(value: Value) -> None:
+    if value.dtype not in _COMPUTED_TYPES:
+        raise NotLoweredError(f"it computes in {value.dtype.label}")
+
+
+def _fold_constant(t: Translation, function: BinaryFunction) -> bool:
+    """Let the step before take in a scale or shift of its channels."""
+    constants = [t.builder.array(name) for name in t.operator.inputs]
+    if t.dtype is not DType.FLOAT32 or (constants[0] is None) is (constants[1] is None):
+        return False
+    position = 0 if constants[0] is None else 1
+    constant = constants[1 - position]
+    assert constant is not None
+    value = t.value(position)
+    vector = _channel_vector(constant, value)
+    if vector is None or t.shape != value.shape:
+        return False
+    scale: Array | None = None
+    shift: Array | None = None
+    if function is B.ADD:
+        shift = vector
+    elif function is B.MULTIPLY:
+        scale = vector
+    elif function is B.SUBTRACT:
+        shift = -vector if position == 0 else vector
+        scale = None if position == 0 else np.float32(-1).reshape(1)
+    elif function is B.DIVIDE and position == 0 and np.all(vector != 0):
+        scale = np.float32(1) / vector
+    else:
+        return False
+    return fold_channels(t.builder, t.source(position), t.target, scale, shift)
+
+
+def _channel_vector(constant: Array, value: Value) -> Array | None:
+    """Return the constant as one number a channel, or one for all; None if it is neither."""
+    if constant.size == 1:
+        return constant.reshape(1)
+    if constant.ndim > len(value.shape) or not value.order:
+        return None
+    shape = (*(1,) * (len(value.shape) - constant.ndim), *constant.shape)
+    channel = value.order[-1]
+    only = all(length == 1 or axis == channel for axis, length in enumerate(shape))
+    return constant.reshape(-1) if only else None

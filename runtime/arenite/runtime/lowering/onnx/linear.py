@@ -1,0 +1,117 @@
+"""Gemm and MatMul."""
+
+import math
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.program.operators import BinaryFunction, FullyConnected, MatMul
+
+
+def gemm(t: Translation) -> None:
+    """Translate alpha * A * B + beta * C with constant B."""
+    _check_type(t)
+    alpha, beta = t.attribute("alpha", 1.0), t.attribute("beta", 1.0)
+    weights = t.array(1) if t.attribute("transB", 0) else t.array(1).T
+    if t.attribute("transA", 0):
+        source = t.builder.transposed(t.value(0), (1, 0))
+        source = t.builder.as_written(source, t.target)
+    else:
+        source, weights = _flat_source(t, weights)
+    if alpha != 1.0:
+        weights = (weights * np.float32(alpha)).astype(np.float32)
+    addend = t.builder.array(t.source(2)) if t.has(2) else None
+    bias: Value | None = None
+    num_outputs = weights.shape[0]
+    is_bias = (
+        addend is not None
+        and addend.size in (1, num_outputs)
+        and (addend.ndim < 2 or addend.shape[-1] == addend.size)
+    )
+    if addend is not None and is_bias:
+        vector = np.broadcast_to(addend.reshape(-1) * np.float32(beta), (num_outputs,))
+        bias = t.builder.constant(np.ascontiguousarray(vector, np.float32), t.source(2))
+    separate = t.has(2) and not is_bias
+    if separate and beta != 1.0:
+        raise NotLoweredError("it scales an input that is no bias")
+    constant = t.builder.constant(np.ascontiguousarray(weights), t.source(1))
+    name = f"{t.target}/product" if separate else ""
+    result = t.emit(FullyConnected(), [source, constant, bias], op_type="Gemm", name=name)
+    if separate:
+        result = combine(t, BinaryFunction.ADD, result, t.value(2), t.target)
+    t.finish(result)
+
+
+def matmul(t: Translation) -> None:
+    """Translate a product of matrices, the second constant or not."""
+    _check_type(t)
+    weights = t.builder.array(t.source(1))
+    if weights is not None and weights.ndim == 2 and len(t.value(0).shape) > 1:
+        source, transposed = _flat_source(t, weights.T)
+        constant = t.builder.constant(np.ascontiguousarray(transposed), t.source(1))
+        result = t.emit(
+            FullyConnected(), [source, constant, None], order=_leading(t, source), name=""
+        )
+        t.finish(result)
+        return
+    one, other = t.value(0), t.value(1)
+    if len(one.shape) < 2 or len(other.shape) < 2:
+        raise NotLoweredError("it multiplies a vector")
+    one, transpose_a = _matrix(t, one)
+    other, transpose_b = _matrix(t, other)
+    t.finish(t.emit(MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other]))
+
+
+def _leading(t: Translation, source: Value) -> tuple[int, ...]:
+    """Return the order of a product whose rows are stored as those of its source."""
+    return source.order if len(source.order) == len(t.shape) else as_written(len(t.shape))
+
+
+def _flat_source(t: Translation, weights: Array) -> tuple[Value, Array]:
+    """Return the left operand with its last axis stored last, and the weights for it.
+
+    Where an image was flattened, it stays channels last and the weights are put in its order.
+    """
+    value = t.value(0)
+    flattened = t.producers.get(t.source(0))
+    if (
+        flattened is not None
+        and flattened.op_type in ("Flatten", "Reshape")
+        and len(value.shape) == 2
+    ):
+        image = t.builder.value(flattened.inputs[0])
+        if (
+            image.array is None
+            and len(image.shape) > 2
+            and image.shape[0] == value.shape[0]
+            and image.order[0] == 0
+            and math.prod(image.shape[1:]) == value.shape[1]
+        ):
+            order = tuple(axis - 1 for axis in image.order[1:])
+            columns = weights.reshape(-1, *image.shape[1:])
+            columns = columns.transpose(0, *(axis + 1 for axis in order))
+            flat = Value(image.tensor, image.dtype, value.shape, (0, 1), image.offset)
+            return flat, columns.reshape(weights.shape)
+    if value.order[-1] != len(value.shape) - 1:
+        value = t.builder.as_written(value, t.target)
+    return value, weights
+
+
+def _matrix(t: Translation, value: Value) -> tuple[Value, bool]:
+    """Return an operand stored as a batch of matrices, and whether they are transposed."""
+    rank = len(value.shape)
+    swapped = (*range(rank - 2), rank - 1, rank - 2)
+    if value.array is None and value.order == swapped:
+        return t.builder.transposed(value, swapped), True
+    return t.builder.as_written(value, t.target), False
+
+
+def _check_type(t: Translation) -> None:
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")

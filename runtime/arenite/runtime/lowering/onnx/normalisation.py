@@ -1,0 +1,134 @@
+"""Operators that bring values to a common scale, and softmax."""
+
+import math
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.folding import fold_channels
+from arenite.runtime.lowering.layout import as_written, channels_last
+from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.program.operators import (
+    BinaryFunction,
+    InstanceNorm,
+    L2Norm,
+    LayerNorm,
+    LocalResponseNorm,
+    Softmax,
+)
+
+
+def batch_normalisation(t: Translation) -> None:
+    """Translate a batch norm of constants: a scale and a shift of channels."""
+    _check_type(t)
+    if t.attribute("training_mode", 0) or any(t.operator.outputs[1:]):
+        raise NotLoweredError("it trains")
+    gamma, beta, mean, variance = (t.array(p).astype(np.float64) for p in range(1, 5))
+    factor = gamma / np.sqrt(variance + t.attribute("epsilon", 1e-5))
+    scale = factor.astype(np.float32)
+    shift = (beta - mean * factor).astype(np.float32)
+    value = t.value()
+    has_channels_last = value.order == channels_last(len(value.shape)) and len(value.shape) > 1
+    if has_channels_last and fold_channels(t.builder, t.source(), t.target, scale, shift):
+        return
+    shape = (-1, *(1,) * (len(value.shape) - 2))
+    scale_value = t.builder.constant(scale.reshape(shape), t.source(1))
+    shift_value = t.builder.constant(shift.reshape(shape), t.source(2))
+    name = f"{t.target}/scaled"
+    scaled = combine(t, BinaryFunction.MULTIPLY, value, scale_value, name)
+    t.finish(combine(t, BinaryFunction.ADD, scaled, shift_value, t.target))
+
+
+def instance_normalisation(t: Translation) -> None:
+    """Translate InstanceNormalization."""
+    _check_type(t)
+    rank = len(t.value().shape)
+    value = t.builder.in_order(t.value(), channels_last(rank), t.target)
+    operator = InstanceNorm(epsilon=t.attribute("epsilon", 1e-5))
+    scale, bias = (t.builder.constant(t.array(p), t.source(p)) for p in (1, 2))
+    t.finish(t.emit(operator, [value, scale, bias], order=channels_last(rank)))
+
+
+def layer_normalisation(t: Translation) -> None:
+    """Translate LayerNormalization that makes nothing but its result."""
+    _check_type(t)
+    if any(t.operator.outputs[1:]):
+        raise NotLoweredError("its mean or deviation is read")
+    value = t.builder.as_written(t.value(), t.target)
+    num_axes = len(value.shape) - t.axis(-1, len(value.shape))
+    operator = LayerNorm(epsilon=t.attribute("epsilon", 1e-5), num_axes=num_axes)
+    inner = value.shape[len(value.shape) - num_axes :]
+    operands: list[Value | None] = [value]
+    for position in (1, 2):
+        array = t.optional_array(position)
+        operands.append(
+            None
+            if array is None
+            else t.builder.constant(
+                np.ascontiguousarray(np.broadcast_to(array, inner)), t.source(position)
+            )
+        )
+    t.finish(t.emit(operator, operands))
+
+
+def local_response_normalisation(t: Translation) -> None:
+    """Translate LRN."""
+    _check_type(t)
+    rank = len(t.value().shape)
+    value = t.builder.in_order(t.value(), channels_last(rank), t.target)
+    operator = LocalResponseNorm(
+        size=t.attribute("size", 1),
+        alpha=t.attribute("alpha", 1e-4),
+        beta=t.attribute("beta", 0.75),
+        bias=t.attribute("bias", 1.0),
+    )
+    t.finish(t.emit(operator, [value], order=channels_last(rank)))
+
+
+def lp_normalisation(t: Translation) -> None:
+    """Translate LpNormalization of order 2."""
+    _check_type(t)
+    if t.attribute("p", 2) != 2:
+        raise NotLoweredError("it is not of order 2")
+    value = _last(t, t.value(), t.axis(-1, len(t.value().shape)))
+    t.finish(t.emit(L2Norm(epsilon=0.0), [value], order=value.order))
+
+
+def softmax(t: Translation) -> None:
+    """Translate Softmax or LogSoftmax."""
+    _check_type(t)
+    value = t.value()
+    rank = len(value.shape)
+    operator = Softmax(logarithm=t.operator.op_type == "LogSoftmax")
+    axis = t.axis(1 if t.opset < 13 else -1, rank)
+    if t.opset >= 13 or math.prod(value.shape[axis:]) == value.shape[axis]:
+        value = _last(t, value, axis)
+        t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
+        return
+    # Before operator set 13 all axes from this one on are one.
+    value = t.builder.as_written(value, t.target)
+    matrix = (math.prod(value.shape[:axis]), math.prod(value.shape[axis:]))
+    flat = t.builder.reshaped(value, matrix, t.target)
+    t.finish(t.emit(operator, [flat], shape=matrix, order=(0, 1)))
+
+
+def _last(t: Translation, value: Value, axis: int) -> Value:
+    """Return the value with an axis stored last, the others as they are."""
+    if value.shape[axis] == 1:
+        others = [each for each in value.order if each != axis]
+        return t.builder.in_order(value, (*others, axis), t.target)
+    long = [each for each in value.order if value.shape[each] != 1]
+    if long[-1] == axis:
+        others = [each for each in value.order if each != axis]
+        return t.builder.in_order(value, (*others, axis), t.target)
+    rank = len(value.shape)
+    order = (*(each for each in as_written(rank) if each != axis), axis)
+    return t.builder.in_order(value, order, t.target)
+
+
+def _check_type(t: Translation) -> None:
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -1,0 +1,130 @@
+"""One operator of an ONNX model on its way into the program."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import AttributeValue, Operator
+from arenite.runtime.lowering.builder import Builder, Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.program.operators import RuntimeOperator
+
+T = TypeVar("T", bound=AttributeValue)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """An operator, with what is known where it stands.
+
+    Attributes:
+        builder: The program so far.
+        operator: To be translated.
+        opset: Version of ONNX's own operator set.
+        producers: For each tensor of the model, the operator that makes it.
+    """
+
+    builder: Builder
+    operator: Operator
+    opset: int
+    producers: Mapping[str, Operator]
+
+    def has(self, position: int) -> bool:
+        """Tell whether an optional input is given."""
+        return position < len(self.operator.inputs) and bool(self.operator.inputs[position])
+
+    def source(self, position: int = 0) -> str:
+        """Return the name of an input."""
+        return self.operator.inputs[position]
+
+    def value(self, position: int = 0) -> Value:
+        """Return an input."""
+        return self.builder.value(self.operator.inputs[position])
+
+    def array(self, position: int) -> Array:
+        """Return the elements of an input that must be constant."""
+        array = self.builder.array(self.operator.inputs[position])
+        if array is None:
+            raise NotLoweredError(f"its input {position} is not constant")
+        return array
+
+    def optional_array(self, position: int) -> Array | None:
+        """Return the elements of an input that must be constant if it is given."""
+        return self.array(position) if self.has(position) else None
+
+    @property
+    def target(self) -> str:
+        """Name of the first output."""
+        return self.operator.outputs[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the first output."""
+        return self.builder.graph.tensors[self.target].shape
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the first output."""
+        return self.builder.graph.tensors[self.target].dtype
+
+    def attribute(self, name: str, default: T) -> T:
+        """Return an attribute, or what it is by default."""
+        value = self.operator.attributes.get(name, default)
+        if isinstance(default, float) and isinstance(value, int):
+            value = float(value)
+        if not isinstance(value, type(default)):
+            raise NotLoweredError(f"its attribute {name!r} is {value!r}")
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Return an attribute that is a list of integers; empty if it is not given."""
+        value = self.operator.attributes.get(name, ())
+        if not isinstance(value, tuple):
+            raise NotLoweredError(f"its attribute {name!r} is {value!r}")
+        return tuple(int(each) for each in value)
+
+    def axis(self, default: int, rank: int) -> int:
+        """Return the attribute `axis`, counted from the front."""
+        axis = self.attribute("axis", default)
+        return axis + rank if axis < 0 else axis
+
+    def image(self, position: int = 0) -> Value:
+        """Return an input of rank 4, or of rank 3 with a height of 1, channels last."""
+        value = self.value(position)
+        if len(value.shape) == 3:
+            batch, channels, width = value.shape
+            value = self.builder.reshaped(value, (batch, channels, 1, width), self.target)
+        if len(value.shape) != 4:
+            raise NotLoweredError(f"its input has rank {len(value.shape)}, not 4")
+        return self.builder.in_order(value, channels_last(4), self.target)
+
+    def emit(
+        self,
+        operator: RuntimeOperator,
+        inputs: list[Value | None],
+        *,
+        shape: Shape | None = None,
+        order: Order | None = None,
+        op_type: str = "",
+        dtype: DType | None = None,
+        name: str = "",
+    ) -> Value:
+        """Add the step that makes the first output, or, with a name, what leads to it."""
+        shape = self.shape if shape is None else shape
+        (result,) = self.builder.emit(
+            op_type or self.operator.op_type.rpartition(".")[2],
+            operator,
+            inputs,
+            [(name or self.target, shape, as_written(len(shape)) if order is None else order)],
+            dtype=dtype or self.dtype,
+            step=name or self.operator.name,
+        )
+        return result
+
+    def finish(self, value: Value) -> None:
+        """Let the first output be this value, under its own shape."""
+        if value.shape != self.shape:
+            value = self.builder.reshaped(value, self.shape, self.target)
+        self.builder.bind(self.target, value)

@@ -1,0 +1,1 @@
+"""What the native core runs: steps over tensors that lie where the plan put them."""

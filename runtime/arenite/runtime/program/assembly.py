@@ -1,0 +1,229 @@
+"""A lowered model and its plan, put together as the native core reads them."""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.units import align_up
+from arenite.runtime.lowering.lowered import Array, Lowered, Operand, Port, Step
+from arenite.runtime.program.operators import External, RuntimeOperator
+
+_ALIGNMENT = 64
+"""Bytes: of each constant, a cache line."""
+_SLACK = 128
+"""Bytes behind the last constant: kernels may read that far past an end."""
+
+_TYPES = {
+    DType.FLOAT32: "float32", DType.FLOAT16: "float16", DType.INT8: "int8", DType.UINT8: "uint8",
+    DType.INT16: "int16", DType.INT32: "int32", DType.INT64: "int64", DType.BOOL: "boolean",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The parts of a program file.
+
+    Attributes:
+        program: The schema's root table, as JSON.
+        constants: With their offsets in the section of weights, in order.
+        weights_size: Bytes of that section.
+    """
+
+    program: str
+    constants: tuple[tuple[int, Array], ...]
+    weights_size: int
+
+
+def assemble(
+    lowered: Lowered, graph: Graph, problem: Problem, plan: Plan, *, digest: str, producer: str
+) -> Assembly:
+    """Return the parts of the program file.
+
+    Args:
+        lowered: The steps.
+        graph: Its graph in the order that was planned, aliases included.
+        problem: The records of that graph.
+        plan: Their offsets; verified.
+        digest: SHA-256 of the model file, hexadecimal.
+        producer: Who makes the program.
+    """
+    return _Assembler(lowered, graph, problem, plan).assemble(digest, producer)
+
+
+class _Assembler:
+    def __init__(self, lowered: Lowered, graph: Graph, problem: Problem, plan: Plan) -> None:
+        self._lowered = lowered
+        self._graph = graph
+        self._problem = problem
+        self._plan = plan
+        self._offsets = {
+            record.name: offset
+            for record, offset in zip(problem.records, plan.offsets, strict=True)
+        }
+        self._tensors: dict[Operand, int] = {}
+        self._entries: list[dict[str, Any]] = []
+        self._constants: list[tuple[int, Array]] = []
+        self._places: dict[str, int] = {}
+        self._places_by_content: dict[str, int] = {}
+        self._weights_size = 0
+
+    def assemble(self, digest: str, producer: str) -> Assembly:
+        lowered, plan = self._lowered, self._plan
+        steps = [
+            self._step(operator.name, lowered.steps[operator.name])
+            for operator in self._graph.operators
+        ]
+        root = {
+            "name": lowered.graph.name,
+            "digest": digest,
+            "producer": producer,
+            "alignment": max((record.alignment for record in self._problem.records), default=1),
+            "arena_size": plan.height,
+            "steps": steps,
+            "inputs": [self._port(port) for port in lowered.inputs],
+            "outputs": [self._port(port) for port in lowered.outputs],
+            "states": list(self._states()),
+            "records": [
+                {
+                    "name": record.name, "offset": offset, "size": record.size,
+                    "start": record.start, "end": record.end,
+                }
+                for record, offset in zip(self._problem.records, plan.offsets, strict=True)
+            ],
+            "tensors": self._entries,
+            "weights_size": align_up(self._weights_size, _ALIGNMENT) + _SLACK,
+        }  # fmt: skip
+        return Assembly(
+            json.dumps(root, allow_nan=False),
+            tuple(self._constants),
+            align_up(self._weights_size, _ALIGNMENT) + _SLACK,
+        )
+
+    def _step(self, name: str, step: Step) -> dict[str, Any]:
+        return {
+            "name": name,
+            "operator_type": type(step.operator).__name__,
+            "operator": self._operator(step.operator),
+            "inputs": [-1 if each is None else self._tensor(each) for each in step.inputs],
+            "outputs": [self._tensor(each) for each in step.outputs],
+        }
+
+    def _operator(self, operator: RuntimeOperator) -> dict[str, Any]:
+        fields = _fields(operator)
+        if isinstance(operator, External):
+            model = np.frombuffer(operator.model, np.uint8)
+            fields["model"] = self._constant_entry("model", model)
+        return fields
+
+    def _tensor(self, operand: Operand) -> int:
+        if operand not in self._tensors:
+            constant = self._lowered.constants.get(operand.tensor)
+            if constant is not None:
+                place = {"place": "weights", "offset": self._place(operand.tensor, constant)}
+            else:
+                root, offset = self._graph.root(operand.tensor)
+                # What has no elements has no record; it lies anywhere.
+                start = self._offsets.get(root, 0)
+                place = {"place": "arena", "offset": start + offset + operand.offset}
+            entry: dict[str, Any] = {
+                "name": operand.tensor,
+                "type": _TYPES[self._graph.tensors[operand.tensor].dtype],
+                "shape": list(operand.shape),
+                **place,
+            }
+            quantisation = self._lowered.quantisations.get(operand.tensor)
+            if quantisation is not None:
+                entry["scales"] = list(map(float, quantisation.scales))
+                entry["zero_point"] = quantisation.zero_point
+                entry["axis"] = quantisation.axis
+            self._tensors[operand] = len(self._entries)
+            self._entries.append(entry)
+        return self._tensors[operand]
+
+    def _constant_entry(self, name: str, array: Array) -> int:
+        self._entries.append(
+            {
+                "name": name, "type": _TYPES[_dtype(array)], "shape": list(array.shape),
+                "place": "weights", "offset": self._place("", array),
+            }
+        )  # fmt: skip
+        return len(self._entries) - 1
+
+    def _place(self, name: str, array: Array) -> int:
+        """Return where a constant lies; equal ones lie at the same place."""
+        if name and name in self._places:
+            return self._places[name]
+        array = np.ascontiguousarray(array)
+        content = f"{hashlib.sha256(array.data).hexdigest()}:{array.nbytes}"
+        place = self._places_by_content.get(content)
+        if place is None:
+            place = align_up(self._weights_size, _ALIGNMENT)
+            self._weights_size = place + array.nbytes
+            self._places_by_content[content] = place
+            self._constants.append((place, array))
+        if name:
+            self._places[name] = place
+        return place
+
+    def _port(self, port: Port) -> dict[str, Any]:
+        return {
+            "name": port.name,
+            "tensor": self._tensor(port.operand),
+            "shape": list(port.shape),
+            "permutation": list(port.order),
+        }
+
+    def _states(self) -> Iterator[dict[str, int]]:
+        for state in self._lowered.states:
+            shape = self._graph.tensors[state.tensor].shape
+            entry = {"tensor": self._tensor(Operand(state.tensor, shape))}
+            if state.initial is not None:
+                entry["initial"] = self._constant_entry(f"{state.tensor}/initial", state.initial)
+            yield entry
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from the schema's defaults."""
+    found: dict[str, Any] = {}
+    for each in dataclasses.fields(value):
+        content = getattr(value, each.name)
+        if isinstance(content, float) and math.isinf(content) and content == each.default:
+            continue
+        if isinstance(value, External) and each.name == "model":
+            continue
+        found[each.name] = _plain(content)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, bytes):
+        return list(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if dataclasses.is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return _TEXT_OF[value] if value == value else "nan"
+    return value
+
+
+_TEXT_OF: Mapping[float, str] = {math.inf: "inf", -math.inf: "-inf"}
+
+_BY_LABEL = {dtype.label: dtype for dtype in DType}
+
+
+def _dtype(array: Array) -> DType:
+    return _BY_LABEL[array.dtype.name]
