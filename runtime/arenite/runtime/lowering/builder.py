@@ -113,6 +113,7 @@ class Builder:
         self._constant = constant
         self._stated_quantisation = quantisation
         self._values: dict[str, Value] = {}
+        self._shapes: dict[str, Shape] = {}
         self._storages: dict[str, _Storage] = {}
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
@@ -156,6 +157,18 @@ class Builder:
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
         self._quantise(name, self._stated_quantisation(name))
 
+    def shape(self, name: str) -> Shape:
+        """Return the shape of a tensor of the model."""
+        return self._shapes.get(name, self.graph.tensors[name].shape)
+
+    def restate_shape(self, name: str, shape: Shape) -> None:
+        """Let a tensor have another shape than its file states."""
+        self._shapes[name] = shape
+
+    def stated_quantisation(self, name: str) -> Quantisation | None:
+        """Return how the integers of a tensor of the model stand for numbers, if they do."""
+        return self._stated_quantisation(name)
+
     def is_read_once(self, name: str) -> bool:
         """Tell whether one operator reads the tensor and the caller does not."""
         return self._num_readers[name] == 1 and name not in self._outputs
@@ -168,6 +181,7 @@ class Builder:
         is_own = tensor is not None and tensor.kind is TensorKind.CONSTANT
         fits = is_own and hint not in self._constants
         name = hint if fits else self._names.take(f"{hint}/constant")
+        array = np.asarray(array, order="C")
         self._constants[name] = array
         self._quantise(name, quantisation)
         return Value(name, _dtype(array), array.shape, as_written(array.ndim), 0, array)
@@ -227,7 +241,7 @@ class Builder:
         if same_bytes(value.shape, value.order, order):
             return replace(value, order=order)
         if value.array is not None:
-            moved = np.ascontiguousarray(value.array.transpose(order))
+            moved = value.array.transpose(order)
             constant = self.constant(moved, hint)
             return replace(value, tensor=constant.tensor, order=order, offset=0)
         source = strides(value.shape, value.order)

@@ -69,7 +69,7 @@ def _conv(t: Translation, name: str) -> Value:
         )
         stored = weights.transpose(0, 2, 3, 1)
     shape = (source.shape[0], num_outputs, *opening.output)
-    constant = t.builder.constant(np.ascontiguousarray(stored), t.source(1))
+    constant = t.builder.constant(stored, t.source(1))
     return t.emit(
         operator, [source, constant, bias],
         shape=shape, order=channels_last(4), op_type="Conv", name=name,
@@ -98,7 +98,7 @@ def conv_transpose(t: Translation) -> None:
     operator = TransposedConv2D(
         strides=strides, dilations=dilations, padding=padding, adjustment=adjustment, groups=groups
     )
-    constant = t.builder.constant(np.ascontiguousarray(stored), t.source(1))
+    constant = t.builder.constant(stored, t.source(1))
     shape = (source.shape[0], groups * per_group, *height_width)
     t.finish(t.emit(operator, [source, constant, bias], shape=shape, order=channels_last(4)))
 

@@ -36,11 +36,11 @@ def gemm(t: Translation) -> None:
     )
     if addend is not None and is_bias:
         vector = np.broadcast_to(addend.reshape(-1) * np.float32(beta), (num_outputs,))
-        bias = t.builder.constant(np.ascontiguousarray(vector, np.float32), t.source(2))
+        bias = t.builder.constant(np.asarray(vector, np.float32), t.source(2))
     separate = t.has(2) and not is_bias
     if separate and beta != 1.0:
         raise NotLoweredError("it scales an input that is no bias")
-    constant = t.builder.constant(np.ascontiguousarray(weights), t.source(1))
+    constant = t.builder.constant(weights, t.source(1))
     name = f"{t.target}/product" if separate else ""
     result = t.emit(FullyConnected(), [source, constant, bias], op_type="Gemm", name=name)
     if separate:
@@ -54,7 +54,7 @@ def matmul(t: Translation) -> None:
     weights = t.builder.array(t.source(1))
     if weights is not None and weights.ndim == 2 and len(t.value(0).shape) > 1:
         source, transposed = _flat_source(t, weights.T)
-        constant = t.builder.constant(np.ascontiguousarray(transposed), t.source(1))
+        constant = t.builder.constant(transposed, t.source(1))
         result = t.emit(
             FullyConnected(), [source, constant, None], order=_leading(t, source), name=""
         )

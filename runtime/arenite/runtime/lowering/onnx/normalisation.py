@@ -67,9 +67,7 @@ def layer_normalisation(t: Translation) -> None:
         operands.append(
             None
             if array is None
-            else t.builder.constant(
-                np.ascontiguousarray(np.broadcast_to(array, inner)), t.source(position)
-            )
+            else t.builder.constant(np.broadcast_to(array, inner), t.source(position))
         )
     t.finish(t.emit(operator, operands))
 

@@ -1,16 +1,15 @@
 """Resize and Upsample over rows and columns."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.interpolation import linear, nearest
 from arenite.runtime.lowering.layout import channels_last
 from arenite.runtime.lowering.lowered import Array
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import Resize2D
 
 
 def resize(t: Translation) -> None:
@@ -27,17 +26,12 @@ def resize(t: Translation) -> None:
     value = t.builder.in_order(value, channels_last(4), t.target)
     scales = _scales(t)
     axes = [_source_places(t, value.shape[axis], t.shape[axis], scales[axis]) for axis in (2, 3)]
+    height, width = value.shape[2:]
     if mode == "nearest":
-        rows, columns = (_nearest(t, places, value.shape[2 + i]) for i, places in enumerate(axes))
-        operator = Resize2D(row_low=rows, column_low=columns)
+        rows, columns = (_rounded(t, places) for places in axes)
+        operator = nearest(rows, columns, height, width)
     else:
-        (row_low, row_high, row_weight), (column_low, column_high, column_weight) = (
-            _linear(places, value.shape[2 + i]) for i, places in enumerate(axes)
-        )
-        operator = Resize2D(
-            row_low=row_low, row_high=row_high, row_weight=row_weight,
-            column_low=column_low, column_high=column_high, column_weight=column_weight,
-        )  # fmt: skip
+        operator = linear(axes[0], axes[1], height, width)
     t.finish(t.emit(operator, [value], order=channels_last(4)))
 
 
@@ -71,7 +65,7 @@ def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
     raise NotLoweredError(f"its coordinates are {mode!r}")
 
 
-def _nearest(t: Translation, places: Array, length: int) -> tuple[int, ...]:
+def _rounded(t: Translation, places: Array) -> Array:
     mode = t.attribute("nearest_mode", "round_prefer_floor")
     if t.opset < 11 or t.operator.op_type == "Upsample":
         mode = "floor"
@@ -83,15 +77,4 @@ def _nearest(t: Translation, places: Array, length: int) -> tuple[int, ...]:
     }
     if mode not in rounding:
         raise NotLoweredError(f"its rounding is {mode!r}")
-    indices = np.clip(rounding[mode](places), 0, length - 1)
-    return tuple(int(index) for index in indices)
-
-
-def _linear(
-    places: Array, length: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]:
-    inside = np.clip(places, 0, length - 1)
-    low = np.floor(inside).astype(int)
-    high = np.minimum(low + 1, length - 1)
-    weights = [float(w) if math.isfinite(w) else 0.0 for w in inside - low]
-    return tuple(map(int, low)), tuple(map(int, high)), tuple(weights)
+    return rounding[mode](places)

@@ -1,0 +1,1 @@
+"""TFLite operators, translated into those of the native core."""

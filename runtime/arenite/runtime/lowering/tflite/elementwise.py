@@ -1,0 +1,117 @@
+"""Operators that compute each element from the same element of each input."""
+
+import math
+from dataclasses import replace
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import aligned_to
+from arenite.runtime.lowering.tflite.translation import Translation
+from arenite.runtime.program.operators import (
+    Binary,
+    BinaryFunction,
+    Convert,
+    Select,
+    Unary,
+    UnaryFunction,
+)
+
+F = UnaryFunction
+UNARY = {
+    "ABS": F.ABSOLUTE, "CEIL": F.CEILING, "COS": F.COSINE, "EXP": F.EXPONENTIAL,
+    "FLOOR": F.FLOOR, "HARD_SWISH": F.HARD_SWISH, "LOG": F.LOGARITHM,
+    "LOGICAL_NOT": F.LOGICAL_NOT, "LOGISTIC": F.SIGMOID, "NEG": F.NEGATE, "ROUND": F.ROUND,
+    "RSQRT": F.RECIPROCAL_SQUARE_ROOT, "SIGN": F.SIGN, "SIN": F.SINE, "SQRT": F.SQUARE_ROOT,
+    "SQUARE": F.SQUARE, "TANH": F.HYPERBOLIC_TANGENT,
+}  # fmt: skip
+CLAMPS = {
+    "RELU": (0.0, math.inf), "RELU6": (0.0, 6.0), "RELU_0_TO_1": (0.0, 1.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}  # fmt: skip
+B = BinaryFunction
+BINARY = {
+    "ADD": B.ADD, "DIV": B.DIVIDE, "EQUAL": B.EQUAL, "FLOOR_DIV": B.FLOOR_DIVIDE,
+    "FLOOR_MOD": B.MODULUS, "GREATER": B.GREATER, "GREATER_EQUAL": B.GREATER_EQUAL,
+    "LESS": B.LESS, "LESS_EQUAL": B.LESS_EQUAL, "LOGICAL_AND": B.LOGICAL_AND,
+    "LOGICAL_OR": B.LOGICAL_OR, "MAXIMUM": B.MAXIMUM, "MINIMUM": B.MINIMUM, "MUL": B.MULTIPLY,
+    "NOT_EQUAL": B.NOT_EQUAL, "POW": B.POWER, "PRELU": B.PRELU,
+    "SQUARED_DIFFERENCE": B.SQUARED_DIFFERENCE, "SUB": B.SUBTRACT,
+}  # fmt: skip
+# As the planner knows operators that may write over an input.
+_IN_PLACE = {
+    "LOGICAL_NOT": "Not", "LOGISTIC": "Sigmoid", "HARD_SWISH": "HardSwish", "MAXIMUM": "Max",
+    "MINIMUM": "Min", "PRELU": "PRelu", "SQUARED_DIFFERENCE": "Sub", "SQUARE": "Mul",
+    "RSQRT": "Sqrt", "LEAKY_RELU": "LeakyRelu", "LOGICAL_AND": "And", "LOGICAL_OR": "Or",
+}  # fmt: skip
+_KNOWN = (
+    DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
+    DType.BOOL,
+)  # fmt: skip
+
+
+def unary(t: Translation) -> None:
+    """Translate a function of one number."""
+    kind = t.operator.op_type
+    t.finish(t.emit(Unary(function=UNARY[kind]), [t.value()], op_type=_label(kind)))
+
+
+def relu(t: Translation) -> None:
+    """Translate an activation that clamps."""
+    t.clamp(*CLAMPS[t.operator.op_type])
+
+
+def elu(t: Translation) -> None:
+    """Translate ELU."""
+    t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()], op_type="Elu"))
+
+
+def leaky_relu(t: Translation) -> None:
+    """Translate LEAKY_RELU."""
+    operator = Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0))
+    t.finish(t.emit(operator, [t.value()], op_type="LeakyRelu"))
+
+
+def gelu(t: Translation) -> None:
+    """Translate GELU."""
+    function = F.GELU_TANH if t.integer("Approximate", 0) else F.GELU
+    t.finish(t.emit(Unary(function=function), [t.value()], op_type="Gelu"))
+
+
+def binary(t: Translation) -> None:
+    """Translate a function of two numbers."""
+    kind = t.operator.op_type
+    rank = max(len(t.value(0).shape), len(t.value(1).shape))
+    operands: list[Value | None] = [_aligned(t.value(p), rank) for p in (0, 1)]
+    t.finish(t.emit(Binary(function=BINARY[kind]), operands, op_type=_label(kind)))
+
+
+def _label(kind: str) -> str:
+    return _IN_PLACE.get(kind, kind.capitalize())
+
+
+def _aligned(value: Value, rank: int) -> Value:
+    shape, order = aligned_to(value.shape, value.order, rank)
+    array = None if value.array is None else value.array.reshape(shape)
+    return replace(value, shape=shape, order=order, array=array)
+
+
+def select(t: Translation) -> None:
+    """Translate SELECT or SELECT_V2."""
+    values = [t.value(position) for position in range(3)]
+    rank = max(len(value.shape) for value in values)
+    operands: list[Value | None] = [_aligned(value, rank) for value in values]
+    t.finish(t.emit(Select(), operands, op_type="Where"))
+
+
+def convert(t: Translation) -> None:
+    """Translate CAST, QUANTIZE or DEQUANTIZE."""
+    value = t.value()
+    if value.dtype not in _KNOWN or t.dtype not in _KNOWN:
+        raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
+    array = t.builder.array(t.source())
+    if array is not None and t.dtype is DType.FLOAT32 and array.dtype.name == "float16":
+        widened = t.builder.constant(array.astype("float32"), t.source())
+        t.builder.bind(t.target, widened)
+        return
+    t.finish(t.emit(Convert(), [value], op_type="Convert"))

@@ -1,0 +1,74 @@
+"""A whole TFLite model into a program."""
+
+from pathlib import Path
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.graph import TensorKind
+from arenite.planner.importers.tflite.contents import TfliteContents
+from arenite.runtime.lowering.builder import Builder
+from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
+from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.lowered import Lowered, Quantisation
+from arenite.runtime.lowering.tflite.shapes import fold, restate
+from arenite.runtime.lowering.tflite.table import TRANSLATORS
+from arenite.runtime.lowering.tflite.translation import Translation
+
+_KNOWN_TYPES = (
+    DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
+    DType.BOOL,
+)  # fmt: skip
+
+
+def lower_tflite(path: Path) -> Lowered:
+    """Return the program of a TFLite model.
+
+    Raises:
+        ModelError: The model cannot be read.
+        UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
+    """
+    contents = TfliteContents(path)
+    graph = contents.graph
+
+    def quantisation(name: str) -> Quantisation | None:
+        stated = contents.quantisation(name)
+        is_plain = graph.tensors[name].dtype in (DType.FLOAT32, DType.FLOAT16)
+        if stated is None or is_plain:
+            return None
+        if len(set(stated.zero_points)) > 1:
+            raise UnsupportedModelError(str(path), name, "each channel has its own zero point")
+        return Quantisation(stated.scales, stated.zero_points[0], stated.axis)
+
+    builder = Builder(graph, contents.constant, quantisation)
+    for tensor in graph.tensors.values():
+        if tensor.kind is TensorKind.STATE:
+            builder.add_state(tensor.name)
+    for name in graph.inputs:
+        if graph.tensors[name].dtype not in _KNOWN_TYPES:
+            raise UnsupportedModelError(
+                str(path), name, f"the runtime has no {graph.tensors[name].dtype.label}"
+            )
+        builder.add_input(name, as_written(len(graph.tensors[name].shape)))
+    refused: list[tuple[str, str, str]] = []
+    unknown: set[str] = set()
+    for step, operator in enumerate(graph.operators):
+        if unknown.intersection(operator.reads):
+            unknown.update(operator.writes)
+            continue
+        t = Translation(builder, operator, contents.options(step))
+        try:
+            restate(t)
+            if fold(t):
+                continue
+            translate = TRANSLATORS.get(operator.op_type)
+            if translate is None:
+                raise NotLoweredError("there is no kernel of ours")
+            translate(t)
+        except NotLoweredError as reason:
+            refused.append((operator.name, operator.op_type, str(reason)))
+            unknown.update(operator.writes)
+    if refused:
+        raise UnsupportedOperatorsError(
+            str(path), refused, "run it with --target litert, or leave these operators out"
+        )
+    return builder.finish()

@@ -1,0 +1,105 @@
+"""Pools, reductions, softmax and normalisations."""
+
+import math
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.tflite.translation import Translation
+from arenite.runtime.program.operators import (
+    ArgReduce,
+    CumulativeSum,
+    L2Norm,
+    LocalResponseNorm,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+    Softmax,
+)
+
+R = ReduceFunction
+REDUCTIONS = {
+    "MEAN": R.MEAN, "REDUCE_MAX": R.MAXIMUM, "REDUCE_MIN": R.MINIMUM, "REDUCE_PROD": R.PRODUCT,
+    "SUM": R.SUM,
+}  # fmt: skip
+
+
+def pool(t: Translation) -> None:
+    """Translate AVERAGE_POOL_2D or MAX_POOL_2D."""
+    value = t.value()
+    window = t.pair("FilterHeight", "FilterWidth")
+    strides = t.pair("StrideH", "StrideW")
+    is_average = t.operator.op_type == "AVERAGE_POOL_2D"
+    operator = Pool2D(
+        kind=PoolKind.AVERAGE if is_average else PoolKind.MAXIMUM,
+        window=window,
+        strides=strides,
+        padding=t.padding(value.shape[1:3], window, strides, (1, 1)),
+    )
+    t.finish(t.emit(operator, [value]))
+
+
+def reduction(t: Translation) -> None:
+    """Translate a reduction along constant axes."""
+    value = t.value()
+    rank = len(value.shape)
+    axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
+    function = REDUCTIONS[t.operator.op_type]
+    if function is R.MEAN and rank == 4 and axes == (1, 2):
+        whole = (value.shape[1], value.shape[2])
+        operator = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
+        shape = (value.shape[0], 1, 1, value.shape[3])
+        t.finish(t.emit(operator, [value], shape=shape))
+        return
+    t.finish(t.emit(Reduce(function=function, axes=axes), [value]))
+
+
+def arg_reduction(t: Translation) -> None:
+    """Translate ARG_MAX or ARG_MIN."""
+    value = t.value()
+    (axis,) = t.integers(1)
+    operator = ArgReduce(axis=axis % len(value.shape), minimum=t.operator.op_type == "ARG_MIN")
+    t.finish(t.emit(operator, [value]))
+
+
+def cumulative_sum(t: Translation) -> None:
+    """Translate CUMSUM."""
+    value = t.value()
+    (axis,) = t.integers(1)
+    operator = CumulativeSum(
+        axis=axis % len(value.shape),
+        exclusive=bool(t.integer("Exclusive", 0)),
+        reverse=bool(t.integer("Reverse", 0)),
+    )
+    t.finish(t.emit(operator, [value]))
+
+
+def softmax(t: Translation) -> None:
+    """Translate SOFTMAX or LOG_SOFTMAX."""
+    is_log = t.operator.op_type == "LOG_SOFTMAX"
+    beta = 1.0 if is_log else t.number("Beta", 1.0)
+    t.finish(t.emit(Softmax(logarithm=is_log, beta=beta), [t.value()], op_type="Softmax"))
+
+
+def l2_normalisation(t: Translation) -> None:
+    """Translate L2_NORMALIZATION."""
+    _check_float(t)
+    t.finish(t.emit(L2Norm(epsilon=1e-6), [t.value()]))
+
+
+def local_response_normalisation(t: Translation) -> None:
+    """Translate LOCAL_RESPONSE_NORMALIZATION."""
+    _check_float(t)
+    size = 2 * t.integer("Radius", 0) + 1
+    operator = LocalResponseNorm(
+        size=size,
+        alpha=t.number("Alpha", 0.0) * size,  # ONNX, and so the core, divides it by the size
+        beta=t.number("Beta", 0.0),
+        bias=t.number("Bias", 0.0),
+    )
+    t.finish(t.emit(operator, [t.value()]))
+
+
+def _check_float(t: Translation) -> None:
+    if t.dtype is not DType.FLOAT32 or math.prod(t.shape) == 0:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -1,0 +1,34 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+
+import numpy as np
+
+from arenite.runtime.lowering.interpolation import linear, nearest
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.tflite.translation import Translation
+
+
+def resize(t: Translation) -> None:
+    """Translate a resize of rows and columns."""
+    value = t.value()
+    _, height, width, _ = value.shape
+    rows, columns = _places(t, height, t.shape[1]), _places(t, width, t.shape[2])
+    if t.operator.op_type == "RESIZE_BILINEAR":
+        operator = linear(rows, columns, height, width)
+    else:
+        rounding = np.round if t.integer("AlignCorners", 0) else np.floor
+        operator = nearest(rounding(rows), rounding(columns), height, width)
+    t.finish(t.emit(operator, [value], op_type="Resize"))
+
+
+def _places(t: Translation, old: int, new: int) -> Array:
+    """Return the place in the input of each row or column of the output."""
+    if t.integer("AlignCorners", 0) and new > 1:
+        scale = np.float32(old - 1) / np.float32(new - 1)
+    else:
+        scale = np.float32(old) / np.float32(new)
+    index = np.arange(new, dtype=np.float32)
+    if not t.integer("HalfPixelCenters", 0):
+        return index * scale
+    is_nearest = t.operator.op_type == "RESIZE_NEAREST_NEIGHBOR"
+    places: Array = (index + np.float32(0.5)) * scale
+    return places if is_nearest else places - np.float32(0.5)

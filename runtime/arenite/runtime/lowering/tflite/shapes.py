@@ -1,0 +1,99 @@
+"""Arithmetic on shapes that converters leave in a model: worked out before the run.
+
+A file may state a shape of 1 where only the run knows better; what follows from the shapes
+and constants before it is known better here.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from arenite.runtime.lowering.layout import Shape
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.tflite.translation import Translation
+
+_MAX_ELEMENTS = 65_536
+
+
+def fold(t: Translation) -> bool:
+    """Make the output a constant if its value is known; tell whether it is."""
+    evaluate = _EVALUATED.get(t.operator.op_type)
+    if evaluate is None or len(t.operator.outputs) != 1 or np.prod(t.shape) > _MAX_ELEMENTS:
+        return False
+    if t.operator.op_type == "SHAPE":
+        shape = t.value().shape
+        result: Array = np.array(shape, np.dtype(t.dtype.label))
+    else:
+        arrays = [t.builder.array(name) for name in t.operator.inputs if name]
+        known = [array for array in arrays if array is not None]
+        if len(known) < len(arrays) or t.is_quantised:
+            return False
+        try:
+            result = evaluate(t, known)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            return False
+    if result.shape != t.shape or result.dtype.name != t.dtype.label:
+        return False
+    t.builder.bind(t.target, t.builder.constant(result, t.target))
+    return True
+
+
+def restate(t: Translation) -> None:
+    """Give the output the shape that follows from the inputs, where the file is wrong."""
+    kind = t.operator.op_type
+    shapes = [t.value(p).shape for p in range(len(t.operator.inputs)) if t.has(p)]
+    found: Shape | None = None
+    if kind == "RESHAPE" and t.has(1) and (wanted := t.builder.array(t.source(1))) is not None:
+        count = math.prod(shapes[0])
+        known = math.prod(int(n) for n in wanted.reshape(-1) if n != -1)
+        found = tuple(int(n) if n != -1 else count // max(known, 1) for n in wanted.reshape(-1))
+    elif kind == "CONCATENATION" and len({len(shape) for shape in shapes}) == 1:
+        axis = t.integer("Axis", 0) % len(shapes[0])
+        total = sum(shape[axis] for shape in shapes)
+        found = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+    elif kind in _KEEP_SHAPE:
+        found = np.broadcast_shapes(*shapes[: _KEEP_SHAPE[kind]])
+    if found is not None and found != t.shape:
+        t.builder.restate_shape(t.target, found)
+
+
+_KEEP_SHAPE = {
+    "ADD": 2, "DEQUANTIZE": 1, "LOGISTIC": 1, "MUL": 2, "QUANTIZE": 1, "RELU": 1, "RELU6": 1,
+    "SOFTMAX": 1, "SUB": 2, "TANH": 1,
+}  # fmt: skip
+"""Operators with the shape that their first so many inputs broadcast to."""
+
+
+def _strided_slice(t: Translation, arrays: list[Array]) -> Array:
+    data, begins, ends, steps = arrays
+    index: list[slice | int] = []
+    for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
+        if t.integer("ShrinkAxisMask", 0) >> axis & 1:
+            index.append(int(begin))
+            continue
+        first = None if t.integer("BeginMask", 0) >> axis & 1 else int(begin)
+        last = None if t.integer("EndMask", 0) >> axis & 1 else int(end)
+        index.append(slice(first, last, int(step)))
+    result: Array = np.asarray(data[tuple(index)])
+    return result
+
+
+_EVALUATED: Mapping[str, Callable[[Translation, list[Array]], Array]] = {
+    "ADD": lambda _t, a: np.asarray(a[0] + a[1]),
+    "CAST": lambda t, a: a[0].astype(t.dtype.label),
+    "CONCATENATION": lambda t, a: np.concatenate(a, t.integer("Axis", 0)),
+    "EXPAND_DIMS": lambda t, a: a[0].reshape(t.shape),
+    "FILL": lambda _t, a: np.full(tuple(a[0]), a[1]),
+    "GATHER": lambda t, a: np.take(a[0], a[1], t.integer("Axis", 0)),
+    "MUL": lambda _t, a: np.asarray(a[0] * a[1]),
+    "PACK": lambda t, a: np.stack(a, t.integer("Axis", 0)),
+    "RANGE": lambda t, a: np.arange(*(each.item() for each in a)).astype(t.dtype.label),
+    "REDUCE_PROD": lambda t, a: np.prod(a[0], tuple(a[1].reshape(-1))).reshape(t.shape),
+    "RESHAPE": lambda t, a: a[0].reshape(t.shape),
+    "SHAPE": lambda _t, a: a[0],
+    "SQUEEZE": lambda t, a: a[0].reshape(t.shape),
+    "STRIDED_SLICE": _strided_slice,
+    "SUB": lambda _t, a: np.asarray(a[0] - a[1]),
+    "TRANSPOSE": lambda _t, a: a[0].transpose(a[1]),
+}

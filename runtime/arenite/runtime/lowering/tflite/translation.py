@@ -1,0 +1,174 @@
+"""One operator of a TFLite model on its way into the program."""
+
+import math
+from dataclasses import dataclass, replace
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Operator
+from arenite.planner.importers.tflite.contents import Options
+from arenite.runtime.lowering.builder import Builder, Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.folding import fold_clamp
+from arenite.runtime.lowering.layout import Shape, as_written
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.program.operators import (
+    Clamped,
+    Pair,
+    RuntimeOperator,
+    Sides,
+    Unary,
+    UnaryFunction,
+)
+
+NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
+_CLAMPS = {RELU: (0.0, math.inf), RELU_N1_TO_1: (-1.0, 1.0), RELU6: (0.0, 6.0)}
+_SAME = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """An operator, with what is known where it stands.
+
+    Attributes:
+        builder: The program so far.
+        operator: To be translated.
+        options: What the file says of it.
+    """
+
+    builder: Builder
+    operator: Operator
+    options: Options
+
+    def has(self, position: int) -> bool:
+        """Tell whether an optional input is given."""
+        return position < len(self.operator.inputs) and bool(self.operator.inputs[position])
+
+    def source(self, position: int = 0) -> str:
+        """Return the name of an input."""
+        return self.operator.inputs[position]
+
+    def value(self, position: int = 0) -> Value:
+        """Return an input."""
+        return self.builder.value(self.operator.inputs[position])
+
+    def optional_value(self, position: int) -> Value | None:
+        """Return an input that may be left out."""
+        return self.value(position) if self.has(position) else None
+
+    def array(self, position: int) -> Array:
+        """Return the elements of an input that must be constant."""
+        array = self.builder.array(self.operator.inputs[position])
+        if array is None:
+            raise NotLoweredError(f"its input {position} is not constant")
+        return array
+
+    def integers(self, position: int) -> tuple[int, ...]:
+        """Return the elements of a constant input of integers."""
+        return tuple(int(each) for each in self.array(position).reshape(-1))
+
+    @property
+    def target(self) -> str:
+        """Name of the first output."""
+        return self.operator.outputs[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the first output."""
+        return self.builder.shape(self.target)
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the first output."""
+        return self.builder.graph.tensors[self.target].dtype
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether the first output holds integers that stand for numbers."""
+        return self.builder.stated_quantisation(self.target) is not None
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an option that is an integer."""
+        value = self.options.get(name, default)
+        return int(value) if isinstance(value, int | bool) else default
+
+    def number(self, name: str, default: float) -> float:
+        """Return an option that is a number."""
+        value = self.options.get(name, default)
+        return float(value) if isinstance(value, int | float) else default
+
+    def pair(self, height: str, width: str) -> Pair:
+        """Return two options that belong together."""
+        return self.integer(height, 1), self.integer(width, 1)
+
+    def padding(
+        self, size: tuple[int, ...], kernel: Pair, strides: Pair, dilations: Pair
+    ) -> Sides:
+        """Return the padding of a window: none, or what makes the output as large as asked."""
+        if self.integer("Padding", _SAME) != _SAME:
+            return (0, 0, 0, 0)
+        begins, ends = [], []
+        for axis in range(2):
+            extent = dilations[axis] * (kernel[axis] - 1) + 1
+            count = -(-size[axis] // strides[axis])
+            total = max((count - 1) * strides[axis] + extent - size[axis], 0)
+            begins.append(total // 2)
+            ends.append(total - total // 2)
+        return begins[0], ends[1], ends[0], begins[1]
+
+    def emit(
+        self,
+        operator: RuntimeOperator,
+        inputs: list[Value | None],
+        *,
+        op_type: str = "",
+        shape: Shape | None = None,
+    ) -> Value:
+        """Add the step that makes the first output, its fused activation included."""
+        shape = self.shape if shape is None else shape
+        activation = self.integer("FusedActivationFunction", NONE)
+        if activation in _CLAMPS and isinstance(operator, Clamped):
+            low, high = _CLAMPS[activation]
+            operator = replace(operator, min=low, max=high)
+            activation = NONE
+        name = self.target if activation == NONE else f"{self.target}/linear"
+        (result,) = self.builder.emit(
+            op_type or _camel(self.operator.op_type),
+            operator,
+            inputs,
+            [(name, shape, as_written(len(shape)))],
+            dtype=self.dtype,
+            step=self.operator.name,
+            quantisation=self.builder.stated_quantisation(self.target),
+        )
+        return result if activation == NONE else self._activated(result, activation)
+
+    def _activated(self, value: Value, activation: int) -> Value:
+        if activation == TANH:
+            operator = Unary(function=UnaryFunction.HYPERBOLIC_TANGENT)
+        elif activation in _CLAMPS:
+            low, high = _CLAMPS[activation]
+            operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
+        else:
+            raise NotLoweredError(f"its activation is number {activation}")
+        (result,) = self.builder.emit(
+            "Clip", operator, [value], [(self.target, value.shape, value.order)],
+            quantisation=self.builder.stated_quantisation(self.target),
+        )  # fmt: skip
+        return result
+
+    def clamp(self, low: float, high: float) -> None:
+        """Clamp the input, in the step that makes it if it can."""
+        if fold_clamp(self.builder, self.source(), self.target, low, high):
+            return
+        operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
+        self.finish(self.emit(operator, [self.value()], op_type="Clip"))
+
+    def finish(self, value: Value) -> None:
+        """Let the first output be this value, under its own shape."""
+        if value.shape != self.shape:
+            value = self.builder.reshaped(value, self.shape, self.target)
+        self.builder.bind(self.target, value)
+
+
+def _camel(op_type: str) -> str:
+    return "".join(part.capitalize() for part in op_type.split("_"))
