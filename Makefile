@@ -4,14 +4,16 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-NATIVE := CMakeLists.txt $(wildcard */core/CMakeLists.txt */core/*.cpp */core/*.hpp)
+CORES := */core */core/* runtime/arenite/runtime/targets/*/core
+NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/,CMakeLists.txt *.cpp *.hpp *.fbs)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit bench clean
+.PHONY: help demo test lint docs unit bench clean
 
 help:
 	@echo "make demo   plan a real model, verify the plan, compare the strategies"
 	@echo "make test   lint, type-check and test everything"
+	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
 	@echo "make clean  remove everything that was built"
 
@@ -21,19 +23,22 @@ $(STAMP): pyproject.toml $(NATIVE) scripts/debian-packages.sh
 	scripts/debian-packages.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[all,bench,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[all,bench,dev,docs]'
 	touch $@
 
 demo: $(STAMP)
 	@scripts/demo.sh $(BIN)
 
-test: lint unit
+test: lint docs unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Install what the build needs and the machine lacks: a compiler, Python's headers, venv.
+# Install what the build needs and the machine lacks: a compiler, Python's headers, venv,
+# and the libraries of the native runtime.
 set -eu
 
 missing=""
@@ -8,6 +9,13 @@ python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing="$missing python3
 python3 -c 'import pathlib, sys, sysconfig
 sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' \
   >/dev/null 2>&1 || missing="$missing python3-dev"
+command -v flatc >/dev/null 2>&1 || missing="$missing flatbuffers-compiler"
+has_header() {
+  [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]
+}
+has_header flatbuffers/idl.h || missing="$missing libflatbuffers-dev"
+has_header pthreadpool.h || missing="$missing libpthreadpool-dev"
+has_header xnnpack.h || missing="$missing libxnnpack-dev"
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then

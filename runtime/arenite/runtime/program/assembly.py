@@ -113,8 +113,8 @@ class _Assembler:
     def _step(self, name: str, step: Step) -> dict[str, Any]:
         return {
             "name": name,
-            "operator_type": type(step.operator).__name__,
-            "operator": self._operator(step.operator),
+            "kernel_type": type(step.operator).__name__,
+            "kernel": self._operator(step.operator),
             "inputs": [-1 if each is None else self._tensor(each) for each in step.inputs],
             "outputs": [self._tensor(each) for each in step.outputs],
         }

@@ -113,6 +113,8 @@ class TfliteContents:
             raise self._damaged(name) from error
         zeros = zeros or (0,)
         shape = self.graph.tensors[name].shape
+        if len(shape) == 1:
+            axis = 0  # converters copy a bias's axis from the filter
         if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
             raise ModelFormatError(
                 str(self._path), f"tensor {name!r}: {len(scales)} scales do not fit {shape}"

@@ -1,0 +1,128 @@
+"""What can run a model, under one interface."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A model, loaded and ready.
+
+    Attributes:
+        run: Runs it once; inputs and outputs are in the model's order.
+        arena_bytes: Asked after a run; None where the engine does not say.
+    """
+
+    run: Callable[[list[Array]], list[Array]]
+    arena_bytes: Callable[[], int | None]
+
+
+Load: TypeAlias = Callable[[Path, int], Engine]
+
+
+def _arenite(path: Path, threads: int) -> Engine:
+    from arenite.runtime.session import Session
+
+    session = Session(path, threads=threads)
+    names = [port.name for port in session.inputs]
+
+    def run(arrays: list[Array]) -> list[Array]:
+        return list(session.run(dict(zip(names, arrays, strict=True))).values())
+
+    return Engine(run, lambda: session.arena_bytes)
+
+
+def _onnxruntime(path: Path, threads: int) -> Engine:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+    return Engine(
+        lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True)))),
+        lambda: None,
+    )
+
+
+def _onnxruntime_planned(path: Path, threads: int) -> Engine:
+    from arenite.runtime.targets.onnxruntime import PlannedSession
+    from arenite.strategies import find
+
+    session = PlannedSession(path, strategy=find("best"), num_threads=threads)
+    names = [value.name for value in session.get_inputs()]
+    return Engine(
+        lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True)))),
+        lambda: None if session.plan is None else session.plan.height,
+    )
+
+
+def _litert(path: Path, threads: int) -> Engine:
+    return _litert_engine(path, threads, with_xnnpack=False)
+
+
+def _litert_xnnpack(path: Path, threads: int) -> Engine:
+    return _litert_engine(path, threads, with_xnnpack=True)
+
+
+def _litert_engine(path: Path, threads: int, *, with_xnnpack: bool) -> Engine:
+    try:
+        from ai_edge_litert import interpreter as package
+    except ModuleNotFoundError:
+        from tflite_runtime import interpreter as package
+    resolvers = package.OpResolverType
+    interpreter = package.Interpreter(
+        str(path),
+        num_threads=threads,
+        experimental_op_resolver_type=resolvers.BUILTIN
+        if with_xnnpack
+        else resolvers.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    )
+    interpreter.allocate_tensors()
+    return _interpreted(interpreter, lambda: None)
+
+
+def _litert_planned(path: Path, threads: int) -> Engine:
+    from arenite.runtime.targets.litert import PlannedInterpreter
+    from arenite.strategies import find
+
+    interpreter = PlannedInterpreter(path, strategy=find("best"), num_threads=threads)
+    return _interpreted(interpreter, lambda: interpreter.arena_bytes)
+
+
+def _interpreted(interpreter: Any, arena_bytes: Callable[[], int | None]) -> Engine:
+    inputs = [detail["index"] for detail in interpreter.get_input_details()]
+    outputs = [detail["index"] for detail in interpreter.get_output_details()]
+
+    def run(arrays: list[Array]) -> list[Array]:
+        for index, array in zip(inputs, arrays, strict=True):
+            interpreter.set_tensor(index, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return Engine(run, arena_bytes)
+
+
+OURS = "arenite"
+ENGINES: Mapping[str, Mapping[str, Load]] = {
+    "onnx": {
+        OURS: _arenite,
+        "onnxruntime": _onnxruntime,
+        "onnxruntime-planned": _onnxruntime_planned,
+    },
+    "tflite": {
+        OURS: _arenite,
+        "litert": _litert,
+        "litert-xnnpack": _litert_xnnpack,
+        "litert-planned": _litert_planned,
+    },
+}
+"""For each format, the engines that run it. Ours runs the `.arena` file made of it."""

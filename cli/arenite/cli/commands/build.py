@@ -1,0 +1,113 @@
+"""`arenite build`: program, plan and weights in one file."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from arenite.cli.options import (
+    capacity_option,
+    dim_option,
+    json_option,
+    order_option,
+    seed_option,
+    shape_option,
+    strategy_option,
+    time_limit_option,
+)
+from arenite.cli.output import check_destination, emit_json, results
+from arenite.cli.programs import write_program
+from arenite.cli.render.numbers import both, gap
+from arenite.cli.render.tables import facts
+from arenite.cli.render.text import name
+from arenite.cli.search import Outcome, configured, search
+from arenite.planner import planfile
+from arenite.planner.importers import Shapes
+from arenite.runtime.compiler import compile_model
+from arenite.strategies import find
+from arenite.strategies.order import find_order
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="MODEL.arena",
+    help="The program file to write.",
+)  # fmt: skip
+@click.option(
+    "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
+    help="Use this plan, made with `plan --target arenite`.",
+)  # fmt: skip
+@strategy_option
+@order_option
+@dim_option
+@shape_option
+@capacity_option
+@time_limit_option(None, "Seconds a search may take, if the strategy searches.")
+@seed_option
+@json_option
+def build(
+    model: Path,
+    output: Path,
+    plan_path: Path | None,
+    requested: str,
+    order_name: str,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    capacity: int | None,
+    time_limit_s: float | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Lower MODEL, plan it, and write one file that the runtime maps into memory.
+
+    To run the file takes neither the model nor the packages that read it.
+    """
+    strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
+    check_destination(output, model)
+    stored = None if plan_path is None else planfile.read(plan_path)
+    order = None if order_name == "given" else find_order(order_name)
+    compiled = compile_model(
+        model,
+        dims=dims if stored is None else stored.model.dims,
+        shapes=shapes if stored is None else stored.model.shapes,
+        order=order if stored is None else stored.problem.steps,
+        capacity=capacity,
+    )
+    problem = compiled.source.problem
+    if stored is None:
+        outcome = search(strategy, problem)
+    else:
+        stored.check_against(str(plan_path), compiled.source.digest, problem)
+        outcome = Outcome(stored.plan, 0.0, interrupted=False)
+    write_program(output, compiled, outcome)
+    plan = outcome.plan
+    operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
+    if as_json:
+        emit_json(
+            {
+                "model": str(model),
+                "output": str(output),
+                "num_steps": len(problem.steps),
+                "operators": dict(operators),
+                "arena_bytes": plan.height,
+                "lower_bound": plan.lower_bound,
+                "optimal": plan.optimal,
+                "file_bytes": output.stat().st_size,
+                "strategy": plan.strategy,
+                "notes": list(compiled.lowered.notes),
+            }
+        )
+        return
+    console = results()
+    console.print(name(output.name, "bold"), soft_wrap=True)
+    distance = "optimal" if plan.optimal else f"{gap(plan.height, plan.lower_bound)} above bound"
+    kinds = ", ".join(f"{count} {kind}" for kind, count in operators.most_common())
+    rows = [
+        ("steps", f"{len(problem.steps)}: {kinds}"),
+        ("arena", f"{both(plan.height)}, {distance}"),
+        ("file", both(output.stat().st_size)),
+        *(("note", note) for note in compiled.lowered.notes),
+    ]
+    console.print(facts(rows))

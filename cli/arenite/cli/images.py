@@ -1,0 +1,71 @@
+"""Pictures as inputs of a network."""
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.errors import AreniteError, MissingDependencyError
+
+Array: TypeAlias = NDArray[Any]
+
+SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+
+
+class ImageError(AreniteError):
+    """A picture cannot be an input.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def read_image(
+    path: Path,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+) -> Array:
+    """Return a picture scaled to an input's size: N, C, H, W or N, H, W, C.
+
+    Args:
+        path: The file.
+        shape: Of the input; 1 or 3 channels.
+        dtype: Of the input. Integers of 8 bits take the pixels as they are, signed ones
+            less 128; numbers take (pixel - mean) / std.
+        mean: One number, or one a channel.
+        std: The same.
+
+    Raises:
+        ImageError: It cannot be read, or the input takes no picture.
+        MissingDependencyError: Pillow is absent.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
+    if len(shape) != 4 or shape[0] != 1 or not {1, 3}.intersection((shape[1], shape[3])):
+        raise ImageError(path, f"the input of shape {shape} takes no picture; feed a .npy")
+    is_channels_last = shape[3] in (1, 3)
+    height, width, channels = shape[1:] if is_channels_last else (*shape[2:], shape[1])
+    try:
+        with Image.open(path) as image:
+            pixels = image.convert("L" if channels == 1 else "RGB").resize((width, height))
+            array = np.asarray(pixels).reshape(height, width, channels)
+    except (OSError, UnidentifiedImageError, ValueError) as error:
+        raise ImageError(path, f"cannot be read as a picture: {error}") from error
+    if dtype == np.uint8:
+        result = array
+    elif dtype == np.int8:
+        result = (array.astype(np.int16) - 128).astype(np.int8)
+    else:
+        result = ((array - np.array(mean)) / np.array(std)).astype(dtype)
+    return np.asarray((result if is_channels_last else result.transpose(2, 0, 1))[np.newaxis])

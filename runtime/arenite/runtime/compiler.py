@@ -1,0 +1,105 @@
+"""From a model file to a program with a plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from arenite.planner.errors import ModelFormatError
+from arenite.planner.files import model_digest
+from arenite.planner.importers import check_fixed_shapes, model_format
+from arenite.planner.liveness import liveness
+from arenite.planner.ordering import FindOrder, MemoryModel, Order, found_order
+from arenite.planner.plan import Plan
+from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.source import Source
+from arenite.planner.verify import verify
+from arenite.runtime.lowering.lowered import Lowered
+from arenite.runtime.program.assembly import Assembly, assemble
+
+ALIGNMENT = 64
+"""Bytes: every offset keeps a cache line to itself."""
+
+ALIASES = (AliasKind.IN_PLACE,)
+"""What shares storage in a program; views have no step, so they need no alias."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A model ready to be placed.
+
+    Attributes:
+        lowered: Its steps.
+        source: Its graph in the order it runs, aliases included, and its records.
+    """
+
+    lowered: Lowered
+    source: Source
+
+    def assemble(self, plan: Plan) -> Assembly:
+        """Return the program with this plan.
+
+        Raises:
+            InvalidPlanError: The plan is not right for the records.
+        """
+        verify(self.source.problem, plan)
+        graph = self.source.graph
+        assert graph is not None
+        return assemble(
+            self.lowered,
+            graph,
+            self.source.problem,
+            plan,
+            digest=self.source.digest,
+            producer=f"arenite {version('arenite')}",
+        )
+
+
+def compile_model(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    order: FindOrder | tuple[str, ...] | None = None,
+    capacity: int | None = None,
+) -> Compiled:
+    """Return the program of a model, not yet placed.
+
+    Args:
+        path: An ONNX or TFLite file.
+        dims: Values of free dimensions, by name; ONNX only.
+        shapes: Shapes of graph inputs, by name; ONNX only.
+        order: The steps by name, or what finds their order; by default the model's own.
+        capacity: Bytes the arena may have.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that nothing runs.
+        MissingDependencyError: The package of its format is absent.
+    """
+    lowered = _lower(path, dims or {}, shapes or {})
+    graph = lowered.graph
+    found: Order | None = None
+    if callable(order):
+        found = found_order(graph, order, MemoryModel(ALIASES, alignment=ALIGNMENT))
+        order = found.operators
+    if order is not None:
+        graph = graph.reordered(order)
+    graph = alias(graph, ALIASES)
+    problem = liveness(graph, alignment=ALIGNMENT, capacity=capacity)
+    source = Source(path.name, model_digest(path), graph, problem, found)
+    return Compiled(replace(lowered, graph=graph), source)
+
+
+def _lower(path: Path, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Lowered:
+    kind = model_format(path)
+    if kind == "tflite":
+        from arenite.runtime.lowering.tflite.model import lower_tflite
+
+        lowered = lower_tflite(path)
+        check_fixed_shapes(path, lowered.graph, dims, shapes)
+        return lowered
+    if kind == "onnx":
+        from arenite.runtime.lowering.onnx.model import lower_onnx
+
+        return lower_onnx(path, dims=dims, shapes=shapes)
+    raise ModelFormatError(str(path), "it states records alone; give a model to run")

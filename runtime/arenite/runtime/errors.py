@@ -1,0 +1,71 @@
+"""What can go wrong with a session.
+
+::
+
+    AreniteError
+    ├── ProgramError            the .arena file is not to be trusted
+    └── FeedError               what is fed does not fit the model
+        ├── InputNameError      an input is missing, or there is none of that name
+        ├── InputShapeError     the shape differs
+        └── InputTypeError      the element type differs
+"""
+
+from collections.abc import Iterable
+
+from arenite.planner.errors import AreniteError
+
+
+class ProgramError(AreniteError):
+    """The program file is damaged, hostile, or for another version.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class FeedError(AreniteError):
+    """What is fed does not fit the model.
+
+    Attributes:
+        name: The input.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class InputNameError(FeedError):
+    """An input is missing, or the model has none of that name."""
+
+    def __init__(self, name: str, known: Iterable[str], *, missing: bool) -> None:
+        what = "is missing" if missing else "is not an input of the model"
+        super().__init__(name, f"input {name!r} {what}; inputs: {', '.join(map(repr, known))}")
+
+
+class InputShapeError(FeedError):
+    """An input has another shape."""
+
+    def __init__(self, name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
+        super().__init__(
+            name, f"input {name!r} has the shape {_text(found)}; expected {_text(expected)}"
+        )
+
+
+class InputTypeError(FeedError):
+    """An input has another element type."""
+
+    def __init__(self, name: str, found: str, expected: str) -> None:
+        super().__init__(
+            name, f"input {name!r} is {found}; expected {expected}, convert it with astype"
+        )
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

@@ -1,0 +1,50 @@
+"""Steps that another runtime runs, on tensors that lie in our arena."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from arenite.planner.errors import MissingDependencyError
+
+Array = NDArray[Any]
+
+
+def onnxruntime_step(
+    name: str,
+    model: bytes,
+    inputs: Sequence[tuple[str, Array]],
+    outputs: Sequence[tuple[str, Array]],
+    threads: int,
+) -> Callable[[], None]:
+    """Return what runs a one-operator ONNX model from and to these arrays.
+
+    Args:
+        name: Of the step, for messages.
+        model: The file's bytes.
+        inputs: By the file's names; views into the arena or the weights.
+        outputs: By the file's names; views into the arena.
+        threads: Of the kernel.
+
+    Raises:
+        MissingDependencyError: ONNX Runtime is absent.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("onnxruntime", "onnx", f"step {name!r}") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for tensor, array in inputs:
+        binding.bind_input(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+    for tensor, array in outputs:
+        binding.bind_output(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+
+    def run() -> None:
+        session.run_with_iobinding(binding)
+
+    return run

@@ -1,0 +1,50 @@
+"""The `.arena` file: a program, its plan and its weights, to be mapped into memory.
+
+::
+
+    0   "ARENITE" and byte 1A
+    8   version, 32 bits; 32 bits of zeros
+    16  bytes of the program, 64 bits
+    24  offset of the weights, 64 bits, a multiple of 4,096
+    32  the program: a FlatBuffer of the schema `program.fbs`
+        the weights, to the end of the file
+
+Integers are little-endian.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from arenite.planner.files import write_atomically
+from arenite.planner.units import align_up
+from arenite.runtime import _schema
+from arenite.runtime.program.assembly import Assembly
+
+MAGIC = b"ARENITE\x1a"
+VERSION = 1
+_HEAD = struct.Struct("<8sIIQQ")
+_PAGE = 4096
+
+
+def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of the file piece by piece, so that weights are not copied."""
+    program = _schema.encode(assembly.program)
+    weights_offset = align_up(_HEAD.size + len(program), _PAGE)
+    yield _HEAD.pack(MAGIC, VERSION, 0, len(program), weights_offset)
+    yield program
+    written = _HEAD.size + len(program)
+    for offset, array in assembly.constants:
+        yield bytes(weights_offset + offset - written)
+        yield array.reshape(-1).view("uint8").data
+        written = weights_offset + offset + array.nbytes
+    yield bytes(weights_offset + assembly.weights_size - written)
+
+
+def write(path: Path, assembly: Assembly) -> None:
+    """Write the file whole or not at all.
+
+    Raises:
+        OSError: The folder cannot be written; `path` is as it was.
+    """
+    write_atomically(path, pieces(assembly))

@@ -1,0 +1,261 @@
+"""Run a model with every tensor at its planned offset."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.runtime import _core
+from arenite.runtime.errors import (
+    InputNameError,
+    InputShapeError,
+    InputTypeError,
+    ProgramError,
+)
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the model.
+
+    Attributes:
+        name: In the model.
+        dtype: Of the elements.
+        shape: In the model.
+        view: The elements where they lie in the arena, under that shape.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    view: Array
+
+
+@dataclass(frozen=True, slots=True)
+class StepProfile:
+    """What one step of the last run took.
+
+    Attributes:
+        name: Of the step.
+        operator: What it computes.
+        backend: Whose kernel ran: `xnnpack`, `arenite`, or `onnxruntime`.
+        nanoseconds: Of the last run.
+        bytes: That it reads and writes, weights included.
+    """
+
+    name: str
+    operator: str
+    backend: str
+    nanoseconds: int
+    bytes: int
+
+
+class Session:
+    """A model that can be run, one inference at a time.
+
+    Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
+    Sessions of one `.arena` file share its weights, as the file is mapped. Calls from
+    several threads must not overlap; use one session a thread.
+
+    Args:
+        path: An `.arena` file. `Session.of_model` takes a model.
+        threads: That compute: 1 by default. More help large models on a machine that does
+            nothing else.
+        poison: Fill what is dead with NaN as the run goes on: a wrong plan shows.
+        guard: Put pages that cannot be touched around the arena.
+
+    Raises:
+        ProgramError: The file cannot be read or is not to be trusted.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+
+    def __init__(
+        self, path: Path | str, *, threads: int = 1, poison: bool = False, guard: bool = False
+    ) -> None:
+        if threads < 1:
+            raise ValueError(f"{threads} threads cannot compute; give at least 1")
+        path = Path(path)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ProgramError(str(path), f"cannot be read: {error.strerror}") from error
+        try:
+            self._open(descriptor, str(path), threads, poison, guard)
+        finally:
+            os.close(descriptor)
+
+    def _open(self, descriptor: int, label: str, threads: int, poison: bool, guard: bool) -> None:
+        try:
+            self._core = _core.Session(descriptor, threads, poison, guard)
+        except (_core.ProgramError, _core.ResourceError) as error:
+            raise ProgramError(label, str(error)) from error
+        self._inputs = self._ports(self._core.inputs())
+        self._outputs = self._ports(self._core.outputs())
+        self._segments = self._make_segments(threads)
+
+    @classmethod
+    def of_pieces(
+        cls,
+        pieces: Sequence[bytes | memoryview],
+        label: str,
+        *,
+        threads: int = 1,
+        poison: bool = False,
+        guard: bool = False,
+    ) -> Self:
+        """Return the session of an `.arena` file that is not on disk.
+
+        Args:
+            pieces: The bytes of the file.
+            label: For messages.
+            threads: As in `Session`.
+            poison: As in `Session`.
+            guard: As in `Session`.
+        """
+        session = cls.__new__(cls)
+        descriptor = os.memfd_create(label[:200])
+        try:
+            with os.fdopen(os.dup(descriptor), "wb") as stream:
+                stream.writelines(pieces)
+            session._open(descriptor, label, threads, poison, guard)  # noqa: SLF001  # its own
+        finally:
+            os.close(descriptor)
+        return session
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """The model's inputs; write to their views to feed without a copy."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """The model's outputs; their views hold the last run's until the next."""
+        return self._outputs
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena: the height of the plan."""
+        return self._core.arena_size
+
+    def backends(self) -> tuple[str, ...]:
+        """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""
+        return tuple(self._core.backends())
+
+    def run(self, inputs: Mapping[str, Array], *, copy: bool = True) -> dict[str, Array]:
+        """Run the model once.
+
+        Args:
+            inputs: An array for each input, of its shape and element type.
+            copy: Return arrays of their own; otherwise views that the next run overwrites.
+
+        Raises:
+            InputNameError: An input is missing, or there is none of a name.
+            InputShapeError: An array has another shape.
+            InputTypeError: An array has another element type.
+        """
+        self._check(inputs)
+        for port in self._inputs:
+            np.copyto(port.view, inputs[port.name])
+        self.invoke()
+        return {
+            port.name: np.array(port.view, order="C") if copy else port.view
+            for port in self._outputs
+        }
+
+    def invoke(self) -> None:
+        """Run the model on what the views of the inputs hold."""
+        for run in self._segments:
+            run()
+
+    def reset(self) -> None:
+        """Let the tensors that are kept between runs start anew."""
+        self._core.reset()
+
+    def profile(self) -> tuple[StepProfile, ...]:
+        """Run the model once on what its inputs hold, and return what each step took."""
+        self._core.set_profiling(True)
+        try:
+            self.invoke()
+        finally:
+            self._core.set_profiling(False)
+        return tuple(StepProfile(*step) for step in self._core.profile())
+
+    def close(self) -> None:
+        """Give the memory back; views must not be used any more."""
+        self._segments = ()
+        self._inputs = self._outputs = ()
+        del self._core
+
+    def __enter__(self) -> Self:
+        """Return the session."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the session."""
+        self.close()
+
+    def _check(self, inputs: Mapping[str, Array]) -> None:
+        known = {port.name: port for port in self._inputs}
+        for name in inputs:
+            if name not in known:
+                raise InputNameError(name, known, missing=False)
+        for name, port in known.items():
+            if name not in inputs:
+                raise InputNameError(name, known, missing=True)
+            array = np.asarray(inputs[name])
+            if array.dtype != port.dtype:
+                raise InputTypeError(name, str(array.dtype), str(port.dtype))
+            if array.shape != port.shape:
+                raise InputShapeError(name, array.shape, port.shape)
+
+    def _ports(self, stated: Sequence[tuple[str, int, Sequence[int]]]) -> tuple[Port, ...]:
+        ports = []
+        for name, tensor, permutation in stated:
+            stored = self._core.view(tensor)
+            axes = [0] * stored.ndim
+            for place, axis in enumerate(permutation):
+                axes[axis] = place
+            view = stored.transpose(axes)
+            ports.append(Port(name, view.dtype, view.shape, view))
+        return tuple(ports)
+
+    def _make_segments(self, threads: int) -> tuple[Callable[[], None], ...]:
+        """Return the runs of steps: ours in the core, between those of other runtimes."""
+        segments: list[Callable[[], None]] = []
+        first = 0
+        for step in self._core.external_steps():
+            if step.index > first:
+                segments.append(self._core_segment(first, step.index))
+            segments.append(self._external_segment(step, threads))
+            first = step.index + 1
+        if first < self._core.num_steps or not segments:
+            segments.append(self._core_segment(first, self._core.num_steps))
+        return tuple(segments)
+
+    def _core_segment(self, first: int, last: int) -> Callable[[], None]:
+        core = self._core
+        return lambda: core.run(first, last)
+
+    def _external_segment(self, step: _core.ExternalStep, threads: int) -> Callable[[], None]:
+        from arenite.runtime.external import onnxruntime_step
+
+        view = self._core.view
+        return onnxruntime_step(
+            step.name,
+            view(step.model).tobytes(),
+            [(n, view(t)) for n, t in zip(step.input_names, step.inputs, strict=True)],
+            [(n, view(t)) for n, t in zip(step.output_names, step.outputs, strict=True)],
+            threads,
+        )

@@ -1,0 +1,213 @@
+// The core as the Python module `arenite.runtime._core`.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "errors.hpp"
+#include "registry.hpp"
+#include "session.hpp"
+#include "validation.hpp"
+#ifdef ARENITE_HAVE_XNNPACK
+#include "xnnpack/node.hpp"
+#endif
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace arenite {
+
+namespace {
+
+using PortInfo = std::tuple<std::string, int, std::vector<int>>;
+
+nb::dlpack::dtype dtype_of(program::Type type) {
+  switch (type) {
+    case program::Type::float32:
+      return nb::dtype<float>();
+    case program::Type::float16:
+      return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+    case program::Type::int8:
+      return nb::dtype<std::int8_t>();
+    case program::Type::uint8:
+      return nb::dtype<std::uint8_t>();
+    case program::Type::int16:
+      return nb::dtype<std::int16_t>();
+    case program::Type::int32:
+      return nb::dtype<std::int32_t>();
+    case program::Type::int64:
+      return nb::dtype<std::int64_t>();
+    case program::Type::boolean:
+      return nb::dtype<bool>();
+  }
+  return nb::dtype<std::uint8_t>();
+}
+
+const TensorView& checked(const Session& session, std::size_t index) {
+  if (index >= session.num_tensors()) {
+    throw nb::index_error("there is no such tensor");
+  }
+  return session.tensor(index);
+}
+
+nb::object view(nb::handle self, std::size_t index) {
+  const auto& session = nb::cast<const Session&>(self);
+  const auto& tensor = checked(session, index);
+  if (tensor.is_constant) {
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
+                                                   self, nullptr, dtype_of(tensor.type)));
+  }
+  return nb::cast(nb::ndarray<nb::numpy>(tensor.data, tensor.rank(), tensor.shape.data(), self,
+                                         nullptr, dtype_of(tensor.type)));
+}
+
+using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
+
+std::vector<PortInfo> ports(const Ports& stated) {
+  std::vector<PortInfo> found;
+  for (const auto* port : stated) {
+    std::vector<int> permutation;
+    if (port->permutation() != nullptr) {
+      permutation.assign(port->permutation()->begin(), port->permutation()->end());
+    }
+    found.emplace_back(port->name()->str(), port->tensor(), std::move(permutation));
+  }
+  return found;
+}
+
+struct ExternalStep {
+  std::size_t index;
+  std::string name;
+  int model;
+  std::vector<std::string> input_names;
+  std::vector<int> inputs;
+  std::vector<std::string> output_names;
+  std::vector<int> outputs;
+};
+
+std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* given) {
+  std::vector<std::string> found;
+  if (given != nullptr) {
+    for (const auto* text : *given) {
+      found.push_back(text->str());
+    }
+  }
+  return found;
+}
+
+std::vector<int> indices(const flatbuffers::Vector<std::int32_t>* given) {
+  return given == nullptr ? std::vector<int>{} : std::vector<int>(given->begin(), given->end());
+}
+
+std::vector<ExternalStep> external_steps(const Session& session) {
+  std::vector<ExternalStep> found;
+  const auto& steps = *session.program().steps();
+  for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
+    const auto* external = steps.Get(i)->kernel_as_External();
+    if (external == nullptr) {
+      continue;
+    }
+    ExternalStep step{i,
+                      steps.Get(i)->name()->str(),
+                      external->model(),
+                      texts(external->input_names()),
+                      indices(steps.Get(i)->inputs()),
+                      texts(external->output_names()),
+                      indices(steps.Get(i)->outputs())};
+    const bool has_model = step.model >= 0 &&
+                           static_cast<std::size_t>(step.model) < session.num_tensors() &&
+                           session.tensor(static_cast<std::size_t>(step.model)).is_constant;
+    if (!has_model || step.inputs.size() != step.input_names.size() ||
+        step.outputs.size() != step.output_names.size()) {
+      throw ProgramError("step '" + step.name + "' lacks its model, or names of its tensors");
+    }
+    found.push_back(std::move(step));
+  }
+  return found;
+}
+
+std::vector<std::string> backends(const Session& session) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < session.num_steps(); ++i) {
+    const Step* step = session.step(i);
+    found.emplace_back(step != nullptr ? step->backend() : "onnxruntime");
+  }
+  return found;
+}
+
+using StepProfile = std::tuple<std::string, std::string, std::string, std::int64_t, std::size_t>;
+
+std::vector<StepProfile> profile(const Session& session) {
+  std::vector<StepProfile> found;
+  const auto names = backends(session);
+  const auto& steps = *session.program().steps();
+  for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
+    std::size_t bytes = 0;
+    for (const auto* list : {steps.Get(i)->inputs(), steps.Get(i)->outputs()}) {
+      for (const int index : indices(list)) {
+        bytes += index < 0 ? 0 : session.tensor(static_cast<std::size_t>(index)).size;
+      }
+    }
+    found.emplace_back(steps.Get(i)->name()->str(),
+                       program::EnumNameOperator(steps.Get(i)->kernel_type()), names[i],
+                       session.nanoseconds()[i], bytes);
+  }
+  return found;
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  nb::exception<ProgramError>(module, "ProgramError");
+  nb::exception<SystemError>(module, "ResourceError");
+  nb::class_<ExternalStep>(module, "ExternalStep")
+      .def_ro("index", &ExternalStep::index)
+      .def_ro("name", &ExternalStep::name)
+      .def_ro("model", &ExternalStep::model)
+      .def_ro("input_names", &ExternalStep::input_names)
+      .def_ro("inputs", &ExternalStep::inputs)
+      .def_ro("output_names", &ExternalStep::output_names)
+      .def_ro("outputs", &ExternalStep::outputs);
+  nb::class_<Session>(module, "Session")
+      .def(
+          "__init__",
+          [](Session* self, int descriptor, int threads, bool poison, bool guard) {
+            new (self) Session(descriptor, {threads, poison, guard, nullptr});
+          },
+          "descriptor"_a, "threads"_a, "poison"_a, "guard"_a)
+      .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &Session::reset)
+      .def("view", &view, "tensor"_a)
+      .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
+      .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
+      .def("external_steps", &external_steps)
+      .def("backends", &backends)
+      .def("set_profiling", &Session::set_profiling, "wanted"_a)
+      .def("note_nanoseconds", &Session::note_nanoseconds, "step"_a, "value"_a)
+      .def("profile", &profile)
+      .def("program",
+           [](const Session& self) {
+             return nb::bytes(reinterpret_cast<const char*>(self.file().program_data()),
+                              self.file().program_size());
+           })
+      .def_prop_ro("num_steps", &Session::num_steps)
+      .def_prop_ro("arena_size", [](const Session& self) { return self.arena().size(); })
+      .def_prop_ro("arena_address", [](const Session& self) {
+        return reinterpret_cast<std::uintptr_t>(self.arena().data());
+      });
+  module.def("supported", &supported_operators);
+#ifdef ARENITE_HAVE_XNNPACK
+  module.attr("has_xnnpack") = true;
+  module.def("allocations", &xnnpack::allocations);
+#else
+  module.attr("has_xnnpack") = false;
+  module.def("allocations", [] { return std::int64_t{0}; });
+#endif
+}
+
+}  // namespace arenite

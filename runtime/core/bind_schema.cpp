@@ -1,0 +1,70 @@
+// Programs to and from JSON, as the Python module `arenite.runtime._schema`.
+//
+// Apart from the core because it needs the FlatBuffers library, which running does not.
+#include <flatbuffers/idl.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "program_generated.h"
+#include "program_schema.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace arenite {
+
+namespace {
+
+// Knows the schema, and no other spelling of JSON than the strict one.
+class Parser : public flatbuffers::Parser {
+ public:
+  Parser() : flatbuffers::Parser(options()) {
+    if (!Parse(kProgramSchema)) {
+      throw std::runtime_error("the schema of programs cannot be parsed: " + error_);
+    }
+  }
+
+ private:
+  static flatbuffers::IDLOptions options() {
+    flatbuffers::IDLOptions options;
+    options.strict_json = true;
+    options.output_default_scalars_in_json = true;
+    return options;
+  }
+};
+
+nb::bytes encode(const std::string& json) {
+  Parser schema;
+  if (!schema.ParseJson(json.c_str())) {
+    throw nb::value_error(("not a program: " + schema.error_).c_str());
+  }
+  const auto& builder = schema.builder_;
+  return nb::bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+}
+
+std::string decode(const nb::bytes& data) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.c_str());
+  flatbuffers::Verifier verifier(bytes, data.size());
+  if (data.size() < 8 || !program::ProgramBufferHasIdentifier(bytes) ||
+      !program::VerifyProgramBuffer(verifier)) {
+    throw nb::value_error("the program is damaged: an offset leads outside it");
+  }
+  Parser schema;
+  std::string text;
+  if (!flatbuffers::GenerateText(schema, bytes, &text)) {
+    throw nb::value_error("the program cannot be written as text");
+  }
+  return text;
+}
+
+}  // namespace
+
+NB_MODULE(_schema, module) {
+  module.def("encode", &encode, "json"_a);
+  module.def("decode", &decode, "data"_a);
+}
+
+}  // namespace arenite

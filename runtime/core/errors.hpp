@@ -1,0 +1,21 @@
+// What can be wrong with a program file.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace arenite {
+
+// The file is not a program, is damaged, or asks for what it cannot have.
+class ProgramError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The operating system refuses memory or a file.
+class SystemError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace arenite

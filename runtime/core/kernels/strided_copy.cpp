@@ -1,0 +1,180 @@
+#include "strided_copy.hpp"
+
+#include <pthreadpool.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kTile = 16;
+constexpr std::size_t kParallelBytes = 1 << 17;
+
+// Whether `inner` continues where `outer` goes on to the next index, on both sides.
+bool is_one(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner) {
+  const auto length = static_cast<std::int64_t>(inner.length);
+  return outer.source == inner.source * length && outer.target == inner.target * length;
+}
+
+template <typename T>
+void copy_elements(const std::byte* source, std::byte* target, std::size_t count,
+                   std::int64_t source_stride, std::int64_t target_stride) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(target, source, sizeof(T));
+    source += source_stride;
+    target += target_stride;
+  }
+}
+
+// Tiles whose source is read along and whose target is written along.
+template <typename T>
+void transpose_elements(const std::byte* source, std::byte* target, const StridedCopy::Axis& middle,
+                        const StridedCopy::Axis& inner) {
+  for (std::size_t i = 0; i < middle.length; i += kTile) {
+    const std::size_t rows = std::min(kTile, middle.length - i);
+    for (std::size_t j = 0; j < inner.length; j += kTile) {
+      const std::size_t columns = std::min(kTile, inner.length - j);
+      const std::byte* from = source + static_cast<std::int64_t>(i) * middle.source +
+                              static_cast<std::int64_t>(j) * inner.source;
+      std::byte* to = target + static_cast<std::int64_t>(i) * middle.target +
+                      static_cast<std::int64_t>(j) * inner.target;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const auto r = static_cast<std::int64_t>(row);
+        copy_elements<T>(from + r * middle.source, to + r * middle.target, columns, inner.source,
+                         inner.target);
+      }
+    }
+  }
+}
+
+template <template <typename> class Function, typename... Arguments>
+void by_size(std::size_t element, Arguments... arguments) {
+  switch (element) {
+    case 1:
+      return Function<std::uint8_t>::call(arguments...);
+    case 2:
+      return Function<std::uint16_t>::call(arguments...);
+    case 4:
+      return Function<std::uint32_t>::call(arguments...);
+    case 8:
+      return Function<std::uint64_t>::call(arguments...);
+    default:
+      std::abort();
+  }
+}
+
+template <typename T>
+struct Elements {
+  template <typename... Arguments>
+  static void call(Arguments... arguments) {
+    copy_elements<T>(arguments...);
+  }
+};
+
+template <typename T>
+struct Transpose {
+  template <typename... Arguments>
+  static void call(const std::byte* source, std::byte* target, const StridedCopy::Axis* middle,
+                   const StridedCopy::Axis* inner) {
+    transpose_elements<T>(source, target, *middle, *inner);
+  }
+};
+
+}  // namespace
+
+StridedCopy::StridedCopy(std::vector<Axis> axes, std::int64_t source_offset,
+                         std::int64_t target_offset, std::size_t element)
+    : element_(element), source_offset_(source_offset), target_offset_(target_offset) {
+  axes.erase(std::remove_if(axes.begin(), axes.end(),
+                            [](const Axis& axis) { return axis.length == 1; }),
+             axes.end());
+  // The target is written in order: its smallest stride innermost.
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return std::abs(a.target) > std::abs(b.target);
+  });
+  for (const Axis& axis : axes) {
+    if (!outer_.empty() && is_one(outer_.back(), axis)) {
+      outer_.back() = {outer_.back().length * axis.length, axis.source, axis.target};
+    } else {
+      outer_.push_back(axis);
+    }
+  }
+  const auto bytes = static_cast<std::int64_t>(element);
+  if (!outer_.empty() && outer_.back().source == bytes && outer_.back().target == bytes) {
+    element_ *= outer_.back().length;
+    outer_.pop_back();
+  }
+  if (!outer_.empty()) {
+    inner_ = outer_.back();
+    outer_.pop_back();
+  }
+  // Where the source runs along another axis, read and write in tiles.
+  if (element_ == element && inner_.source != bytes) {
+    const auto along = std::find_if(outer_.begin(), outer_.end(),
+                                    [bytes](const Axis& axis) { return axis.source == bytes; });
+    if (along != outer_.end()) {
+      middle_ = *along;
+      outer_.erase(along);
+      transposes_ = true;
+    }
+  }
+  for (const Axis& axis : outer_) {
+    num_rows_ *= axis.length;
+  }
+}
+
+void StridedCopy::copy_row(const std::byte* source, std::byte* target) const {
+  if (transposes_) {
+    by_size<Transpose>(element_, source, target, &middle_, &inner_);
+  } else if (element_ <= 8 && (element_ & (element_ - 1)) == 0) {
+    by_size<Elements>(element_, source, target, inner_.length, inner_.source, inner_.target);
+  } else {
+    for (std::size_t i = 0; i < inner_.length; ++i) {
+      std::memmove(target, source, element_);
+      source += inner_.source;
+      target += inner_.target;
+    }
+  }
+}
+
+void StridedCopy::copy_rows(const std::byte* source, std::byte* target, std::size_t first,
+                            std::size_t count) const {
+  for (std::size_t row = first; row < first + count; ++row) {
+    std::int64_t from = source_offset_;
+    std::int64_t to = target_offset_;
+    std::size_t rest = row;
+    for (std::size_t axis = outer_.size(); axis-- > 0;) {
+      const auto index = static_cast<std::int64_t>(rest % outer_[axis].length);
+      rest /= outer_[axis].length;
+      from += index * outer_[axis].source;
+      to += index * outer_[axis].target;
+    }
+    copy_row(source + from, target + to);
+  }
+}
+
+void StridedCopy::run(const std::byte* source, std::byte* target, pthreadpool* threads) const {
+  const std::size_t row_bytes = element_ * inner_.length * middle_.length;
+  if (threads == nullptr || num_rows_ * row_bytes < kParallelBytes) {
+    copy_rows(source, target, 0, num_rows_);
+    return;
+  }
+  struct Context {
+    const StridedCopy* copy;
+    const std::byte* source;
+    std::byte* target;
+  } context{this, source, target};
+  const std::size_t tile = std::max<std::size_t>(1, kParallelBytes / 4 / std::max<std::size_t>(row_bytes, 1));
+  pthreadpool_parallelize_1d_tile_1d(
+      threads,
+      [](void* raw, std::size_t first, std::size_t count) {
+        const auto& it = *static_cast<Context*>(raw);
+        it.copy->copy_rows(it.source, it.target, first, count);
+      },
+      &context, num_rows_, tile, 0);
+}
+
+}  // namespace arenite

@@ -1,0 +1,43 @@
+// Copies between strided layouts, of elements of any size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+struct pthreadpool;
+
+namespace arenite {
+
+// A copy, prepared: axes of length 1 gone, axes that are one merged, the innermost a run.
+class StridedCopy {
+ public:
+  struct Axis {
+    std::size_t length;
+    std::int64_t source;  // bytes from one index to the next
+    std::int64_t target;
+  };
+
+  // Offsets and strides in bytes. Bounds are the caller's to check.
+  StridedCopy(std::vector<Axis> axes, std::int64_t source_offset, std::int64_t target_offset,
+              std::size_t element);
+
+  void run(const std::byte* source, std::byte* target, pthreadpool* threads) const;
+
+ private:
+  void copy_rows(const std::byte* source, std::byte* target, std::size_t first,
+                 std::size_t count) const;
+  void copy_row(const std::byte* source, std::byte* target) const;
+  void transpose(const std::byte* source, std::byte* target) const;
+
+  std::vector<Axis> outer_;  // outermost first
+  Axis middle_{1, 0, 0};     // of a transpose: runs are contiguous in the source
+  Axis inner_{1, 0, 0};
+  std::size_t element_;      // bytes that are contiguous on both sides
+  std::int64_t source_offset_;
+  std::int64_t target_offset_;
+  std::size_t num_rows_ = 1;
+  bool transposes_ = false;
+};
+
+}  // namespace arenite

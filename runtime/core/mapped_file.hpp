@@ -1,0 +1,50 @@
+// A program file in memory: mapped read-only, its head checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "program_generated.h"
+
+namespace arenite {
+
+// The file is a head of 32 bytes, a FlatBuffer of program.fbs, and the weights:
+//
+//   0   "ARENITE" and byte 1A
+//   8   version, 32 bits; 32 bits of zeros
+//   16  bytes of the program, 64 bits
+//   24  offset of the weights, 64 bits, a multiple of the page
+class MappedFile {
+ public:
+  // Maps an open file; the descriptor may be closed after. Throws ProgramError or SystemError.
+  explicit MappedFile(int descriptor);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Verified as a FlatBuffer; what it says is not.
+  const program::Program& program() const { return *program_; }
+  const std::uint8_t* program_data() const { return data_ + kHeadSize; }
+  std::size_t program_size() const { return program_size_; }
+  const std::byte* weights() const {
+    return reinterpret_cast<const std::byte*>(data_ + weights_offset_);
+  }
+  std::size_t weights_size() const { return size_ - weights_offset_; }
+
+  // Gives back the pages that lie wholly inside these bytes of the weights; they are read
+  // again from the file when touched.
+  void release(const std::byte* begin, std::size_t size) const;
+
+ private:
+  static constexpr std::size_t kHeadSize = 32;
+
+  void check();
+
+  std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t program_size_ = 0;
+  std::size_t weights_offset_ = 0;
+  const program::Program* program_ = nullptr;
+};
+
+}  // namespace arenite

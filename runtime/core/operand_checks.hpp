@@ -1,0 +1,57 @@
+// What every operator checks of its operands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "errors.hpp"
+#include "step.hpp"
+
+namespace arenite {
+
+[[noreturn]] inline void refuse(const Operands& operands, const std::string& reason) {
+  const auto& step = operands.step;
+  throw ProgramError("step '" + step.name()->str() + "' (" +
+                     program::EnumNameOperator(step.kernel_type()) + "): " + reason);
+}
+
+inline void require(const Operands& operands, bool fits, const char* reason) {
+  if (!fits) {
+    refuse(operands, reason);
+  }
+}
+
+// Requires that the first inputs are given, the rest are at most `most`, and one output.
+inline void require_arity(const Operands& operands, std::size_t least, std::size_t most) {
+  const std::size_t given = operands.inputs.size();
+  require(operands, given >= least && given <= most, "it has too few inputs, or too many");
+  for (std::size_t i = 0; i < least; ++i) {
+    require(operands, operands.inputs[i] != nullptr, "an input is left out");
+  }
+  require(operands, operands.outputs.size() == 1, "it must have one output");
+}
+
+inline const TensorView* optional_input(const Operands& operands, std::size_t position) {
+  return position < operands.inputs.size() ? operands.inputs[position] : nullptr;
+}
+
+// Reads a list of N small numbers; those that are left out are `fallback`.
+template <std::size_t N>
+std::array<std::uint32_t, N> numbers(const Operands& operands,
+                                     const flatbuffers::Vector<std::uint32_t>* given,
+                                     std::uint32_t fallback) {
+  std::array<std::uint32_t, N> result;
+  result.fill(fallback);
+  if (given == nullptr) {
+    return result;
+  }
+  require(operands, given->size() == N, "a list of numbers has another length");
+  for (std::size_t i = 0; i < N; ++i) {
+    result[i] = given->Get(static_cast<flatbuffers::uoffset_t>(i));
+    require(operands, result[i] < (1u << 24), "a number is too large");
+  }
+  return result;
+}
+
+}  // namespace arenite

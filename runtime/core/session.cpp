@@ -1,0 +1,158 @@
+#include "session.hpp"
+
+#include <pthreadpool.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "errors.hpp"
+#include "registry.hpp"
+#include "validation.hpp"
+
+namespace arenite {
+
+struct Session::Threads {
+  explicit Threads(int count) : pool(count > 1 ? pthreadpool_create(count) : nullptr) {}
+  ~Threads() {
+    if (pool != nullptr) {
+      pthreadpool_destroy(pool);
+    }
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  pthreadpool_t pool;
+};
+
+Session::Session(int descriptor, const SessionOptions& options)
+    : file_(descriptor),
+      tensors_(validated_tensors(file_.program())),
+      arena_(static_cast<std::size_t>(file_.program().arena_size()), options.guard, options.arena),
+      poisons_(options.poison),
+      threads_(std::make_unique<Threads>(options.threads)) {
+  bind();
+  make_steps();
+  nanoseconds_.resize(steps_.size());
+  reset();
+}
+
+Session::~Session() = default;
+
+void Session::bind() {
+  const auto& tensors = *program().tensors();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const auto& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
+    // Constants are mapped read-only; no step writes one.
+    std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_.weights())
+                                              : arena_.data();
+    tensors_[i].data = base + tensor.offset();
+  }
+}
+
+void Session::make_steps() {
+  const auto& steps = *program().steps();
+  steps_.reserve(steps.size());
+  for (const auto* step : steps) {
+    if (step->kernel_type() == program::Operator::External) {
+      steps_.push_back(nullptr);
+      continue;
+    }
+    Operands operands{*step, {}, {}, threads_->pool};
+    const auto find = [this](std::int32_t index) {
+      return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
+    };
+    if (step->inputs() != nullptr) {
+      for (const auto index : *step->inputs()) {
+        operands.inputs.push_back(find(index));
+      }
+    }
+    if (step->outputs() != nullptr) {
+      for (const auto index : *step->outputs()) {
+        operands.outputs.push_back(find(index));
+      }
+    }
+    steps_.push_back(make_step(operands));
+    if (steps_.back()->has_packed_constants()) {
+      for (const auto* input : operands.inputs) {
+        if (input != nullptr && input->is_constant) {
+          file_.release(input->data, input->size);
+        }
+      }
+    }
+  }
+  if (poisons_) {
+    dying_.resize(steps_.size() + 1);
+    starting_.resize(steps_.size() + 1);
+    const auto& records = *program().records();
+    for (std::uint32_t i = 0; i < records.size(); ++i) {
+      const auto* record = records.Get(i);
+      dying_[record->end() - 1].push_back(i);
+      starting_[record->start()].push_back(i);
+    }
+  }
+}
+
+void Session::run(std::size_t first, std::size_t last) {
+  if (first > last || last > steps_.size()) {
+    throw ProgramError("there are no steps " + std::to_string(first) + " to " +
+                       std::to_string(last));
+  }
+  for (std::size_t step = first; step < last; ++step) {
+    if (steps_[step] == nullptr) {
+      throw ProgramError("step " + std::to_string(step) + " runs in another runtime");
+    }
+    if (poisons_) {
+      poison_before(step);
+    }
+    if (is_profiling_) {
+      const auto begun = std::chrono::steady_clock::now();
+      steps_[step]->run();
+      const auto spent = std::chrono::steady_clock::now() - begun;
+      nanoseconds_[step] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+    } else {
+      steps_[step]->run();
+    }
+    if (poisons_) {
+      poison_after(step);
+    }
+  }
+}
+
+void Session::poison_before(std::size_t step) {
+  // Inputs and states begin before the first step, and hold what they should.
+  if (step == 0) {
+    return;
+  }
+  for (const auto index : starting_[step]) {
+    const auto* record = program().records()->Get(index);
+    arena_.poison(record->offset(), record->size());
+  }
+}
+
+void Session::poison_after(std::size_t step) {
+  if (step + 1 == steps_.size()) {
+    return;  // outputs and states are still read
+  }
+  for (const auto index : dying_[step]) {
+    const auto* record = program().records()->Get(index);
+    arena_.poison(record->offset(), record->size());
+  }
+}
+
+void Session::reset() {
+  if (program().states() == nullptr) {
+    return;
+  }
+  for (const auto* state : *program().states()) {
+    const auto& view = tensors_[static_cast<std::size_t>(state->tensor())];
+    if (state->initial() >= 0) {
+      std::memcpy(view.data, tensors_[static_cast<std::size_t>(state->initial())].data, view.size);
+    } else {
+      std::memset(view.data, view.zero_point, view.size);
+    }
+  }
+}
+
+void Session::set_profiling(bool wanted) { is_profiling_ = wanted; }
+
+}  // namespace arenite

@@ -1,0 +1,71 @@
+// A program ready to run: memory laid out, steps made, all set up once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arena.hpp"
+#include "mapped_file.hpp"
+#include "step.hpp"
+#include "tensor_view.hpp"
+
+namespace arenite {
+
+struct SessionOptions {
+  int threads = 1;
+  bool poison = false;          // fill what is dead with NaN
+  bool guard = false;           // pages around the arena that cannot be touched
+  std::byte* arena = nullptr;   // the caller's memory, arena_size + Arena::kSlack bytes
+};
+
+class Session {
+ public:
+  // Loads an open file. Throws ProgramError or SystemError.
+  Session(int descriptor, const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const program::Program& program() const { return file_.program(); }
+  const MappedFile& file() const { return file_; }
+  const Arena& arena() const { return arena_; }
+  const TensorView& tensor(std::size_t index) const { return tensors_[index]; }
+  std::size_t num_tensors() const { return tensors_.size(); }
+  std::size_t num_steps() const { return steps_.size(); }
+
+  // Runs steps [first, last), none of them external. Allocates nothing.
+  void run(std::size_t first, std::size_t last);
+  // Lets the tensors that are kept between runs start anew.
+  void reset();
+
+  // What runs a step; null for one of another runtime.
+  const Step* step(std::size_t index) const { return steps_[index].get(); }
+
+  void set_profiling(bool wanted);
+  // Of the last run while profiling, by step.
+  const std::vector<std::int64_t>& nanoseconds() const { return nanoseconds_; }
+  void note_nanoseconds(std::size_t step, std::int64_t value) { nanoseconds_[step] = value; }
+
+ private:
+  struct Threads;
+
+  void bind();
+  void make_steps();
+  void poison_before(std::size_t step);
+  void poison_after(std::size_t step);
+
+  MappedFile file_;
+  std::vector<TensorView> tensors_;
+  Arena arena_;
+  bool poisons_;
+  std::unique_ptr<Threads> threads_;
+  std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<std::vector<std::uint32_t>> dying_;    // records, by the last step of their life
+  std::vector<std::vector<std::uint32_t>> starting_; // records, by their first step
+  std::vector<std::int64_t> nanoseconds_;
+  bool is_profiling_ = false;
+};
+
+}  // namespace arenite

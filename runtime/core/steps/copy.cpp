@@ -1,0 +1,145 @@
+#include "steps/copy.hpp"
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "kernels/strided_copy.hpp"
+#include "operand_checks.hpp"
+#include "validation.hpp"
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kMaxAxes = 16;
+
+class CopyStep final : public Step {
+ public:
+  struct Part {
+    StridedCopy copy;
+    const std::byte* source;
+    std::byte* target;
+  };
+
+  CopyStep(std::vector<Part> parts, std::vector<const TensorView*> filled, std::string fill,
+           pthreadpool* threads)
+      : parts_(std::move(parts)), filled_(std::move(filled)), fill_(std::move(fill)),
+        threads_(threads) {}
+
+  void run() override {
+    for (const auto* view : filled_) {
+      fill(*view);
+    }
+    for (const auto& part : parts_) {
+      part.copy.run(part.source, part.target, threads_);
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  void fill(const TensorView& view) const {
+    bool is_even = true;
+    for (const char byte : fill_) {
+      is_even = is_even && byte == fill_[0];
+    }
+    if (is_even) {
+      std::memset(view.data, fill_[0], view.size);
+      return;
+    }
+    for (std::size_t at = 0; at < view.size; at += fill_.size()) {
+      std::memcpy(view.data + at, fill_.data(), fill_.size());
+    }
+  }
+
+  std::vector<Part> parts_;
+  std::vector<const TensorView*> filled_;
+  std::string fill_;
+  pthreadpool* threads_;
+};
+
+// Requires that a strided region lies inside a tensor. All numbers in elements.
+void require_inside(const Operands& operands, const TensorView& view, std::uint64_t start,
+                    const flatbuffers::Vector<std::uint64_t>& shape,
+                    const flatbuffers::Vector<std::int64_t>& strides) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 46;
+  const auto count = static_cast<std::int64_t>(view.num_elements());
+  require(operands, start < static_cast<std::uint64_t>(kLimit), "a move begins outside");
+  auto lowest = static_cast<std::int64_t>(start);
+  auto highest = lowest;
+  for (flatbuffers::uoffset_t axis = 0; axis < shape.size(); ++axis) {
+    const std::uint64_t length = shape.Get(axis);
+    const std::int64_t stride = strides.Get(axis);
+    require(operands,
+            length > 0 && length < static_cast<std::uint64_t>(kLimit) && stride > -kLimit && stride < kLimit,
+            "a move is too large");
+    const auto steps = static_cast<std::int64_t>(length - 1);
+    require(operands, steps == 0 || std::abs(stride) <= kLimit / steps, "a move is too large");
+    (stride < 0 ? lowest : highest) += stride * steps;
+    require(operands, lowest >= 0 && highest < kLimit, "a move leads outside its tensor");
+  }
+  require(operands, highest < count, "a move leads outside its tensor");
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_copy(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Copy();
+  require(operands, !operands.outputs.empty(), "it has no output");
+  const auto type = operands.outputs[0]->type;
+  const std::size_t element = element_size(type);
+  for (const auto* list : {&operands.inputs, &operands.outputs}) {
+    for (const auto* view : *list) {
+      require(operands, view != nullptr && view->type == type, "its tensors differ in type");
+    }
+  }
+  std::vector<CopyStep::Part> parts;
+  if (attributes.moves() != nullptr) {
+    for (const auto* move : *attributes.moves()) {
+      require(operands, move->input() < operands.inputs.size() && move->output() < operands.outputs.size(),
+              "a move is between tensors that it does not have");
+      require(operands,
+              move->shape() != nullptr && move->input_strides() != nullptr &&
+                  move->output_strides() != nullptr && move->shape()->size() <= kMaxAxes &&
+                  move->shape()->size() == move->input_strides()->size() &&
+                  move->shape()->size() == move->output_strides()->size(),
+              "a move has a shape without strides");
+      bool is_empty = false;
+      for (const std::uint64_t length : *move->shape()) {
+        is_empty = is_empty || length == 0;
+      }
+      if (is_empty) {
+        continue;
+      }
+      const auto& source = *operands.inputs[move->input()];
+      const auto& target = *operands.outputs[move->output()];
+      require_inside(operands, source, move->input_start(), *move->shape(), *move->input_strides());
+      require_inside(operands, target, move->output_start(), *move->shape(),
+                     *move->output_strides());
+      const auto bytes = static_cast<std::int64_t>(element);
+      std::vector<StridedCopy::Axis> axes;
+      for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
+        axes.push_back({static_cast<std::size_t>(move->shape()->Get(i)),
+                        move->input_strides()->Get(i) * bytes,
+                        move->output_strides()->Get(i) * bytes});
+      }
+      parts.push_back({StridedCopy(std::move(axes),
+                                   static_cast<std::int64_t>(move->input_start()) * bytes,
+                                   static_cast<std::int64_t>(move->output_start()) * bytes, element),
+                       source.data, target.data});
+    }
+  }
+  std::string fill;
+  std::vector<const TensorView*> filled;
+  if (attributes.fill() != nullptr && attributes.fill()->size() > 0) {
+    require(operands, attributes.fill()->size() == element, "its fill is not one element");
+    fill.assign(attributes.fill()->begin(), attributes.fill()->end());
+    filled.assign(operands.outputs.begin(), operands.outputs.end());
+  }
+  return std::make_unique<CopyStep>(std::move(parts), std::move(filled), std::move(fill),
+                                    operands.threads);
+}
+
+}  // namespace arenite

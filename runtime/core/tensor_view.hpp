@@ -1,0 +1,35 @@
+// A tensor as a step sees it: bound to an address for as long as the session lives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "program_generated.h"
+
+namespace arenite {
+
+struct TensorView {
+  program::Type type = program::Type::float32;
+  std::vector<std::size_t> shape;
+  std::byte* data = nullptr;  // constants are never written
+  std::size_t size = 0;       // bytes
+  bool is_constant = false;
+  std::vector<float> scales;  // of a quantised tensor: one, or one for each index of `axis`
+  std::int32_t zero_point = 0;
+  std::uint32_t axis = 0;
+
+  std::size_t rank() const { return shape.size(); }
+  std::size_t num_elements() const {
+    return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+  }
+  bool is_quantised() const { return !scales.empty(); }
+
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+};
+
+}  // namespace arenite

@@ -1,0 +1,40 @@
+// A window that slides over rows and columns, checked against what it reads and makes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+struct Window {
+  std::array<std::uint32_t, 2> kernel;
+  std::array<std::uint32_t, 2> strides;
+  std::array<std::uint32_t, 2> dilations;
+  std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
+};
+
+// Requires images N, H, W, C, the second with as many rows and columns as there are windows.
+inline void require_images(const Operands& operands, const Window& window) {
+  const auto& source = *operands.inputs[0];
+  const auto& result = *operands.outputs[0];
+  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
+  require(operands, source.shape[0] == result.shape[0], "the batches differ");
+  require(operands, source.size > 0 && result.size > 0, "an image is empty");
+  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
+                                    std::uint64_t{window.padding[3]} + window.padding[1]};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    require(operands, window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0,
+            "a window, stride or dilation is 0");
+    const std::uint64_t extent =
+        std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) + 1;
+    const std::uint64_t padded = source.shape[axis + 1] + margins[axis];
+    require(operands,
+            padded >= extent &&
+                (padded - extent) / window.strides[axis] + 1 == result.shape[axis + 1],
+            "the windows do not make the rows and columns of the output");
+  }
+}
+
+}  // namespace arenite

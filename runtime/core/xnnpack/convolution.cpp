@@ -1,0 +1,170 @@
+// Convolutions and products with constant weights.
+#include "../operand_checks.hpp"
+#include "../window.hpp"
+#include "node.hpp"
+#include "steps.hpp"
+
+namespace arenite::xnnpack {
+
+namespace {
+
+// Requires constant weights of rank 4, and a bias of as many elements as there are channels.
+void require_weights(const Operands& operands, std::size_t num_channels) {
+  require_arity(operands, 2, 3);
+  const auto& filter = *operands.inputs[1];
+  const auto* bias = optional_input(operands, 2);
+  require(operands, filter.is_constant, "its weights are not constant");
+  require(operands, bias == nullptr || (bias->is_constant && bias->num_elements() == num_channels),
+          "its bias does not fit");
+  const auto type = operands.inputs[0]->type;
+  require(operands, operands.outputs[0]->type == type, "input and output differ in type");
+  // Weights of 8 bits may be signed where images are not; XNNPACK says whether it has that.
+  require(operands, (filter.type == program::Type::float32) == (type == program::Type::float32),
+          "input and weights differ in type");
+}
+
+template <typename Attributes>
+Window window_of(const Operands& operands, const Attributes& attributes, const TensorView& filter) {
+  require(operands, filter.rank() == 4, "its filter must have rank 4");
+  return {{static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
+          numbers<2>(operands, attributes.strides(), 1),
+          numbers<2>(operands, attributes.dilations(), 1),
+          numbers<4>(operands, attributes.padding(), 0)};
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Conv2D();
+  require_arity(operands, 2, 3);
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const Window window = window_of(operands, attributes, filter);
+  require_images(operands, window);
+  const std::size_t groups = attributes.groups();
+  const std::size_t num_outputs = filter.shape[0];
+  require_weights(operands, num_outputs);
+  require(operands,
+          groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
+              result.shape[3] == num_outputs,
+          "groups and channels do not fit");
+  Node node(operands);
+  const auto x = node.input(source);
+  const auto y = node.output(result);
+  const auto weights = node.constant(filter);
+  const auto bias = node.bias(optional_input(operands, 2), source, filter);
+  const auto [top, right, bottom, left] = window.padding;
+  return node.make(
+      xnn_define_convolution_2d(node.graph(), top, right, bottom, left, window.kernel[0],
+                                window.kernel[1], window.strides[0], window.strides[1],
+                                window.dilations[0], window.dilations[1],
+                                static_cast<std::uint32_t>(groups), filter.shape[3],
+                                num_outputs / groups, attributes.min(), attributes.max(), x,
+                                weights, bias, y, 0),
+      true);
+}
+
+std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
+  require_arity(operands, 2, 3);
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const Window window = window_of(operands, attributes, filter);
+  require_images(operands, window);
+  const std::size_t num_outputs = filter.shape[3];
+  const std::size_t channels = source.shape[3];
+  require_weights(operands, num_outputs);
+  require(operands,
+          filter.shape[0] == 1 && num_outputs % channels == 0 && result.shape[3] == num_outputs,
+          "its filter and channels do not fit");
+  Node node(operands);
+  const auto x = node.input(source);
+  const auto y = node.output(result);
+  const auto weights = node.constant(filter);
+  const auto bias = node.bias(optional_input(operands, 2), source, filter);
+  const auto [top, right, bottom, left] = window.padding;
+  return node.make(
+      xnn_define_depthwise_convolution_2d(
+          node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
+          window.strides[0], window.strides[1], window.dilations[0], window.dilations[1],
+          static_cast<std::uint32_t>(num_outputs / channels), channels, attributes.min(),
+          attributes.max(), x, weights, bias, y, 0),
+      true);
+}
+
+std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_TransposedConv2D();
+  require_arity(operands, 2, 3);
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const Window window = window_of(operands, attributes, filter);
+  const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
+  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
+  require(operands, source.shape[0] == result.shape[0] && source.size > 0, "the batches differ");
+  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
+                                    std::uint64_t{window.padding[3]} + window.padding[1]};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    require(operands,
+            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0 &&
+                adjustment[axis] < window.strides[axis],
+            "a window, stride or adjustment does not fit");
+    const std::uint64_t full = std::uint64_t{window.strides[axis]} * (source.shape[axis + 1] - 1) +
+                               std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) +
+                               1 + adjustment[axis];
+    require(operands, full >= margins[axis] && full - margins[axis] == result.shape[axis + 1],
+            "the windows do not make the rows and columns of the output");
+  }
+  const std::size_t groups = attributes.groups();
+  const std::size_t num_outputs = filter.shape[0];
+  require_weights(operands, num_outputs);
+  require(operands,
+          groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
+              result.shape[3] == num_outputs,
+          "groups and channels do not fit");
+  Node node(operands);
+  const auto x = node.input(source);
+  const auto y = node.output(result);
+  const auto weights = node.constant(filter);
+  const auto bias = node.bias(optional_input(operands, 2), source, filter);
+  const auto [top, right, bottom, left] = window.padding;
+  return node.make(
+      xnn_define_deconvolution_2d(node.graph(), top, right, bottom, left, adjustment[0],
+                                  adjustment[1], window.kernel[0], window.kernel[1],
+                                  window.strides[0], window.strides[1], window.dilations[0],
+                                  window.dilations[1], static_cast<std::uint32_t>(groups),
+                                  filter.shape[3], num_outputs / groups, attributes.min(),
+                                  attributes.max(), x, weights, bias, y, 0),
+      true);
+}
+
+std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_FullyConnected();
+  require_arity(operands, 2, 3);
+  const auto& source = *operands.inputs[0];
+  const auto& weights = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  require(operands, source.rank() > 0 && weights.rank() == 2 && result.rank() > 0,
+          "it must read rows and a matrix");
+  require_weights(operands, weights.shape[0]);
+  const std::size_t num_inputs = weights.shape[1];
+  const std::size_t num_outputs = weights.shape[0];
+  require(operands,
+          num_inputs > 0 && num_outputs > 0 && source.shape.back() == num_inputs &&
+              result.shape.back() == num_outputs &&
+              source.num_elements() / num_inputs == result.num_elements() / num_outputs,
+          "rows and weights do not fit");
+  const std::size_t rows = source.num_elements() / num_inputs;
+  Node node(operands);
+  const auto x = node.input(source, {rows, num_inputs});
+  const auto y = node.output(result, {rows, num_outputs});
+  const auto filter = node.constant(weights);
+  const auto bias = node.bias(optional_input(operands, 2), source, weights);
+  return node.make(xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(), x,
+                                              filter, bias, y, 0),
+                   true);
+}
+
+}  // namespace arenite::xnnpack
