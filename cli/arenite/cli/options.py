@@ -9,10 +9,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from arenite.cli.targets import GENERIC, TARGETS, read_for_runtime
+from arenite.cli.targets import BINDING_RUNTIMES, GENERIC, TARGETS, read_for_runtime
 from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.source import Source
 from arenite.planner.units import parse_size
 from arenite.strategies.order import ORDERS, find_order
@@ -110,12 +110,47 @@ class SecondsType(click.ParamType[float]):
         return seconds
 
 
-_ALIASES: dict[str, tuple[AliasKind, ...]] = {
-    "none": (),
-    "views": (AliasKind.VIEWS,),
-    "in-place": (AliasKind.IN_PLACE,),
-    "all": tuple(AliasKind),
-}
+class PercentType(click.ParamType[float]):
+    """A share of at least 0, such as `2%`."""
+
+    name = "percent"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share: 0.02 for `2%`."""
+        if isinstance(value, float):
+            return value
+        try:
+            percent = float(str(value).strip().removesuffix("%"))
+        except ValueError:
+            percent = math.nan
+        if not 0 <= percent < math.inf:
+            self.fail(f"{value!r} is not a percentage of at least 0, such as 2%", param, ctx)
+        return percent / 100
+
+
+class AliasType(click.ParamType[tuple[AliasKind, ...]]):
+    """What may share storage: `none`, or kinds such as `views,in-place` and `all,overlap`."""
+
+    name = "kinds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[AliasKind, ...]:
+        """Return the kinds, in the order they are defined."""
+        if isinstance(value, tuple):
+            return value
+        text = str(value)
+        if text == "none":
+            return ()
+        kinds: set[str] = set()
+        for word in text.split(","):
+            if word != "all" and word not in tuple(AliasKind):
+                known = ", ".join(("none", "all", *AliasKind))
+                self.fail(f"{word!r} is not one of {known}", param, ctx)
+            kinds.update(SAFE_KINDS if word == "all" else (word,))
+        return tuple(kind for kind in AliasKind if kind in kinds)
 
 
 def _is_dimension(text: str) -> bool:
@@ -190,10 +225,12 @@ order_option = click.option(
 alias_option = click.option(
     "--alias",
     "aliases",
-    type=click.Choice([*_ALIASES]),
+    type=AliasType(),
     default="none",
     show_default=True,
-    help="What may share storage: views, element-wise results in place, or both.",
+    metavar="KINDS",
+    help=f"What may share storage: none, all, or some of {','.join(AliasKind)}; all leaves out "
+    "overlap, which takes kernels that compute row by row.",
 )
 capacity_option = click.option(
     "--capacity",
@@ -266,14 +303,28 @@ class Reading:
             aliases=self.aliases,
         )
 
-    def _read_for_runtime(self, path: Path, capacity: int | None) -> Source:
+    def check(self) -> None:
+        """Return if the options go together.
+
+        Raises:
+            UsageError: Something is asked for that the target decides itself.
+        """
+        if self.target == GENERIC:
+            return
         plain = Reading({}, {}, Boundary.INCLUDE, None, (), "given", self.target)
+        decided = "dimensions, "
+        if self.target in BINDING_RUNTIMES:
+            plain = replace(plain, dims=self.dims, shapes=self.shapes)
+            decided = ""
         if self != plain:
             raise click.UsageError(
-                f"--target {self.target} decides dimensions, boundary, alignment, sharing and "
+                f"--target {self.target} decides {decided}boundary, alignment, sharing and "
                 "order itself; leave those options out"
             )
-        source = read_for_runtime(self.target, path)
+
+    def _read_for_runtime(self, path: Path, capacity: int | None) -> Source:
+        self.check()
+        source = read_for_runtime(self.target, path, self.dims, self.shapes)
         return replace(source, problem=replace(source.problem, capacity=capacity))
 
 
@@ -293,15 +344,13 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         shapes: Mapping[str, tuple[int, ...]],
         boundary: str,
         alignment: int | None,
-        aliases: str,
+        aliases: tuple[AliasKind, ...],
         order_name: str,
         target: str,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:
-        reading = Reading(
-            dims, shapes, Boundary(boundary), alignment, _ALIASES[aliases], order_name, target
-        )
+        reading = Reading(dims, shapes, Boundary(boundary), alignment, aliases, order_name, target)
         return function(reading, *args, **kwargs)
 
     return with_reading

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.cli.render.numbers import both, percent
+from arenite.cli.render.numbers import both, change
 from arenite.cli.render.text import one_line
 from arenite.cli.search import configured, search
 from arenite.planner.plan import Plan
@@ -71,11 +71,11 @@ def as_json(model: Path, export: TflmExport) -> dict[str, object]:
 def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
     """Yield the facts for people."""
     if (measured := export.measured) is None:
-        yield "head, computed", _change(export.stock_head, export.planned_head)
+        yield "head, computed", change(export.stock_head, export.planned_head)
         yield "not measured", Text(one_line(export.not_measured))
     else:
         for name, label in _MEASURES.items():
-            yield label, _change(getattr(measured.stock, name), getattr(measured.planned, name))
+            yield label, change(getattr(measured.stock, name), getattr(measured.planned, name))
         if measured.scratch:
             most = max(measured.scratch.values())
             yield (
@@ -88,10 +88,3 @@ def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
     yield "lower bound of the head", both(bound)
     verdict = f"stock stays: {export.stays}" if export.stays else "ours"
     yield "plan to use", Text(verdict, "" if export.stays else "bold")
-
-
-def _change(stock: int, planned: int) -> str:
-    if stock == planned:
-        return f"{both(stock)} as with the stock plan"
-    sign = "less" if planned < stock else "more"
-    return f"{both(stock)} -> {both(planned)}, {percent(abs(1 - planned / stock))} {sign}"

@@ -8,13 +8,23 @@ from typing import Final
 import click
 from rich.console import RenderableType
 
-from arenite.cli import tflm
-from arenite.cli.options import json_option, seed_option, strategy_option, time_limit_option
+from arenite.cli import onnxruntime, tflm
+from arenite.cli.options import (
+    dim_option,
+    json_option,
+    seed_option,
+    shape_option,
+    strategy_option,
+    time_limit_option,
+)
 from arenite.cli.output import OutputError, check_destination, emit_json, results
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.planner.files import write_atomically
+from arenite.planner.importers import Shapes
+from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
+from arenite.strategies.order import ORDERS, find_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,9 @@ class _Request:
     strategy: str
     seed: int | None
     time_limit_s: float | None
+    order_name: str | None
+    dims: Mapping[str, int]
+    shapes: Shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +58,36 @@ class _Exported:
 
 
 def _to_tflm(request: _Request) -> _Exported:
+    if request.order_name or request.dims or request.shapes:
+        raise click.UsageError("--order, --dim and --shape are for the target 'onnxruntime'")
     export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
     )
 
 
-_EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {"tflm": _to_tflm}
+def _to_onnxruntime(request: _Request) -> _Exported:
+    if (request.strategy, request.seed, request.time_limit_s) != ("best", None, None):
+        raise click.UsageError(
+            "--strategy, --seed and --time-limit: the runtime places its tensors itself; "
+            "choose an --order"
+        )
+    order_name = request.order_name or "best"
+    export = export_onnxruntime(
+        request.model, find_order(order_name), dims=request.dims, shapes=request.shapes
+    )
+    return _Exported(
+        export.model,
+        None,
+        onnxruntime.rows(export),
+        onnxruntime.as_json(request.model, export, order_name),
+    )
+
+
+_EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
+    "tflm": _to_tflm,
+    "onnxruntime": _to_onnxruntime,
+}
 """For each target, what makes its file."""
 
 
@@ -79,6 +115,14 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {"tflm": _to_
     metavar="FILE.h",
     help="Write a C header too: the arena's size, a check, a map (tflm).",
 )
+@click.option(
+    "--order",
+    "order_name",
+    type=click.Choice([order.name for order in ORDERS]),
+    help="What orders the operators (onnxruntime).  [default: best]",
+)
+@dim_option
+@shape_option
 @strategy_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
@@ -88,6 +132,9 @@ def export(
     target: str,
     output: Path,
     header_path: Path | None,
+    order_name: str | None,
+    dims: Mapping[str, int],
+    shapes: Shapes,
     requested: str,
     time_limit_s: float | None,
     seed: int | None,
@@ -102,7 +149,9 @@ def export(
         check_destination(header_path, model, output)
         if header_path.resolve() == output.resolve():
             raise click.UsageError("--header and --output name the same file")
-    exported = _EXPORTERS[target](_Request(model, requested, seed, time_limit_s))
+    exported = _EXPORTERS[target](
+        _Request(model, requested, seed, time_limit_s, order_name, dims, shapes)
+    )
     if header_path is not None and exported.header is None:
         raise click.UsageError(f"--header: there is none for the target {target!r}")
     _write(output, exported.data)

@@ -78,16 +78,18 @@ def _check_model(
             str(plan_path),
             f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
         )
+    dims = {**plan_file.model.dims, **dims}
+    shapes = {**plan_file.model.shapes, **shapes}
     if plan_file.target != GENERIC:
-        source = read_for_runtime(plan_file.target, model)
+        source = read_for_runtime(plan_file.target, model, dims, shapes)
         plan_file.check_against(str(plan_path), source.digest, source.problem)
         return
     # Where records differ in alignment, as those of a CSV may, the file states them.
     uniform = all(record.alignment == plan_file.alignment for record in problem.records)
     source = read(
         model,
-        dims={**plan_file.model.dims, **dims},
-        shapes={**plan_file.model.shapes, **shapes},
+        dims=dims,
+        shapes=shapes,
         boundary=plan_file.boundary,
         alignment=plan_file.alignment if uniform else None,
         order=problem.steps,

@@ -30,6 +30,14 @@ def gap(size: int, bound: int) -> str:
     return percent(size / bound - 1 if bound else 0.0)
 
 
+def change(stock: int, ours: int) -> str:
+    """Return bytes with and without us, and how far they are apart."""
+    if stock == ours:
+        return f"{both(stock)} as in stock"
+    sign = "less" if ours < stock else "more"
+    return f"{both(stock)} -> {both(ours)}, {percent(abs(1 - ours / stock))} {sign}"
+
+
 def duration(seconds: float) -> str:
     """Return seconds as far as a person compares them."""
     if seconds < 0.00005:

@@ -33,6 +33,8 @@ from arenite.runtime.targets.litert.layout import (
 from arenite.runtime.targets.litert.stock import PrepareHook, check_version, load, refusal
 
 ALIGNMENT: Final = 64
+# What TFLite's kernels are known to bear. Inputs are the caller's to give up.
+_SAFE_KINDS: Final = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.REUSE_INPUTS)
 _DTYPES: Final = {dtype.label: dtype for dtype in DType}
 
 
@@ -79,7 +81,7 @@ class Probe:
         kept = tuple(dict.fromkeys((*graph.outputs, *graph.inputs)))
         if keep_inputs:
             graph = Graph(graph.name, graph.tensors, graph.operators, graph.inputs, kept)
-        return liveness(alias(graph, tuple(AliasKind)), alignment=alignment)
+        return liveness(alias(graph, _SAFE_KINDS, alignment=alignment), alignment=alignment)
 
 
 def litert_problem(

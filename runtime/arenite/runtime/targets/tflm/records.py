@@ -32,7 +32,7 @@ class TflmModel:
 
     Attributes:
         path: The file.
-        graph: Its only subgraph.
+        graph: Its only subgraph; tensors may share storage.
         tensor_indexes: For each tensor its index in the file.
         file: Its bytes.
     """
@@ -83,7 +83,8 @@ class TflmModel:
             result[index] = LEFT_TO_INTERPRETER
         for record, offset in zip(problem.records, plan.offsets, strict=True):
             for tensor in record.tensors:
-                result[self.tensor_indexes[tensor]] = offset
+                if tensor in self.tensor_indexes:  # not the name of a storage that is shared
+                    result[self.tensor_indexes[tensor]] = offset + self.graph.root(tensor)[1]
         return tuple(result)
 
 

@@ -1,0 +1,187 @@
+"""ONNX Runtime's own optimised graph, its nodes in an order of ours.
+
+Stock sessions choose the order themselves. One that neither optimises nor sorts
+(`ordered_options`) keeps the file's; so the file must hold what the optimiser made.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.files import read_model
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.importers import read
+from arenite.planner.names import Names
+from arenite.planner.ordering import FindOrder, Order
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
+from arenite.runtime.targets.onnxruntime.measure import StockMemory, stock_memory
+from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT
+from arenite.runtime.targets.onnxruntime.stock import (
+    ordered_options,
+    stock_options,
+    stock_session,
+)
+
+_HURRIED: Final = ("Shape", "Size")
+"""What ONNX Runtime runs as early as it can in any order; the results are a few bytes."""
+
+_NO_DIMS: Final[Mapping[str, int]] = {}
+_NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxruntimeExport:
+    """A model in the better of two orders.
+
+    Attributes:
+        model: For a stock session with `ordered_options`; as it was read if stock stays.
+        order: Ours, its peak computed.
+        stock: What the model takes as it is.
+        ordered: What it takes in our order.
+        stays: Why the stock order stays; empty if ours is better.
+    """
+
+    model: bytes
+    order: Order
+    stock: StockMemory
+    ordered: StockMemory
+    stays: str
+
+
+def export_onnxruntime(
+    path: Path,
+    find_order: FindOrder,
+    *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+) -> OnnxruntimeExport:
+    """Return the optimised model in our order if a stock session then takes less memory.
+
+    The optimiser is this machine's: the file may have kernels that others lack.
+
+    Args:
+        path: An ONNX file.
+        find_order: From a graph to an order of its operators.
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+
+    Raises:
+        ModelError: The model cannot be read, or ONNX Runtime refuses it.
+        UnexpectedRuntimeError: This version of ONNX Runtime does not note its memory.
+        MissingDependencyError: The package onnx or onnxruntime is absent.
+    """
+    try:
+        import onnx
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
+    with tempfile.TemporaryDirectory() as folder:
+        optimised_path = Path(folder) / path.name
+        session, model = _optimised(onnx, path, optimised_path)
+        feeds = drawn_feeds(path, session.get_inputs(), dims, shapes)
+        optimised_path.write_bytes(model.SerializeToString())
+        source = read(
+            optimised_path,
+            dims=dims,
+            shapes=shapes,
+            alignment=ALIGNMENT,
+            order=lambda graph, memory: find_order(_without_inputs(graph), memory),
+            aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
+        )
+    assert source.order is not None
+    assert source.graph is not None
+    nodes = list(_ordered(model.graph, source.order.operators))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    data: bytes = model.SerializeToString()
+    stock = stock_memory(path, _arena_alone(stock_options()), feeds)
+    ordered = stock_memory(data, _arena_alone(ordered_options()), feeds)
+    stays = _objection(nodes, stock, ordered)
+    return OnnxruntimeExport(
+        read_model(path) if stays else data, source.order, stock, ordered, stays
+    )
+
+
+def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
+    """Return a stock session and the model it runs, every node with a name of its own."""
+    options = stock_options()
+    options.optimized_model_filepath = str(destination)
+    session = stock_session(path, options)
+    model = onnx.load(destination)
+    graph = model.graph
+    names = Names()
+    for node in graph.node:
+        node.name = names.take(node.name or node.op_type)
+    # A weight that was folded away leaves its input, which nobody could feed.
+    needed = {value.name for value in session.get_inputs()}
+    needed.update(weight.name for weight in graph.initializer)
+    kept = [value for value in graph.input if value.name in needed]
+    del graph.input[:]
+    graph.input.extend(kept)
+    return session, model
+
+
+def _without_inputs(graph: Graph) -> Graph:
+    """Return the graph with its inputs outside the arena: they are the caller's."""
+    tensors = {
+        name: replace(tensor, kind=TensorKind.CONSTANT) if name in graph.inputs else tensor
+        for name, tensor in graph.tensors.items()
+    }
+    return replace(graph, tensors=tensors, inputs=())
+
+
+def _ordered(graph: Any, order: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the nodes in our order, those that we folded away as late as they may be."""
+    from arenite.planner.importers.onnx.order import node_reads
+
+    by_name = {node.name: node for node in graph.node}
+    writers = {output: node.name for node in graph.node for output in node.output if output}
+    done: set[str] = set()
+    wanted = [name for name in order if name in by_name]
+    for first in (*wanted, *by_name):
+        pending = [first]
+        while pending:
+            name = pending[-1]
+            if name in done:
+                pending.pop()
+                continue
+            missing = [
+                writers[each]
+                for each in node_reads(by_name[name])
+                if each in writers and writers[each] not in done
+            ]
+            if missing:
+                pending += missing
+                continue
+            done.add(pending.pop())
+            yield by_name[name]
+
+
+def _arena_alone(options: Any) -> Any:
+    options.enable_mem_pattern = False
+    return options
+
+
+def _objection(nodes: list[Any], stock: StockMemory, ordered: StockMemory) -> str:
+    expected, found = (
+        [np.asarray(output).tobytes() for output in memory.outputs] for memory in (stock, ordered)
+    )
+    if found != expected:
+        return "the outputs are not the same bit for bit"
+    if not _is_kept(nodes, ordered.order):
+        return "ONNX Runtime does not keep the order"
+    if ordered.tensors >= stock.tensors:
+        return "its order is as good"
+    return ""
+
+
+def _is_kept(nodes: list[Any], order: tuple[str, ...]) -> bool:
+    """Tell whether the nodes ran in their order; those of subgraphs run between them."""
+    expected = [node.name for node in nodes if node.op_type not in _HURRIED]
+    known = set(expected)
+    return [name for name in order if name in known] == expected

@@ -1,0 +1,107 @@
+"""Inputs to run a model on where the user gave none."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.errors import BindingError, UnboundDimensionError, UnsupportedModelError
+from arenite.runtime.targets.onnxruntime.values import ELEMENT_TYPES, fits
+
+
+class Value(Protocol):
+    """An input as a session states it: ours or the stock one.
+
+    Attributes:
+        name: Of the input.
+        type: Such as `tensor(float)`.
+        shape: Outermost first; a name, or None, for a free dimension.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def type(self) -> str: ...  # noqa: D102
+    @property
+    def shape(self) -> Sequence[int | str | None]: ...  # noqa: D102
+
+
+def drawn_feeds(
+    path: Path,
+    values: Sequence[Value],
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    seed: int = 0,
+) -> dict[str, NDArray[np.generic]]:
+    """Return random floating-point inputs; others, which may be indices, are zeros.
+
+    Args:
+        path: The model, for people.
+        values: What it takes.
+        dims: Values of free dimensions by name; one without a name goes by its input and
+            axis, such as `input:0`.
+        shapes: Whole shapes of inputs by name.
+        seed: Of the random numbers.
+
+    Raises:
+        UnboundDimensionError: A free dimension has no value.
+        BindingError: `dims` or `shapes` does not fit the model.
+        UnsupportedModelError: An input is not a tensor of numbers.
+    """
+    bound = _bound_shapes(path, values, dims, shapes)
+    random = np.random.default_rng(seed)
+    dtypes = {f"tensor({label})": np.dtype(kind) for kind, label in ELEMENT_TYPES.values()}
+    feeds: dict[str, NDArray[np.generic]] = {}
+    for value in values:
+        dtype = dtypes.get(value.type)
+        if dtype is None:
+            raise UnsupportedModelError(str(path), value.name, f"{value.type} cannot be fed")
+        if np.issubdtype(dtype, np.floating):
+            feeds[value.name] = random.standard_normal(bound[value.name]).astype(dtype)
+        else:
+            feeds[value.name] = np.zeros(bound[value.name], dtype)
+    return feeds
+
+
+def _bound_shapes(
+    path: Path,
+    values: Sequence[Value],
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> dict[str, tuple[int, ...]]:
+    unused = set(dims)
+    known = {value.name for value in values}
+    free: set[str] = set()
+    bound: dict[str, tuple[int, ...]] = {}
+    for name in shapes:
+        if name not in known:
+            raise BindingError(str(path), name, "is not an input of the model")
+    for value in values:
+        given = shapes.get(value.name)
+        if given is not None and not fits(given, value.shape):
+            raise BindingError(
+                str(path), value.name, f"cannot be {given}; the model states {value.shape}"
+            )
+        sizes: list[int] = []
+        for axis, size in enumerate(value.shape):
+            if isinstance(size, int):
+                sizes.append(size)
+                continue
+            dimension = size or f"{value.name}:{axis}"
+            unused.discard(dimension)
+            if given is not None:
+                sizes.append(given[axis])
+            elif dimension in dims:
+                sizes.append(dims[dimension])
+            else:
+                free.add(dimension)
+        bound[value.name] = tuple(sizes)
+    for name in sorted(unused):
+        raise BindingError(str(path), name, "is not a free dimension of the model's inputs")
+    if free:
+        raise UnboundDimensionError(
+            str(path), sorted(free), "give them by --dim NAME=N or --shape INPUT=1x3x224x224"
+        )
+    return bound

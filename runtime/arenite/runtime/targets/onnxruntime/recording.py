@@ -1,0 +1,101 @@
+"""From the allocations of one run to the records to place.
+
+A step is the time of an allocation; nothing else moves the clock. What is given back
+between two allocations ends at the second.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.units import align_up
+from arenite.runtime.targets.onnxruntime.errors import RunFailedError
+from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
+from arenite.runtime.targets.onnxruntime.hosted import HostedSession
+from arenite.runtime.targets.onnxruntime.library import library
+
+ALIGNMENT: Final = 64
+"""What ONNX Runtime's kernels expect of CPU memory."""
+
+_NO_DIMS: Final[Mapping[str, int]] = MappingProxyType({})
+_NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One run, and what it asked for.
+
+    Attributes:
+        problem: The records.
+        outputs: What the model gave.
+        bound: Whether outputs of stated shape were written where the caller wants them;
+            a run that is to ask for the same must do the same.
+    """
+
+    problem: Problem
+    outputs: list[NDArray[Any]]
+    bound: bool
+
+
+def onnxruntime_problem(
+    path: Path,
+    *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+) -> Problem:
+    """Return what ONNX Runtime asks for in one run of a model, kernel scratch included.
+
+    Args:
+        path: The model.
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+
+    Raises:
+        ModelError: ONNX Runtime refuses the model, or its inputs are not bound.
+        RunFailedError: It gives up on random inputs.
+        UnexpectedRuntimeError: The library is not one we know.
+        MissingDependencyError: The package onnxruntime is absent.
+    """
+    hosted = HostedSession(library(), path, optimise=True, num_threads=1)
+    feeds = drawn_feeds(path, hosted.inputs, dims, shapes)
+    return record(hosted, [feeds[value.name] for value in hosted.inputs]).problem
+
+
+def record(hosted: HostedSession, inputs: Sequence[NDArray[Any]]) -> Recording:
+    """Run the model once and return what it asked for.
+
+    Raises:
+        RunFailedError: ONNX Runtime gave up.
+    """
+    try:
+        return _recorded(hosted, inputs, bound=True)
+    except RunFailedError:
+        # The shape that an output really has may not be the one that the model states.
+        return _recorded(hosted, inputs, bound=False)
+
+
+def recorded_problem(blocks: Sequence[tuple[int, int, int]]) -> Problem:
+    """Return the records of blocks given as size, start and end.
+
+    Source: Sekiyama et al., arXiv 1804.10001: plan from the profile of one run.
+    """
+    return Problem(
+        tuple(
+            UsageRecord(f"allocation_{start}", align_up(size, ALIGNMENT), start, end, ALIGNMENT)
+            for size, start, end in blocks
+        )
+    )
+
+
+def _recorded(hosted: HostedSession, inputs: Sequence[NDArray[Any]], *, bound: bool) -> Recording:
+    hosted.allocator.start_recording()
+    try:
+        outputs = hosted.run(inputs, bound=bound)
+    finally:
+        blocks = hosted.allocator.stop_recording()
+    return Recording(recorded_problem(blocks), outputs, bound)

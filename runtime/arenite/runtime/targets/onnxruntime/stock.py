@@ -1,0 +1,94 @@
+"""The stock session: how it is made, and the options that make it keep an order."""
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+
+
+def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:
+    """Return the options of a stock session.
+
+    Args:
+        optimise: Let ONNX Runtime rewrite the graph, as it does by default.
+        num_threads: Of the kernels.
+
+    Raises:
+        MissingDependencyError: The package onnxruntime is absent.
+    """
+    onnxruntime = _package()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    options.log_severity_level = 3
+    if not optimise:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options
+
+
+def ordered_options(*, num_threads: int = 1) -> Any:
+    """Return the options with which a stock session runs the nodes in the file's order.
+
+    Raises:
+        MissingDependencyError: The package onnxruntime is absent.
+    """
+    options = stock_options(optimise=False, num_threads=num_threads)
+    options.execution_order = _package().ExecutionOrder.PRIORITY_BASED
+    return options
+
+
+def stock_session(model: Path | bytes, options: Any) -> Any:
+    """Return a stock session on the CPU.
+
+    Raises:
+        UnsupportedModelError: ONNX Runtime refuses the model.
+        MissingDependencyError: The package onnxruntime is absent.
+    """
+    source = model if isinstance(model, bytes) else str(model)
+    with refusals(model):
+        return _package().InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def refusals(model: Path | bytes) -> Iterator[None]:
+    """Turn what the stock session raises into our error.
+
+    Raises:
+        UnsupportedModelError: The stock session refused the model or gave up.
+    """
+    from onnxruntime.capi import onnxruntime_pybind11_state as native
+
+    try:
+        yield
+    except (
+        native.EPFail,
+        native.Fail,
+        native.InvalidArgument,
+        native.InvalidGraph,
+        native.InvalidProtobuf,
+        native.NoSuchFile,
+        native.NotImplemented,
+        native.RuntimeException,
+        RuntimeError,
+        ValueError,
+    ) as error:
+        raise refusal(model, error) from error
+
+
+def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
+    """Return our error for a model that ONNX Runtime refuses."""
+    name = "model" if isinstance(model, bytes) else str(model)
+    reason = textwrap.shorten(str(error), 160, placeholder=" ...")
+    return UnsupportedModelError(name, "model", f"onnxruntime refuses it: {reason}")
+
+
+def _package() -> Any:
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            "onnxruntime", "onnx", "running a model in ONNX Runtime"
+        ) from error
+    return onnxruntime
