@@ -29,7 +29,7 @@ class Search {
         num_words_((problem.predecessors.size() + 63) / 64),
         written_(num_operators_),
         touched_(num_operators_),
-        successors_(num_operators_) {
+        is_contested_(problem.storages.size(), 0) {
     for (std::size_t index = 0; index < problem.storages.size(); ++index) {
       const OrderProblem::Storage& storage = problem.storages[index];
       if (storage.writer >= 0) written_[storage.writer].push_back(static_cast<int>(index));
@@ -37,9 +37,12 @@ class Search {
         touched_[toucher].push_back(static_cast<int>(index));
       }
     }
-    for (int operator_index = 0; operator_index < num_operators_; ++operator_index) {
-      for (const int before : problem.predecessors[operator_index]) {
-        successors_[before].push_back(operator_index);
+    for (const std::vector<int>& preferred : problem.replaceable) {
+      std::int64_t largest_after = 0;
+      for (auto storage = preferred.rbegin(); storage != preferred.rend(); ++storage) {
+        const std::int64_t size = problem.storages[*storage].size;
+        if (size < largest_after) is_contested_[*storage] = 1;
+        largest_after = std::max(largest_after, size);
       }
     }
     std::uint64_t seed = 0x9E3779B97F4A7C15u;
@@ -150,12 +153,19 @@ class Search {
   }
 
   // An operator that can run now without harm to any order: it raises neither the peak nor
-  // the load. Moving it here from anywhere later lowers the load of the steps between.
+  // the load. Moving it here from anywhere later lowers the load of the steps between. It
+  // must not let one of them be the last to need a storage and replace it for a larger one.
   int safe_move(const std::uint64_t* set, const State& state,
                 const std::vector<int>& ready) const {
     for (const int operator_index : ready) {
       const Step step = this->step(set, state.load, operator_index);
-      if (step.during <= state.peak && step.after <= state.load) return operator_index;
+      if (step.during > state.peak || step.after > state.load) continue;
+      const std::vector<int>& touched = touched_[operator_index];
+      if (std::none_of(touched.begin(), touched.end(), [&](int storage) {
+            return is_contested_[storage] && !dies(set, storage, operator_index);
+          })) {
+        return operator_index;
+      }
     }
     return -1;
   }
@@ -191,7 +201,7 @@ class Search {
   std::size_t num_words_;
   std::vector<std::vector<int>> written_;  // by operator: storages it makes
   std::vector<std::vector<int>> touched_;  // by operator: storages it reads or writes
-  std::vector<std::vector<int>> successors_;
+  std::vector<char> is_contested_;  // by storage: somewhere preferred to a larger one
   std::vector<std::uint64_t> keys_;
 };
 

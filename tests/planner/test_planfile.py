@@ -10,11 +10,12 @@ import pytest
 
 from arenite.cli.main import main
 from arenite.planner import planfile
+from arenite.planner.errors import InvalidPlanError
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.planfile import ModelReference, PlanFile
-from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.planfile.errors import InconsistentError, StaleRecordsError, WrongModelError
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -84,6 +85,39 @@ def test_the_documented_command_gives_the_documented_bytes(tmp_path, monkeypatch
     (command,) = re.findall(r"^    arenite (plan .*)$", (DOCS / "plan-file.md").read_text(), re.M)
     assert main(command.split()) == 0, capsys.readouterr().err
     assert Path("plan.json").read_text() == documented("json")[-1]
+
+
+def test_leave_to_overlap_is_kept_and_may_be_taken(tmp_path):
+    permitted = (PermittedOverlap("below", 16),)
+    problem = Problem(
+        (
+            UsageRecord("below", 64, 0, 2, 16),
+            UsageRecord("over", 32, 1, 2, 16, overlaps=permitted),
+        ),
+        ("first", "second"),
+    )
+    plan = Plan.of(problem, (16, 0), "by-hand")
+    plan_file = replace(PLAN_FILE, problem=problem, plan=plan)
+    path = tmp_path / "plan.json"
+    planfile.write(path, plan_file)
+    assert planfile.read(path) == plan_file
+    text = path.read_text()
+    schema = json.loads((DOCS / "plan-file.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+    path.write_text(text.replace('{"below": 16}', '{"absent": 16}'))
+    with pytest.raises(InconsistentError, match="'absent', one other record expected"):
+        planfile.read(path)
+    path.write_text(text.replace('{"below": 16}', '{"below": 15}'))
+    with pytest.raises(InvalidPlanError, match="share bytes"):
+        planfile.read(path)
+    with pytest.raises(StaleRecordsError, match="16 B of it over 'below'"):
+        plan_file.check_against(
+            "plan.json",
+            DIGEST,
+            replace(
+                problem, records=(problem.records[0], replace(problem.records[1], overlaps=()))
+            ),
+        )
 
 
 def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):

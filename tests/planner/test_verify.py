@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.verify import (
     MisalignedError,
     MovedError,
@@ -19,7 +19,7 @@ from arenite.planner.verify import (
     verify,
 )
 from oracle import paint
-from problems import problems
+from problems import problems, problems_with_overlaps
 
 PROBLEM = Problem(
     (
@@ -119,3 +119,43 @@ def test_an_overlap_is_found_from_below_from_above_and_at_one_offset(offset):
 def test_blocks_that_touch_in_bytes_or_in_time_do_not_overlap():
     records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 0, 2), UsageRecord("c", 16, 2, 3))
     verify(Problem(records), Plan((0, 8, 0), 16, "by hand", 16))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems_with_overlaps(max_records=4), st.data())
+def test_a_plan_with_overlaps_passes_exactly_when_the_painted_grid_allows_it(problem, data):
+    offsets = tuple(
+        record.alignment * data.draw(st.integers(0, 40 // record.alignment))
+        for record in problem.records
+    )
+    plan = Plan.of(problem, offsets, "by chance")
+    try:
+        paint(problem, plan)
+    except AssertionError:
+        with pytest.raises(OverlapError):
+            verify(problem, plan)
+    else:
+        verify(problem, plan)
+        assert problem.lower_bound <= plan.height
+
+
+OVERLAPPING = Problem(
+    (
+        UsageRecord("operand", 32, 0, 2),
+        UsageRecord("result", 16, 1, 3, overlaps=(PermittedOverlap("operand", 8),)),
+    )
+)
+
+
+@pytest.mark.parametrize(("offset", "is_right"), [(8, True), (9, False), (16, False), (24, False)])
+def test_a_result_reaches_into_its_operand_from_below_as_far_as_permitted(offset, is_right):
+    plan = replace(Plan.of(OVERLAPPING, (16, offset), "by hand"), lower_bound=40)
+    if is_right:
+        verify(OVERLAPPING, plan)
+    else:
+        with pytest.raises(OverlapError):
+            verify(OVERLAPPING, plan)
+
+
+def test_a_permitted_overlap_lowers_the_bound():
+    assert OVERLAPPING.lower_bound == 40

@@ -1,12 +1,14 @@
-"""What each rewrite would bring, found by trying it."""
+"""What each rewrite would bring, found by trying it, and what would be left."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.cli.options import Reading
+from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.liveness import DEFAULT_ALIGNMENT
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, explain
 from arenite.planner.source import Source
 
 
@@ -17,31 +19,57 @@ class Remedy:
     Attributes:
         options: As on the command line.
         lower_bound: Bytes any plan needs with them.
+        advice: What binds then, and what could lower it further.
     """
 
     options: str
     lower_bound: int
+    advice: str
 
 
-def remedies(reading: Reading, model: Path, source: Source) -> Iterator[Remedy]:
+def remedies(reading: Reading, model: Path, source: Source, sharing: Aliasing) -> Iterator[Remedy]:
     """Yield the rewrites that lower the bound of `source`, the simplest first.
 
-    A combination is left out where a simpler one does as well.
+    The kinds of sharing are added one by one, those alone that find something to share. A
+    combination is left out where a simpler one does as well.
+
+    Args:
+        reading: How `source` was read.
+        model: Its file.
+        source: What is to be lowered.
+        sharing: What could share storage in it.
     """
     lowest = source.problem.lower_bound
-    everything = tuple(AliasKind)
+    finding = [kind for kind in AliasKind if sharing.num_shared.get(kind)]
+    some = [tuple(finding[: count + 1]) for count in range(len(finding) - 1)]
     for aliases, order_name, options in (
-        (everything, reading.order_name, "--alias all"),
+        *((kinds, reading.order_name, f"--alias {','.join(kinds)}") for kinds in some),
+        (SAFE_KINDS, reading.order_name, "--alias all"),
         (reading.aliases, "best", "--order best"),
-        (everything, "best", "--alias all --order best"),
+        (SAFE_KINDS, "best", "--alias all --order best"),
     ):
         other = replace(reading, aliases=aliases, order_name=order_name)
         if other == reading:
             continue
         try:
-            lower_bound = other.read(model).problem.lower_bound
+            found = other.read(model)
         except UnsupportedModelError:  # its operators cannot be reordered
             continue
-        if lower_bound < lowest:
-            lowest = lower_bound
-            yield Remedy(options, lower_bound)
+        if found.graph is not None and found.problem.lower_bound < lowest:
+            lowest = found.problem.lower_bound
+            yield Remedy(options, lowest, diagnose(found.graph, found.problem).advice)
+
+
+def sharing(reading: Reading, model: Path, source: Source) -> Aliasing | None:
+    """Return all that could share storage, and what is against the rest.
+
+    Args:
+        reading: How `source` was read.
+        model: Its file.
+        source: As it was read; its own order counts.
+    """
+    plain = source if not reading.aliases else replace(reading, aliases=()).read(model)
+    if plain.graph is None:
+        return None
+    alignment = reading.alignment or DEFAULT_ALIGNMENT
+    return explain(plain.graph, SAFE_KINDS, reading.boundary, alignment)

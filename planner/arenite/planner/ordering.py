@@ -1,11 +1,12 @@
 """What an operator order is. The ways to find one live in `arenite.strategies.order`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from arenite.planner.graph import Graph
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
+from arenite.planner.rewrites.aliasing import AliasKind, alias, has_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class MemoryModel:
     """What counts while an order is sought: the same that liveness will count.
 
     Attributes:
-        aliases: What may share storage.
+        aliases: What may share storage. Searches leave slices and concat out: those are
+            decided for the order found, and only lower its peak.
         boundary: Whether graph inputs and outputs count.
         alignment: Bytes that sizes are rounded up to.
     """
@@ -60,3 +62,28 @@ class OrderStrategy(Protocol):
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return an order of the graph's operators."""
         ...
+
+
+FindOrder: TypeAlias = Callable[[Graph, MemoryModel], Order]
+"""An order strategy, or anything that does the same."""
+
+
+def found_order(graph: Graph, find_order: FindOrder, model: MemoryModel) -> Order:
+    """Return the order found, or the graph's own where parts of tensors tip the scales.
+
+    A search counts every part of a tensor as a storage of its own; which parts lie in the
+    whole is decided in the order it found. So the peak it states is an upper bound, and
+    what it proved does not hold.
+    """
+    found = find_order(graph, model)
+    if not has_parts(graph, model.aliases):
+        return found
+    orders = (found.operators, tuple(operator.name for operator in graph.operators))
+    peaks = [_peak(graph.reordered(operators), model) for operators in orders]
+    peak = min(peaks)
+    return Order(orders[peaks.index(peak)], peak, lower_bound=0)
+
+
+def _peak(graph: Graph, model: MemoryModel) -> int:
+    graph = alias(graph, model.aliases, model.boundary, model.alignment)
+    return liveness(graph, boundary=model.boundary, alignment=model.alignment).lower_bound

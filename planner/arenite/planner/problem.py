@@ -4,12 +4,33 @@ Lifetimes are **half-open**, `[start, end)`, in steps. A source that states clos
 intervals is converted where it is read, and nowhere else.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from arenite.planner.errors import ModelError
 from arenite.planner.units import align_up
+
+
+@dataclass(frozen=True, slots=True)
+class PermittedOverlap:
+    """Leave for a record's end to lie over the beginning of another.
+
+    An operator that reads ahead of what it writes may let its result reach into its operand
+    from below. At the one step that both are live, the result's last bytes and the operand's
+    first may be the same, `size` of them at most::
+
+        result   |~~~~~~~~~~~~~~|
+        operand            |~~~~~~~~~~~~|
+                           |-size-|
+
+    Attributes:
+        record: Name of the operand: it dies at the step that brings forth the result.
+        size: Bytes, at least 1 and less than either record has.
+    """
+
+    record: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +47,7 @@ class UsageRecord:
         offset: Where it must lie, if that is already decided.
         layout: Bits of an element, then the shape; () when unknown. Read only by
             strategies that reuse a buffer for an equal shape alone.
+        overlaps: What its end may lie over. A strategy need not make use of it.
     """
 
     name: str
@@ -36,6 +58,7 @@ class UsageRecord:
     tensors: tuple[str, ...] = ()
     offset: int | None = None
     layout: tuple[int, ...] = ()
+    overlaps: tuple[PermittedOverlap, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -71,7 +94,7 @@ class LoadSpan:
         end: First step after.
         load: Bytes live.
         bound: Bytes that any plan needs for these steps; above `load` where alignment
-            leaves gaps that nothing can fill.
+            leaves gaps that nothing can fill, below it where records may overlap.
     """
 
     start: int
@@ -90,7 +113,7 @@ class Problem:
         capacity: Bytes the arena may have at most; None for no limit.
 
     Raises:
-        ModelError: Two records share a name.
+        ModelError: Two records share a name, or one may overlap what it cannot.
     """
 
     records: tuple[UsageRecord, ...]
@@ -98,11 +121,14 @@ class Problem:
     capacity: int | None = None
 
     def __post_init__(self) -> None:
-        names: set[str] = set()
+        by_name: dict[str, UsageRecord] = {}
         for record in self.records:
-            if record.name in names:
+            if record.name in by_name:
                 raise ModelError(f"two records are named {record.name!r}")
-            names.add(record.name)
+            by_name[record.name] = record
+        for record in self.records:
+            if record.overlaps:
+                _check_overlaps(record, by_name)
 
     @property
     def num_steps(self) -> int:
@@ -120,12 +146,33 @@ class Problem:
         return max((span.bound for span in load_spans(self.records)), default=0)
 
 
+def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> None:
+    named = [overlap.record for overlap in record.overlaps]
+    for overlap in record.overlaps:
+        other = by_name.get(overlap.record)
+        if other is None or other is record or named.count(overlap.record) > 1:
+            raise ModelError(
+                f"record {record.name!r} may overlap {overlap.record!r}, one other record expected"
+            )
+        if other.end != record.start + 1 or not other.start <= record.start:
+            raise ModelError(
+                f"record {record.name!r} may overlap {other.name!r}, which does not end at step "
+                f"{record.start} where it begins"
+            )
+        if not 1 <= overlap.size < min(record.size, other.size):
+            raise ModelError(
+                f"record {record.name!r} may overlap {other.name!r} by {overlap.size} B, at least "
+                f"1 B and less than {min(record.size, other.size)} B expected"
+            )
+
+
 def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
     """Yield the load over the steps, gaps without any record left out.
 
     Where every record live at a step has an alignment of at least `a`, all offsets are
     multiples of `a`, so every record but the topmost takes its size rounded up to `a`.
-    The bound is the sum of the rounded sizes less the largest rounding.
+    The bound is the sum of the rounded sizes less the largest rounding. Where records may
+    overlap, it is the load less all that any two of them may share.
 
     Cost: time O(n log n), memory O(n); with sizes that are not multiples of their
     alignment, time O(sum over the spans of the records live there).
@@ -146,8 +193,13 @@ def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
         for record in born.get(time, ()):
             live[record.name] = record
             load += record.size
+        # What a record may overlap lives for the one step that it begins at.
+        spared = sum(overlap.size for record in born.get(time, ()) for overlap in record.overlaps)
         if live:
-            bound = _aligned_bound(live.values()) if unaligned else load
+            if spared:
+                bound = max(load - spared, max(record.size for record in live.values()))
+            else:
+                bound = _aligned_bound(live.values()) if unaligned else load
             yield LoadSpan(time, following, load, bound)
 
 

@@ -4,7 +4,7 @@ Each importer is imported when a file of its format is read, so that only that f
 packages need be installed.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from arenite.planner.files import model_digest, read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
-from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.ordering import FindOrder, MemoryModel, Order, found_order
 from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.rewrites.aliasing import AliasKind, alias, permit_overlaps
 from arenite.planner.source import Source
 
 Shapes = Mapping[str, tuple[int, ...]]
-FindOrder = Callable[[Graph, MemoryModel], Order]
 
 _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
 
@@ -53,24 +52,26 @@ def read(
         ModelError: Whatever else keeps the model from being planned.
     """
     digest = model_digest(path)
-    model_format = _format(path)
-    if model_format == "csv":
+    kind = model_format(path)
+    if kind == "csv":
         problem = _read_csv(path, dims or {}, shapes or {}, alignment)
         if capacity is not None:
             problem = replace(problem, capacity=capacity)
         return Source(path.name, digest, None, problem)
-    read_graph = _read_onnx if model_format == "onnx" else _read_tflite
+    read_graph = _read_onnx if kind == "onnx" else _read_tflite
     graph = read_graph(path, dims or {}, shapes or {})
     alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
     found: Order | None = None
     if callable(order):
         _check_reorderable(path, graph)
-        found = order(graph, MemoryModel(tuple(aliases), boundary, alignment))
+        found = found_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
         order = found.operators
     if order is not None:
         graph = graph.reordered(order)
-    graph = alias(graph, aliases, boundary)
+    graph = alias(graph, aliases, boundary, alignment)
     problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
+    if AliasKind.OVERLAP in aliases:
+        problem = permit_overlaps(graph, problem)
     return Source(path.name, digest, graph, problem, found)
 
 
@@ -85,7 +86,12 @@ def _check_reorderable(path: Path, graph: Graph) -> None:
             )
 
 
-def _format(path: Path) -> str:
+def model_format(path: Path) -> str:
+    """Return the format of a model file, by its suffix, else by its content.
+
+    Raises:
+        ModelFormatError: Neither is known, or the file cannot be read.
+    """
     known = _FORMATS.get(path.suffix.lower())
     if known is None and read_model(path)[4:8] == IDENTIFIER:
         return "tflite"
@@ -106,6 +112,16 @@ def _read_tflite(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
     from arenite.planner.importers.tflite import read_tflite
 
     graph = read_tflite(path)
+    check_fixed_shapes(path, graph, dims, shapes)
+    return graph
+
+
+def check_fixed_shapes(path: Path, graph: Graph, dims: Mapping[str, int], shapes: Shapes) -> None:
+    """Return if what is asked of the inputs is what a TFLite file fixes.
+
+    Raises:
+        BindingError: It is not.
+    """
     for name in dims:
         raise BindingError(
             str(path), name, "cannot be given; a TFLite file has no free dimensions"
@@ -118,7 +134,6 @@ def _read_tflite(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
                 name,
                 f"cannot be given; a TFLite file fixes its inputs: {', '.join(stated)}",
             )
-    return graph
 
 
 def _read_csv(

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
 
-# Change nothing if input and output agree in type and shape.
-_KEEPERS = frozenset(
+KEEPERS = frozenset(
     {"Cast", "CastLike", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile",
      "Unsqueeze"}
     | {"BROADCAST_TO", "CAST", "EXPAND_DIMS", "PAD", "PADV2", "RESHAPE", "SLICE", "SQUEEZE",
        "TILE"}
 )  # fmt: skip
+"""Operators that change nothing if input and output agree in type and shape."""
+
 # Change nothing if, beside that, they have one operand.
 _COMBINERS = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 
@@ -67,7 +68,7 @@ def _changes_nothing(graph: Graph, operator: Operator) -> bool:
     if op_type == "Slice":
         # Without steps, which may be negative, every element stays where it is.
         return len(operator.inputs) < 5
-    return op_type in _KEEPERS
+    return op_type in KEEPERS
 
 
 def _may_share(root: Tensor, target: Tensor) -> bool:

@@ -75,8 +75,8 @@ class MemoryGraph:
                     writers[storage] = step
             predecessors.append(tuple(sorted(before)))
             operands: tuple[str, ...] = ()
-            if AliasKind.IN_PLACE in model.aliases and storages.keys() & operator.outputs[:1]:
-                operands = overwritable(graph, operator)
+            if storages.keys() & operator.outputs[:1]:
+                operands = overwritable(graph, operator, model.aliases)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         kept = {roots[name] for name in graph.outputs}
         native = _core.OrderProblem(

@@ -1,0 +1,344 @@
+"""Sharing, order and placement together, beside every peer that plans the same model.
+
+    python bench/alias_order_placement.py [--json] [MODEL ...]
+
+A row is a model as one peer counts it: its tensors, its alignment, its view of graph inputs
+and outputs. Ours comes four times: the bound of the graph as written, after sharing storage
+(`--alias all`), in the best order on top, and the height of the verified plan of that.
+
+    onnxsim  `plan_activation_memory`; alignment 1, inputs and outputs in; of our plan the
+             storages that it places too
+    ort      ONNX Runtime's default session: the most its arena was asked for at once,
+             without weights, rounding and kernel scratch; alignment 1, inputs are the
+             caller's; ours for the better of two graphs, as written and as it fuses it
+    litert   TensorFlow Lite's arena in LiteRT, kernel scratch in; alignment 64; its kernels
+             bear views and element-wise results in place, and its order stays
+    tflm     TensorFlow Lite Micro's head; alignment 16; results reach into operands
+             (`--alias overlap`), which its reference kernels bear: the interpreter runs our
+             plan, and its outputs are the same bit for bit or there is no figure
+    paper    the bounds of Pisarchyk and Lee 2020 for their networks, activations fused,
+             inputs and outputs left out; the paper neither shares nor reorders
+
+A MODEL is a file or a network of the zoo. Without any: the nine networks of the `onnx`
+package, the zoo, and those in `../shared/models`, where present. Each runs in a process of
+its own.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import onnx
+import onnxsim
+from rich.console import Console
+from rich.table import Table
+
+from arenite.planner.errors import AreniteError
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.liveness import Boundary, liveness
+from arenite.planner.ordering import MemoryModel, found_order
+from arenite.planner.problem import Problem
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, permit_overlaps
+from arenite.planner.rewrites.fuse_activations import fuse_activations
+from arenite.planner.verify import verify
+from arenite.runtime.targets.litert.probe import probe
+from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
+from arenite.runtime.targets.onnxruntime.measure import stock_memory
+from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+from arenite.runtime.targets.tflm.measure import measure, measure_bytes
+from arenite.runtime.targets.tflm.records import read_tflm_model
+from arenite.runtime.targets.tflm.scratch import learn_scratch
+from arenite.strategies import find
+from arenite.strategies.order import find_order
+from onnxsim_comparison import DIMS, LIGHT, prepared
+from paper_tables import PAPER
+from zoo import NETWORKS
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+FED = {"openseeface_lm_model0_opt.onnx": {"input": (1, 3, 224, 224)},
+       "silero_vad_16k_op15.onnx": {"input": (1, 576), "state": (2, 1, 128)}}  # fmt: skip
+"""Shapes of inputs that ONNX Runtime names otherwise than the file's dimensions."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model as one peer counts it, in bytes.
+
+    Attributes:
+        model: Its name.
+        peer: Whose count.
+        theirs: What the peer needs.
+        written: Bound of the graph as written.
+        shared: Bound with storage shared.
+        ordered: Bound in the best order too.
+        overlapped: Bound with results that reach into operands too, where kernels bear it.
+        placed: Height of the verified plan of that.
+        refused: Why the peer has no figure; then the rest is 0.
+    """
+
+    model: str
+    peer: str
+    theirs: int = 0
+    written: int = 0
+    shared: int = 0
+    ordered: int = 0
+    overlapped: int = 0
+    placed: int = 0
+    refused: str = ""
+
+    @property
+    def change(self) -> float:
+        """Ours against theirs: -0.1 is a tenth lower."""
+        return self.placed / self.theirs - 1
+
+
+def main() -> int:
+    """Print the table; exit 1 if ours is larger anywhere."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps([asdict(row) for row in compare(arguments.models[0])]))
+        return 0
+    rows = [row for model in arguments.models or models() for row in isolated(model)]
+    if arguments.json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        console = Console(width=150)
+        console.print(table(rows))
+        for line in summary(rows):
+            console.print(line)
+    return int(any(row.placed > row.theirs for row in rows if not row.refused))
+
+
+def models() -> Iterator[str]:
+    """Yield the model files and networks there are."""
+    yield from map(str, sorted(LIGHT.glob("light_*.onnx")))
+    yield from NETWORKS
+    for suffix in ("onnx", "tflite"):
+        yield from map(str, sorted((SHARED / suffix).glob(f"*.{suffix}")))
+
+
+def isolated(model: str) -> list[Row]:
+    """Return the rows of a model, measured in a process of its own."""
+    process = subprocess.run(
+        [sys.executable, __file__, "--one", model], capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        words = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
+        return [Row(Path(model).stem, "all", refused=words[-1])]
+    return [Row(**row) for row in json.loads(process.stdout.splitlines()[-1])]
+
+
+def compare(model: str) -> list[Row]:
+    """Return a model's rows, one for each peer that takes it."""
+    if model not in NETWORKS:
+        path = Path(model)
+        peers = (
+            (against_litert, against_tflm)
+            if path.suffix == ".tflite"
+            else (against_onnxsim, against_ort)
+        )
+        return [measured(path.stem, path, peer) for peer in peers]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{model}.onnx")
+        onnx.save(NETWORKS[model](), path)
+        rows = [measured(model, path, peer) for peer in (against_onnxsim, against_ort)]
+        return rows + ([against_paper(model, path)] if model in PAPER else [])
+
+
+def measured(name: str, path: Path, peer: Callable[[str, Path], Row]) -> Row:
+    """Return the row of one peer, or why there is none."""
+    try:
+        return peer(name, path)
+    except (AreniteError, RuntimeError) as error:
+        label = peer.__name__.removeprefix("against_")
+        reason = str(error).removeprefix(f"{path}: ").splitlines()[0]
+        return Row(name, label, refused=textwrap.shorten(reason, 60, placeholder=" ..."))
+
+
+def against_onnxsim(name: str, path: Path) -> Row:
+    """Return our figures beside onnxsim's, both on the tensors that it places."""
+    dims = DIMS.get(path.name, {})
+    theirs = onnxsim.plan_activation_memory(prepared(path, dims), run_shape_inference=False)
+    return ours(
+        Row(name, "onnxsim", theirs.arena_bytes),
+        read_onnx(path, dims=dims),
+        only=frozenset(theirs.tensor_offsets),
+    )
+
+
+def against_ort(name: str, path: Path) -> Row:
+    """Return our figures, inputs left to the caller, beside ONNX Runtime's."""
+    dims = {} if path.name in FED else DIMS.get(path.name, {})
+    with tempfile.TemporaryDirectory() as folder:
+        optimised, options = Path(folder, path.name), stock_options()
+        options.optimized_model_filepath = str(optimised)
+        feeds = drawn_feeds(
+            path, stock_session(path, options).get_inputs(), dims, FED.get(path.name, {})
+        )
+        graph = read_onnx(optimised, dims=DIMS.get(path.name, {}))
+    theirs = stock_memory(path, stock_options(), feeds).tensors
+    rows = []
+    for each in (graph, read_onnx(path, dims=DIMS.get(path.name, {}))):
+        tensors = {
+            name: replace(tensor, kind=TensorKind.CONSTANT) if name in each.inputs else tensor
+            for name, tensor in each.tensors.items()
+        }
+        rows.append(ours(Row(name, "ort", theirs), replace(each, tensors=tensors, inputs=())))
+    return min(rows, key=lambda row: row.placed)
+
+
+def against_paper(name: str, path: Path) -> Row:
+    """Return our figures beside the bound that the paper states, to three decimals of a MiB."""
+    if name == "blazeface":
+        return Row(name, "paper", refused="the paper has another BlazeFace")
+    theirs = round(PAPER[name]["offsets-bound"] * 2**20)
+    row = ours(Row(name, "paper", theirs), fuse_activations(read_onnx(path)), Boundary.EXCLUDE)
+    is_same = f"{row.placed / 2**20:.3f}" == f"{theirs / 2**20:.3f}"
+    return replace(row, theirs=row.placed) if is_same else row
+
+
+def against_litert(name: str, path: Path) -> Row:
+    """Return our figures for the interpreter's own tensors beside its arena."""
+    asked = probe(path)
+    written = liveness(asked.graph, alignment=64)
+    shared = asked.problem(keep_inputs=False)
+    return Row(
+        name,
+        "litert",
+        asked.stock_bytes,
+        written.lower_bound,
+        shared.lower_bound,
+        shared.lower_bound,
+        placed=height(shared),
+    )
+
+
+def against_tflm(name: str, path: Path) -> Row:
+    """Return our figures beside the head of TensorFlow Lite Micro, which runs our plan."""
+    model = read_tflm_model(path)
+    boundary = (len(model.graph.inputs), len(model.graph.outputs))
+    theirs = measure(path, *boundary)
+    scratch = learn_scratch(model)
+    written = model.problem(scratch)
+    safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
+    reaching = replace(model, graph=alias(model.graph, AliasKind))
+    # Overlap as storages that are laid together, as leave for the placement, and as both.
+    ways = [
+        (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
+        (reaching, reaching.problem(scratch)),
+        (reaching, permit_overlaps(reaching.graph, reaching.problem(scratch))),
+    ]
+    plans = [find("best")(problem) for _, problem in ways]
+    (sharing, problem), plan = min(zip(ways, plans, strict=True), key=lambda way: way[1].height)
+    data = model.file.with_plan(sharing.offsets(problem, plan))
+    planned = measure_bytes(path, data, *boundary)
+    if planned.outputs != theirs.outputs:
+        raise RuntimeError("the outputs with our plan are others")
+    shared = safe.problem(scratch).lower_bound
+    return Row(
+        name,
+        "tflm",
+        theirs.head,
+        written.lower_bound,
+        shared,
+        shared,
+        min(problem.lower_bound for _, problem in ways),
+        planned.head,
+    )
+
+
+def ours(
+    row: Row,
+    graph: Graph,
+    boundary: Boundary = Boundary.INCLUDE,
+    only: frozenset[str] = frozenset(),
+) -> Row:
+    """Return the row with our figures filled in, alignment 1."""
+
+    def problem(graph: Graph) -> Problem:
+        found = liveness(graph, boundary=boundary, alignment=1)
+        same = [each for each in found.records if not only or only & {*each.tensors}]
+        return replace(found, records=tuple(same))
+
+    model = MemoryModel(SAFE_KINDS, boundary, alignment=1)
+    order = found_order(graph, find_order("best"), model)
+    shared, ordered = (
+        problem(alias(each, model.aliases, boundary, alignment=1))
+        for each in (graph, graph.reordered(order.operators))
+    )
+    return replace(
+        row,
+        written=problem(graph).lower_bound,
+        shared=shared.lower_bound,
+        ordered=min(shared.lower_bound, ordered.lower_bound),
+        placed=min(height(shared), height(ordered)),
+    )
+
+
+def height(problem: Problem) -> int:
+    """Return the verified arena of the best plan."""
+    plan = find("best")(problem)
+    verify(problem, plan)
+    return plan.height
+
+
+def table(rows: list[Row]) -> Table:
+    """Return the rows for people."""
+    result = Table(title="Bytes, as each peer counts")
+    result.add_column("model", no_wrap=True)
+    result.add_column("peer", no_wrap=True)
+    for title in (
+        "theirs",
+        "as written",
+        "+ sharing",
+        "+ order",
+        "+ overlap",
+        "placed",
+        "against theirs",
+    ):
+        result.add_column(title, justify="right")
+    for row in rows:
+        if row.refused:
+            result.add_row(row.model[:36], row.peer, *"------", row.refused)
+            continue
+        figures = (
+            row.theirs, row.written, row.shared, row.ordered, row.overlapped, row.placed
+        )  # fmt: skip
+        cells = [f"{figure:,}" if figure else "" for figure in figures]
+        result.add_row(row.model[:36], row.peer, *cells, f"{row.change:+.1%}")
+    return result
+
+
+def summary(rows: list[Row]) -> Iterator[str]:
+    """Yield how we stand against each peer."""
+    for peer in dict.fromkeys(row.peer for row in rows):
+        stood = [row for row in rows if row.peer == peer and not row.refused]
+        if stood:
+            lower, equal = (
+                sum(test(row) for row in stood)
+                for test in (
+                    lambda row: row.placed < row.theirs,
+                    lambda row: row.placed == row.theirs,
+                )
+            )
+            yield (
+                f"{peer}: {lower} of {len(stood)} lower, {equal} equal, "
+                f"{len(stood) - lower - equal} higher; "
+                f"{min(row.change for row in stood):+.1%} to "
+                f"{max(row.change for row in stood):+.1%}"
+            )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

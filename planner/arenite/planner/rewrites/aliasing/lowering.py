@@ -1,0 +1,92 @@
+"""Where results reach into their operands: one overlap after the other, at the peak.
+
+Two storages that overlap become one, which lives as long as either. That lowers the load
+at the operator and raises it before or behind, so what counts is where a few of them lead.
+"""
+
+from dataclasses import dataclass
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph, Tensor, TensorKind
+from arenite.planner.names import Names
+from arenite.planner.rewrites.aliasing.loads import Loads
+from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
+from arenite.planner.rewrites.aliasing.storages import Storages
+from arenite.planner.units import align_up
+
+_LOOK_AHEAD = 16
+"""Overlaps that are tried on the way to a lower peak."""
+
+
+@dataclass(slots=True)
+class Lowered:
+    """How far the peak went down.
+
+    Attributes:
+        storages: Overlapping where that helps.
+        loads: Theirs.
+        num_overlaps: Operators whose result reaches into the operand.
+        step: Of the operator that the search ended at.
+        reason: What is against an overlap there.
+    """
+
+    storages: Storages
+    loads: Loads
+    num_overlaps: int = 0
+    step: int = 0
+    reason: str = ""
+
+
+def lowered(graph: Graph, storages: Storages, loads: Loads, alignment: int) -> Lowered:
+    """Return the storages with the overlaps that lower the peak.
+
+    The operator at the peak is let overlap, then the one at the new peak, and so on. The
+    state of the lowest peak is kept and the search goes on from there until it finds no
+    lower one.
+
+    Cost: O(tensors + steps) for each overlap tried; at most 16 for each of those kept.
+    """
+    best = Lowered(storages, loads)
+    while graph.operators and loads.height[0]:
+        state = Lowered(best.storages.copy(), best.loads.copy(), best.num_overlaps)
+        improved = False
+        for _ in range(_LOOK_AHEAD):
+            state.step = state.loads.peak
+            state.reason = _overlap(graph, state, alignment)
+            if state.reason:
+                break
+            state.num_overlaps += 1
+            if state.loads.height < best.loads.height:
+                best = Lowered(state.storages.copy(), state.loads.copy(), state.num_overlaps)
+                improved = True
+        if not improved:
+            best.step, best.reason = state.step, state.reason or "it would not lower the load"
+            break
+    return best
+
+
+def _overlap(graph: Graph, state: Lowered, alignment: int) -> str:
+    """Lay operand and result into a new storage, or return what is against it."""
+    storages, operator = state.storages, graph.operators[state.step]
+    permitted = permitted_overlap(graph, operator)
+    if not permitted:
+        return "the operator is done with no part of its operand before it ends"
+    source, result = operator.inputs[0], operator.outputs[0]
+    for other in operator.reads:
+        if other != source and storages.owner(other) == storages.owner(source):
+            return f"{other!r} lies in the storage of {source!r}"
+    above, below = storages.owner(source), storages.owner(result)
+    # How far the operand's storage must lie above that of the result.
+    least = graph.tensors[result].size - permitted
+    shift = align_up(least - storages.offset(source) + storages.offset(result), alignment)
+    reason = storages.why_not_overlapped(result, source, state.step, shift)
+    if reason is not None:
+        return reason
+    if not state.loads.holds(above, below):
+        return "the caller owns its memory"
+    offsets = {above: max(0, shift), below: max(0, -shift)}
+    size = max(storages.tensors[root].size + offset for root, offset in offsets.items())
+    name = Names(storages.tensors).take(f"{operator.name}/overlap")
+    state.loads.merge(name, align_up(size, alignment), tuple(offsets))
+    storages.merge(Tensor(name, DType.UINT8, (size,), TensorKind.SCRATCH), offsets)
+    return ""

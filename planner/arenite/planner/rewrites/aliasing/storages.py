@@ -1,0 +1,246 @@
+"""Which tensors share a storage, which bytes of it they take, and when they need them."""
+
+import copy
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
+from arenite.planner.liveness import Boundary
+from arenite.planner.rewrites.aliasing.kinds import AliasKind
+from arenite.planner.rewrites.aliasing.parts import Part
+from arenite.planner.rewrites.aliasing.views import VIEWS
+from arenite.planner.rewrites.noops import KEEPERS
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a tensor lies, when it is needed, and whose bytes it holds.
+
+    Tensors of one `value` hold the same bytes where the same bytes of that value meet.
+    """
+
+    root: str
+    offset: int
+    size: int
+    written: int
+    needed: int
+    value: str
+    value_offset: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+    def disturbs(self, other: "_Place") -> bool:
+        """Tell whether both, in one storage, need a byte at the same step."""
+        return (
+            max(self.offset, other.offset) < min(self.end, other.end)
+            and max(self.written, other.written) <= min(self.needed, other.needed)
+            and (self.value, self.offset - self.value_offset)
+            != (other.value, other.offset - other.value_offset)
+        )
+
+
+class Storages:
+    """The state of a rewrite; the graph itself stays as it was.
+
+    Attributes:
+        tensors: By name, the storages made for several tensors among them.
+    """
+
+    def __init__(self, graph: Graph, kinds: Collection[AliasKind], boundary: Boundary) -> None:
+        self.tensors = dict(graph.tensors)
+        self._graph = graph
+        self._places: dict[str, _Place] = {}
+        self._members: dict[str, list[str]] = {}
+        self._last_read: dict[str, int] = {}
+        self._kept: set[str] = set()
+        self._callers: set[str] = set()
+        self._fill()
+        lasting = [t.name for t in graph.tensors.values() if t.kind in _LASTING]
+        self._keep((*graph.outputs, *lasting))
+        if boundary is Boundary.EXCLUDE:
+            self._callers = {self.owner(name) for name in (*graph.inputs, *graph.outputs)}
+        if boundary is Boundary.EXCLUDE or AliasKind.REUSE_INPUTS not in kinds:
+            self._keep(graph.inputs)
+
+    def _fill(self) -> None:
+        graph = self._graph
+        for name, tensor in graph.tensors.items():
+            root, offset = graph.root(name)
+            self._places[name] = _Place(root, offset, tensor.size, -1, -1, name)
+            self._members.setdefault(root, []).append(name)
+        for step, operator in enumerate(graph.operators):
+            for name in operator.writes:
+                self._places[name].written = step
+                self._places[name].needed = max(self._places[name].needed, step)
+                alias = self.tensors[name].alias
+                if alias is not None and _copies(operator, alias):
+                    self._join(name, alias)
+            for name in operator.reads:
+                place = self._places[name]
+                place.needed = self._last_read[place.root] = step
+
+    def _keep(self, names: Iterable[str]) -> None:
+        """Let nobody overwrite the storages of these tensors."""
+        for name in names:
+            self._kept.add(self.owner(name))
+            self._places[name].needed = len(self._graph.operators)
+
+    def owner(self, name: str) -> str:
+        """Return the tensor in whose storage `name` lies."""
+        return self._places[name].root
+
+    def offset(self, name: str) -> int:
+        """Return the first byte of `name` in its storage."""
+        return self._places[name].offset
+
+    def is_kept(self, name: str) -> bool:
+        """Tell whether the caller or the next run needs the storage's bytes."""
+        return self.owner(name) in self._kept
+
+    def holds_input(self, name: str) -> bool:
+        """Tell whether the bytes of `name` are those of a graph input."""
+        return self._places[name].value in self._graph.inputs
+
+    def is_callers(self, name: str) -> bool:
+        """Tell whether the storage is not in the arena but the caller's own."""
+        return self.owner(name) in self._callers
+
+    def last_read(self, name: str) -> int:
+        """Return the last step that reads the storage, -1 if none does."""
+        return self._last_read.get(self.owner(name), -1)
+
+    def why_not_inside(self, part: Part, offset: int) -> str | None:
+        """Return what is against the whole storage of `part.inner` lying in `part.outer`.
+
+        Cost: O(tensors of the one storage x tensors of the other).
+        """
+        inner, outer = self._places[part.inner], self._places[part.outer]
+        if self.tensors[inner.root].kind in _BOUND or inner.root in self._graph.inputs:
+            return f"{part.inner!r} has its place already"
+        if inner.offset or inner.size != self._places[inner.root].size:
+            return f"{part.inner!r} is itself a part of {inner.root!r}"
+        if outer.root == inner.root:
+            return f"{part.inner!r} shares the storage of {part.outer!r} already"
+        if self.tensors[outer.root].kind in _LASTING:
+            return f"{outer.root!r} is no activation"
+        for name in self._members[inner.root]:
+            moved = self._moved(self._places[name], part, offset)
+            for other in self._members[outer.root]:
+                if moved.disturbs(self._places[other]):
+                    return f"{other!r} and {name!r} would need the same bytes at one step"
+        return None
+
+    def put_into(self, name: str, alias: Alias, *, same_bytes: bool) -> None:
+        """Let the whole storage in which `name` lies, at its start, lie elsewhere.
+
+        Args:
+            name: A tensor as large as its storage.
+            alias: Where.
+            same_bytes: Whether `name` holds the bytes that are there; else it overwrites
+                them.
+        """
+        old = self.owner(name)
+        self.tensors[old] = replace(self.tensors[old], alias=alias)
+        target = self._places[alias.tensor]
+        if same_bytes:
+            self._join(name, alias)
+        for member in self._members.pop(old):
+            place = self._places[member]
+            place.root, place.offset = target.root, place.offset + target.offset + alias.offset
+            self._members[target.root].append(member)
+        last_read = max(self._last_read.get(root, -1) for root in (old, target.root))
+        self._last_read[target.root] = last_read
+        if old in self._kept:
+            self._kept.add(target.root)
+        if old in self._callers:
+            self._callers.add(target.root)
+
+    def why_not_overlapped(self, result: str, source: str, step: int, shift: int) -> str | None:
+        """Return what is against two storages sharing bytes, `source` used up at `step`.
+
+        Args:
+            result: Written at `step`.
+            source: Read at `step`, its storage `shift` bytes above that of `result`.
+            step: Of the operator.
+            shift: May be negative.
+
+        Cost: O(tensors of the one storage x tensors of the other).
+        """
+        above, below = self._places[source], self._places[result]
+        for place in (above, below):
+            if self.tensors[place.root].kind in _LASTING:
+                return f"{place.root!r} is no activation"
+        if below.root in self._graph.inputs:
+            return f"{result!r} has its place already"
+        if above.root == below.root:
+            return "they share a storage already"
+        for name in self._members[above.root]:
+            place = self._places[name]
+            moved = replace(place, offset=place.offset + shift)
+            used_up = place.needed == step and (
+                place.value,
+                place.offset - place.value_offset,
+            ) == (
+                above.value,
+                above.offset - above.value_offset,
+            )
+            for other in self._members[below.root]:
+                if not (used_up and other == result) and moved.disturbs(self._places[other]):
+                    return f"{other!r} and {name!r} would need the same bytes at one step"
+        return None
+
+    def merge(self, storage: Tensor, offsets: Mapping[str, int]) -> None:
+        """Lay whole storages into a new one, at these offsets."""
+        self.tensors[storage.name] = storage
+        self._members[storage.name] = []
+        self._places[storage.name] = _Place(storage.name, 0, 0, -1, -1, storage.name)
+        for root, offset in offsets.items():
+            self.put_into(root, Alias(storage.name, offset), same_bytes=False)
+
+    def copy(self) -> "Storages":
+        """Return a state that changes independently of this one.
+
+        Cost: O(tensors).
+        """
+        # Graph and tensors never change; they need no copies.
+        unchanging = {id(each): each for each in (self._graph, *self.tensors.values())}
+        return copy.deepcopy(self, unchanging)
+
+    def _join(self, name: str, alias: Alias) -> None:
+        """Note that `name` holds the bytes at `alias`, and so does what shares its value."""
+        target, place = self._places[alias.tensor], self._places[name]
+        old = place.value
+        shift = target.value_offset + alias.offset - place.value_offset
+        for member in self._members[place.root]:
+            other = self._places[member]
+            if other.value == old:
+                other.value, other.value_offset = target.value, other.value_offset + shift
+
+    def _moved(self, place: _Place, part: Part, offset: int) -> _Place:
+        """Return where a tensor of `part.inner`'s storage would lie."""
+        inner, outer = self._places[part.inner], self._places[part.outer]
+        value, value_offset = place.value, place.value_offset
+        if value == inner.value:
+            value = outer.value
+            value_offset += outer.value_offset + offset - inner.value_offset
+        return _Place(
+            outer.root,
+            place.offset + outer.offset + offset,
+            place.size,
+            place.written,
+            place.needed,
+            value,
+            value_offset,
+        )
+
+
+def _copies(operator: Operator, alias: Alias) -> bool:
+    """Tell whether the operator, whose output lies at `alias`, would copy it there."""
+    same = operator.op_type in VIEWS or operator.op_type in KEEPERS
+    return same and operator.inputs[:1] == (alias.tensor,)
+
+
+_LASTING = (TensorKind.CONSTANT, TensorKind.STATE)
+_BOUND = (*_LASTING, TensorKind.INPUT)

@@ -1,0 +1,43 @@
+from arenite.planner.graph import TensorKind
+from arenite.planner.ordering import MemoryModel, Order, found_order
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
+from tiny_graphs import graph_of, tensor
+
+GRAPH = graph_of(
+    [tensor("x", (1,), TensorKind.INPUT), tensor("a"), tensor("b"), tensor("c", (16,)),
+     tensor("y", (1,), TensorKind.OUTPUT)],
+    [("Conv", ("x",), ("a",)), ("Conv", ("x",), ("b",)), ("Concat", ("a", "b"), ("c",)),
+     ("Conv", ("c",), ("y",))],
+)  # fmt: skip
+SWAPPED = ("Conv_1", "Conv_0", "Concat_2", "Conv_3")
+
+
+def swap(_graph, _model):
+    return Order(SWAPPED, peak=128, lower_bound=128)
+
+
+def test_what_a_search_proved_holds_where_no_parts_share_storage():
+    kinds = (AliasKind.VIEWS, AliasKind.IN_PLACE)
+    assert found_order(GRAPH, swap, MemoryModel(kinds, alignment=1)).optimal
+
+
+def test_parts_that_share_storage_lower_the_peak_and_end_the_proof():
+    found = found_order(GRAPH, swap, MemoryModel(SAFE_KINDS, alignment=1))
+    assert found == Order(SWAPPED, peak=68, lower_bound=0)
+    assert not found.optimal
+
+
+def test_the_given_order_stays_where_parts_make_it_the_better_one():
+    sizes = {"x": 1, "a": 2, "big": 100, "b": 50, "c": 52, "y": 1}
+    kinds = {"x": TensorKind.INPUT, "y": TensorKind.OUTPUT}
+    graph = graph_of(
+        [tensor(n, (s,), kinds.get(n, TensorKind.ACTIVATION)) for n, s in sizes.items()],
+        [("Conv", ("x",), ("big",)), ("Conv", ("big",), ("b",)), ("Conv", ("x",), ("a",)),
+         ("Concat", ("a", "b"), ("c",)), ("Conv", ("c",), ("y",))],
+    )  # fmt: skip
+
+    def early(_graph, _model):
+        return Order(("Conv_2", "Conv_0", "Conv_1", "Concat_3", "Conv_4"), 0, 0)
+
+    found = found_order(graph, early, MemoryModel(SAFE_KINDS, alignment=1))
+    assert found.operators == tuple(operator.name for operator in graph.operators)

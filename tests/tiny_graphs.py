@@ -1,0 +1,44 @@
+"""Small graphs, written down in a line or two."""
+
+from collections.abc import Iterable, Sequence
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+
+
+def tensor(
+    name: str,
+    shape: tuple[int, ...] = (8,),
+    kind: TensorKind = TensorKind.ACTIVATION,
+    dtype: DType = DType.FLOAT32,
+) -> Tensor:
+    """Return a tensor."""
+    return Tensor(name, dtype, shape, kind)
+
+
+def graph_of(
+    tensors: Iterable[Tensor],
+    operators: Iterable[tuple[object, ...]],
+    inputs: Sequence[str] = ("x",),
+    outputs: Sequence[str] = ("y",),
+) -> Graph:
+    """Return the graph of operators `(type, inputs, outputs)`, or with attributes last."""
+    made = [
+        Operator(f"{op_type}_{step}", op_type, reads, writes, *attributes)
+        for step, (op_type, reads, writes, *attributes) in enumerate(operators)
+    ]
+    return Graph.of("test", tensors, made, inputs, outputs)
+
+
+def chain(
+    op_type: str,
+    source_shape: tuple[int, ...] = (8,),
+    result_shape: tuple[int, ...] = (8,),
+    dtype: DType = DType.FLOAT32,
+) -> Graph:
+    """Return a graph in which the operator makes `b` of `a`, an operator between two Convs."""
+    return graph_of(
+        [tensor("x", source_shape, TensorKind.INPUT), tensor("a", source_shape),
+         tensor("b", result_shape, dtype=dtype), tensor("y", result_shape, TensorKind.OUTPUT)],
+        [("Conv", ("x",), ("a",)), (op_type, ("a",), ("b",)), ("Conv", ("b",), ("y",))],
+    )  # fmt: skip
