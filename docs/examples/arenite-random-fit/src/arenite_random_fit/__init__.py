@@ -1,0 +1,1 @@
+"""A strategy for Arenite that another package brings."""

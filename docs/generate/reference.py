@@ -1,0 +1,98 @@
+"""Reference pages made from the code: commands, strategies, orders."""
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+
+from click.testing import CliRunner
+
+from arenite.cli.main import arenite
+from arenite.planner.ordering import OrderStrategy
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import Strategy, StrategyKind
+from arenite.strategies import STRATEGIES
+from arenite.strategies.order.table import ORDERS
+
+_TITLES = {
+    StrategyKind.OFFSETS: "An offset for each record",
+    StrategyKind.OBJECTS: "A whole buffer for each record",
+}
+
+
+def command_line() -> str:
+    """Return the help of every command, as it prints it."""
+    parts = [_help()]
+    for name in arenite.commands:
+        parts.append(f"## {name}\n\n{_help(name)}")
+    return "\n\n".join(parts)
+
+
+def _help(*command: str) -> str:
+    result = CliRunner().invoke(
+        arenite,
+        [*command, "--help"],
+        prog_name="arenite",
+        terminal_width=80,
+        catch_exceptions=False,
+    )
+    return f"```text\n{result.output}```"
+
+
+def strategies() -> str:
+    """Return the table of strategies, then each with its docstring, by kind."""
+    parts = [_table(STRATEGIES)]
+    for kind, title in _TITLES.items():
+        parts.append(f"## {title}")
+        parts += [_entry(strategy) for strategy in STRATEGIES if strategy.kind is kind]
+    return "\n\n".join(parts)
+
+
+def orders() -> str:
+    """Return the table of orders, then each with its docstring."""
+    return "\n\n".join([_table(ORDERS), *(_entry(order) for order in ORDERS)])
+
+
+def heights(problem: Problem) -> str:
+    """Return what each strategy makes of the problem, as a table."""
+    lines = ["| strategy | decides | height, B | above the bound |", "|---|---|--:|--:|"]
+    for strategy in STRATEGIES:
+        plan = strategy(problem)
+        gap = "optimal" if plan.optimal else f"{plan.gap:.1%}".replace("%", " %")
+        lines.append(f"| `{strategy.name}` | {strategy.kind} | {plan.height} | {gap} |")
+    return "\n".join(lines)
+
+
+def _table(entries: Iterable[Strategy | OrderStrategy]) -> str:
+    lines = ["| name | complexity | source |", "|---|---|---|"]
+    for entry in entries:
+        lines.append(f"| [`{entry.name}`](#{entry.name}) | {entry.complexity} | {entry.source} |")
+    return "\n".join(lines)
+
+
+def _entry(strategy: Strategy | OrderStrategy) -> str:
+    return f"### `{strategy.name}` {{ #{strategy.name} }}\n\n{_docstring(strategy)}"
+
+
+def _docstring(strategy: Strategy | OrderStrategy) -> str:
+    """Return a docstring in Google form as Markdown, the parameters with their defaults."""
+    paragraphs = []
+    for block in inspect.cleandoc(type(strategy).__doc__ or "").split("\n\n"):
+        if block.startswith("Attributes:\n"):
+            paragraphs.append(_parameters(strategy, block))
+        else:
+            paragraphs.append(re.sub(r"^(Cost|Source): ", r"\n**\1.** ", block, flags=re.M))
+    return "\n\n".join(paragraphs)
+
+
+def _parameters(strategy: Strategy | OrderStrategy, block: str) -> str:
+    text = inspect.cleandoc("\n" + block.partition("\n")[2])
+    lines = []
+    for parameter in fields(strategy):  # type: ignore[arg-type]  # ours are all dataclasses
+        said = re.search(rf"^{parameter.name}: (.+(?:\n +.+)*)", text, re.M)
+        if said is None:
+            raise ValueError(f"{strategy.name}: the docstring leaves {parameter.name!r} out")
+        default = getattr(strategy, parameter.name)
+        meaning = " ".join(said[1].split())
+        lines.append(f"- `{parameter.name}` ({default!r}): {meaning}")
+    return "**Parameters**, with what they are when nothing is said:\n\n" + "\n".join(lines)
