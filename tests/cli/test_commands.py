@@ -116,11 +116,34 @@ def test_inspect_names_what_binds(run, run_json, model):
 
 def test_inspect_says_what_a_rewrite_would_bring(run, run_json, model):
     found = run_json("inspect", model, "--dim", "batch=1")
-    assert found["remedies"] == [{"options": "--alias all", "lower_bound": 32}]
+    (remedy,) = found["remedies"]
+    assert (remedy["options"], remedy["lower_bound"]) == ("--alias in-place", 32)
+    assert "working set binds" in remedy["advice"]
+    assert sum(found["sharing"]["shared"].values()) > 0
     _, out, _ = run("inspect", model, "--dim", "batch=1")
-    assert "--alias all" in out
+    assert "--alias in-place" in out
     assert "33.3 % less" in out
     assert run_json("inspect", model, "--dim", "batch=1", "--alias", "all")["remedies"] == []
+
+
+def test_kinds_of_sharing_are_named_one_by_one(run, run_json, model):
+    named = run_json("plan", model, "--dim", "batch=1", "--alias", "in-place,views")
+    assert named["aliases"] == ["views", "in-place"]
+    everything = run_json("plan", model, "--dim", "batch=1", "--alias", "all")["aliases"]
+    assert "concat" in everything
+    assert "overlap" not in everything
+    both = run_json("plan", model, "--dim", "batch=1", "--alias", "all,overlap")["aliases"]
+    assert both == [*everything, "overlap"]
+    code, _, err = run("plan", model, "--dim", "batch=1", "--alias", "views,none")
+    assert code == 2
+    assert "'none' is not one of" in err
+
+
+def test_inspect_says_why_no_more_storage_is_shared(run, run_json, model):
+    found = run_json("inspect", model, "--dim", "batch=1", "--alias", "none")
+    assert found["sharing"]["shared"] == {"in-place": 1, "reuse-inputs": 1}
+    _, out, _ = run("inspect", model, "--dim", "batch=1")
+    assert "could share storage" in out
 
 
 def test_a_plan_file_is_written_verified_and_bound_to_its_model(run, model, tmp_path):

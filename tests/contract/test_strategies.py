@@ -55,6 +55,7 @@ def test_a_plan_passes_verification_and_the_painted_grid(strategy: Strategy) -> 
         verify(problem, plan)
         paint(problem, plan)
         assert plan.height >= problem.lower_bound
+        assert {type(offset) for offset in plan.offsets} <= {int}  # no number of a library's
 
     check()
 

@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
         argv: The arguments, without the program's name.
     """
     try:
-        with arenite.make_context("arenite", list(argv)) as context:
+        with arenite.make_context("arenite", list(argv), obj=tuple(argv)) as context:
             arenite.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from arenite.planner.errors import AreniteError
+from arenite.planner.files import write_atomically
 
 _PIPED_WIDTH = 100_000
 """Columns where no terminal limits a line: no name is cut or folded."""
@@ -64,6 +65,18 @@ def drawing_width(console: Console) -> int:
 def emit_json(value: dict[str, object]) -> None:
     """Write one JSON document to standard output."""
     click.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def write_result(path: Path, text: str) -> None:
+    """Write a file in UTF-8, whole or not at all.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    try:
+        write_atomically(path, text.encode("utf-8", errors="replace"))
+    except OSError as error:
+        raise OutputError(path, f"cannot be written: {error.strerror}") from error
 
 
 def check_destination(path: Path, *sources: Path) -> None:

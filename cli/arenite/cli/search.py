@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import click
@@ -53,19 +53,24 @@ def configured(
     )
 
 
-def search(strategy: Strategy, problem: Problem) -> Outcome:
+def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Outcome:
     """Return the plan of the strategy.
 
     A strategy that can be watched is shown while it runs and, on the first Ctrl-C, keeps
     its best plan.
 
+    Args:
+        strategy: What to run.
+        problem: What to place.
+        watched: Whether the user sits before it: progress is drawn and Ctrl-C stops it.
+
     Raises:
         PlanError: It made none, or a wrong one.
         KeyboardInterrupt: The user does not want to wait for the best plan either.
     """
-    with _status(strategy.name) as status:
+    with _status(strategy.name, watched) as status:
         if isinstance(strategy, Anytime):
-            with stop_on_interrupt() as request:
+            with stop_on_interrupt() if watched else nullcontext(StopRequest()) as request:
                 started = time.perf_counter()
                 plan = run(strategy, problem, _Watcher(request, status, strategy.name))
             interrupted = request.asked
@@ -111,9 +116,9 @@ def _describe(strategy: str, best: Plan | None, lower_bound: int) -> str:
 
 
 @contextmanager
-def _status(strategy: str) -> Iterator[Status | None]:
+def _status(strategy: str, watched: bool) -> Iterator[Status | None]:
     console = progress()
-    if not console.is_terminal:
+    if not (watched and console.is_terminal):
         yield None
         return
     with console.status(f"{strategy}: running") as status:

@@ -57,14 +57,18 @@ class Diagnosis:
         return max((step.working_set for step in self.steps), default=0)
 
     @property
+    def movable(self) -> int:
+        """Bytes of the peak that reordering, recomputing or spilling can save at most."""
+        return 0 if self.binding is None else self.binding.load - self.largest_working_set
+
+    @property
     def advice(self) -> str:
         """One sentence: what binds and which rewrites can help."""
         binding = self.binding
         if binding is None or binding.load == 0:
             return "Nothing is live: there is nothing to lower."
         where = f"step {binding.step} ({binding.operator})"
-        movable = binding.load - self.largest_working_set
-        if movable == 0:
+        if self.movable == 0:
             return (
                 f"The working set binds at {where}: only aliasing, fusing or tiling its "
                 "operator can lower the peak; reordering, recomputing and spilling cannot."
@@ -72,7 +76,7 @@ class Diagnosis:
         return (
             f"Carried tensors bind at {where}: {format_size(binding.carried)} live there "
             f"untouched; reordering, recomputing or spilling can save up to "
-            f"{format_size(movable)}, then working sets bind."
+            f"{format_size(self.movable)}, then working sets bind."
         )
 
 

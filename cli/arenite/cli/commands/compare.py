@@ -1,44 +1,95 @@
 """`arenite compare`: every strategy on every model."""
 
-import dataclasses
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from arenite.cli.baseline import Difference, differences, read_baseline
+from arenite.cli.comparing import (
+    Compared,
+    Task,
+    compare_in_processes,
+    compare_model,
+    compare_on_cluster,
+)
+from arenite.cli.model_files import model_files
 from arenite.cli.options import (
+    PercentType,
     Reading,
     json_option,
     reading_options,
     seed_option,
     time_limit_option,
 )
-from arenite.cli.output import emit_json, results
-from arenite.cli.render.numbers import both, duration, gap, grouped
-from arenite.cli.render.tables import facts, listing
+from arenite.cli.output import check_destination, emit_json, progress, results, write_result
+from arenite.cli.render.comparison import comparison_table, differences_table
+from arenite.cli.render.numbers import percent
 from arenite.cli.render.text import name, one_line
-from arenite.cli.search import Outcome, configured, search
-from arenite.planner.errors import (
-    AreniteError,
-    InvalidPlanError,
-    MissingDependencyError,
-    PlanError,
-    UnsupportedProblemError,
-)
-from arenite.planner.plan import SharedObjects
-from arenite.planner.problem import Problem
+from arenite.cli.report.tables import as_csv, as_markdown
+from arenite.cli.report.trace import as_trace
+from arenite.cli.search import configured
+from arenite.planner.report import FailedModel, ModelReport
 from arenite.planner.strategy import Strategy
 from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0
+_FILE = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where the comparison is written, as far as it is."""
+
+    page: Path | None
+    csv: Path | None
+    markdown: Path | None
+    trace: Path | None
+
+    def check(self, *sources: Path) -> None:
+        """Return if all can be written; asked before the long work starts.
+
+        Raises:
+            OutputError: One cannot.
+            MissingDependencyError: What draws the page is absent.
+        """
+        for path in (self.page, self.csv, self.markdown, self.trace):
+            if path is not None:
+                check_destination(path, *sources)
+        if self.page is not None:
+            from arenite.cli.report.page import check_packages
+
+            check_packages()
+
+    def write(self, compared: Sequence[Compared]) -> None:
+        """Write those that are wanted.
+
+        Raises:
+            OutputError: One cannot be written.
+        """
+        reports = [each for each in compared if isinstance(each, ModelReport)]
+        if self.csv is not None:
+            write_result(self.csv, as_csv(reports))
+        if self.markdown is not None:
+            write_result(self.markdown, as_markdown(reports))
+        if self.trace is not None:
+            write_result(self.trace, as_trace(reports))
+        if self.page is not None:
+            from arenite.cli.report.page import as_page
+
+            write_result(self.page, as_page(compared, click.get_current_context().obj))
 
 
 @click.command()
-@click.argument(
-    "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_FILE)
+@click.option("-o", "--output", "page", type=_FILE, metavar="REPORT.html", help="Write a page.")
+@click.option("--csv", type=_FILE, metavar="FILE", help="Write a table for programs.")
+@click.option("--markdown", type=_FILE, metavar="FILE", help="Write a table for pull requests.")
+@click.option(
+    "--trace", type=_FILE, metavar="FILE", help="Write the lowest plans as a Perfetto trace."
 )
 @click.option(
     "--strategy",
@@ -48,6 +99,25 @@ _DEFAULT_TIME_LIMIT_S = 5.0
     help="Compare this one; repeatable.  [default: all]",
 )
 @click.option("--quick", is_flag=True, help="Leave out the strategies that search.")
+@click.option("--peers", "with_peers", is_flag=True, help="Ask other tools that are installed.")
+@click.option(
+    "--baseline", type=_FILE, metavar="OLD.json", help="Show what changed since this --json."
+)
+@click.option(
+    "--fail-over",
+    "most_growth",
+    type=PercentType(),
+    metavar="PERCENT",
+    help="Exit 1 if a model's lowest arena grew by more, such as 2%; needs --baseline.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Models at a time.  [default: one a processor]",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Plan on the Dask cluster of this scheduler.")
 @reading_options
 @time_limit_option(_DEFAULT_TIME_LIMIT_S, "Seconds for each search on each model.")
 @seed_option
@@ -55,42 +125,59 @@ _DEFAULT_TIME_LIMIT_S = 5.0
 def compare(
     reading: Reading,
     models: Sequence[Path],
+    page: Path | None,
+    csv: Path | None,
+    markdown: Path | None,
+    trace: Path | None,
     requested: Sequence[str],
     quick: bool,
+    with_peers: bool,
+    baseline: Path | None,
+    most_growth: float | None,
+    jobs: int | None,
+    scheduler: str | None,
     time_limit_s: float,
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Run every strategy on every MODEL.
+    """Run every strategy on every MODEL; a folder stands for the models in and below it.
 
-    Capacities are left aside: what counts is how low each strategy gets. Ctrl-C ends the
-    search that is running and goes on with the next.
+    Capacities are left aside: what counts is how low each strategy gets. Several models run
+    in a process each, and one that fails does not stop the others: the exit code is then 1.
+    Ctrl-C keeps the models that are done; with one model it ends the search that is running
+    and goes on with the next.
     """
-    strategies = [
+    if most_growth is not None and baseline is None:
+        raise click.UsageError("--fail-over needs --baseline OLD.json")
+    reading.check()
+    strategies = tuple(
         configured(strategy, seed=seed, time_limit_s=time_limit_s)
         for strategy in _chosen(requested)
         if strategy.quick or not quick
-    ]
-    comparisons: list[dict[str, object]] = []
-    failures: list[dict[str, object]] = []
-    wrong = False
-    for model in models:
-        try:
-            source = reading.read(model)
-        except (AreniteError, OSError) as error:
-            click.echo(one_line(f"error: {error}"), err=True)
-            failures.append({"model": str(model), "error": str(error)})
-            continue
-        problem = dataclasses.replace(source.problem, capacity=None)
-        comparison = _Comparison(problem, tuple(_attempts(strategies, problem)))
-        wrong = wrong or any(attempt.wrong for attempt in comparison.attempts)
-        if as_json:
-            comparisons.append({"model": str(model)} | comparison.as_json())
-        else:
-            results().print(name(source.name, "bold"), comparison.as_table(), sep="\n")
+    )
+    old = {} if baseline is None else read_baseline(baseline)
+    paths = list(model_files(models))
+    files = _Files(page, csv, markdown, trace)
+    files.check(*paths)
+    watched = len(paths) == 1 and scheduler is None
+    tasks = [Task(path, reading, strategies, with_peers, watched) for path in paths]
+    compared: list[Compared] = []
+    for each in _in_order(_run(tasks, jobs, scheduler), tasks):
+        compared.append(each)
+        if isinstance(each, FailedModel):
+            click.echo(one_line(f"error: {each.error}"), err=True)
+        elif not as_json:
+            results().print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
+    reports = [each for each in compared if isinstance(each, ModelReport)]
+    failures = [each for each in compared if isinstance(each, FailedModel)]
+    changes = differences(old, reports) if baseline is not None else []
     if as_json:
-        emit_json({"models": comparisons, "failed": failures})
-    if failures or wrong:
+        emit_json(_as_json(reports, failures, changes if baseline is not None else None))
+    elif baseline is not None:
+        results().print(differences_table(changes, most_growth))
+    files.write(compared)
+    wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
+    if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)
 
 
@@ -100,126 +187,78 @@ def _chosen(requested: Sequence[str]) -> list[Strategy]:
     return [strategy for strategy in known().values() if strategy.name in wanted]
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """What came of one strategy: an outcome, or the reason why there is none."""
+def _run(
+    tasks: Sequence[Task], jobs: int | None, scheduler: str | None
+) -> Iterator[tuple[int, Compared]]:
+    num_processes = min(jobs or os.cpu_count() or 1, len(tasks))
+    if scheduler is not None:
+        return compare_on_cluster(tasks, num_processes, scheduler)
+    if len(tasks) == 1:
+        return ((index, compare_model(task)) for index, task in enumerate(tasks))
+    return compare_in_processes(tasks, num_processes)
 
-    strategy: Strategy
-    outcome: Outcome | None
-    reason: str = ""
-    wrong: bool = False
 
-
-def _attempts(strategies: Sequence[Strategy], problem: Problem) -> Iterator[_Attempt]:
-    for strategy in strategies:
+def _in_order(
+    outcomes: Iterator[tuple[int, Compared]], tasks: Sequence[Task]
+) -> Iterator[Compared]:
+    """Yield the outcomes in the order of the tasks, each as soon as it can be."""
+    console = progress()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    shown = console.is_terminal and len(tasks) > 1
+    done: dict[int, Compared] = {}
+    following = 0
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        models = bar.add_task("models", total=len(tasks))
         try:
-            yield _Attempt(strategy, search(strategy, problem))
-        except UnsupportedProblemError as error:
-            yield _Attempt(strategy, None, error.reason)
-        except InvalidPlanError as error:
-            yield _Attempt(strategy, None, f"made a wrong plan: {error}", wrong=True)
-        except (PlanError, MissingDependencyError) as error:
-            yield _Attempt(strategy, None, str(error))
+            for index, outcome in outcomes:
+                done[index] = outcome
+                bar.advance(models)
+                while following in done:
+                    yield done.pop(following)
+                    following += 1
+        except KeyboardInterrupt:
+            if len(tasks) == 1:
+                raise  # nothing is done that could be kept
+    for index in range(following, len(tasks)):
+        reason = f"{tasks[index].model}: interrupted before it was planned"
+        yield done.pop(index, FailedModel(str(tasks[index].model), reason))
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """What every strategy made of one problem."""
-
-    problem: Problem
-    attempts: tuple[_Attempt, ...]
-
-    @property
-    def best_bound(self) -> int:
-        """The largest bound that any strategy proved."""
-        proved = (each.outcome.plan.lower_bound for each in self.attempts if each.outcome)
-        return max(proved, default=self.problem.lower_bound)
-
-    @property
-    def lowest(self) -> int | None:
-        """The height of the winner."""
-        heights = (each.outcome.plan.height for each in self.attempts if each.outcome)
-        return min(heights, default=None)
-
-    def as_json(self) -> dict[str, object]:
-        """Return what `--json` says of one model."""
-        made = [(each.strategy, each.outcome) for each in self.attempts if each.outcome]
-        return {
-            "num_records": len(self.problem.records),
-            "naive": self.problem.naive,
-            "lower_bound": self.problem.lower_bound,
-            "best_bound": self.best_bound,
-            "results": [
-                {
-                    "strategy": strategy.name,
-                    "kind": strategy.kind.value,
-                    "height": outcome.plan.height,
-                    "seconds": outcome.seconds,
-                    "optimal": outcome.plan.height == self.best_bound,
-                    "interrupted": outcome.interrupted,
-                    "objects": _objects_as_json(outcome.plan.objects),
-                }
-                for strategy, outcome in made
-            ],
-            "skipped": [
-                {"strategy": each.strategy.name, "reason": each.reason}
-                for each in self.attempts
-                if each.outcome is None
-            ],
-        }
-
-    def as_table(self) -> RenderableType:
-        """Return the table of one model and the reasons for its gaps."""
-        lines: list[RenderableType] = [
-            facts(self._facts()),
-            Text(),
-            listing(
-                ("", "strategy", "kind", "height, B>", "gap>", "objects' gap>", "time>"),
-                map(self._row, self.attempts),
-            ),
-        ]
-        lines += [
-            Text(f"{each.strategy.name}: {one_line(each.reason)}", "dim")
-            for each in self.attempts
-            if each.outcome is None
-        ]
-        return Group(*lines, Text())
-
-    def _facts(self) -> Iterator[tuple[str, str]]:
-        yield "records", grouped(len(self.problem.records))
-        yield "no reuse", both(self.problem.naive)
-        yield "lower bound", both(self.problem.lower_bound)
-        if self.best_bound > self.problem.lower_bound:
-            yield "proved by search", both(self.best_bound)
-        for attempt in self.attempts:
-            if attempt.outcome and (objects := attempt.outcome.plan.objects):
-                yield "of shared objects", both(objects.lower_bound)
-                break
-
-    def _row(self, attempt: _Attempt) -> tuple[RenderableType, ...]:
-        strategy, outcome = attempt.strategy, attempt.outcome
-        if outcome is None:
-            return "", name(strategy.name), strategy.kind.value, "-", "-", "", "-"
-        plan = outcome.plan
-        wins = plan.height == self.lowest
-        objects = plan.objects
-        style = "bold green" if wins else ""
-        return (
-            Text("*" if wins else "", style),
-            name(strategy.name, style),
-            strategy.kind.value,
-            Text(grouped(plan.height), style),
-            "optimal" if plan.height == self.best_bound else gap(plan.height, self.best_bound),
-            gap(objects.total, objects.lower_bound) if objects else "",
-            duration(outcome.seconds) + (" !" if outcome.interrupted else ""),
-        )
-
-
-def _objects_as_json(objects: SharedObjects | None) -> dict[str, int] | None:
-    if objects is None:
-        return None
-    return {
-        "number": len(objects.sizes),
-        "total": objects.total,
-        "lower_bound": objects.lower_bound,
+def _as_json(
+    reports: Sequence[ModelReport],
+    failures: Sequence[FailedModel],
+    changes: Sequence[Difference] | None,
+) -> dict[str, object]:
+    document: dict[str, object] = {
+        "models": [report.as_json() for report in reports],
+        "failed": [{"model": each.model, "error": each.error} for each in failures],
     }
+    if changes is not None:
+        document["differences"] = [
+            {"model": each.model, "before": each.before, "now": each.now} for each in changes
+        ]
+    return document
+
+
+def _grew(changes: Sequence[Difference], most: float | None) -> bool:
+    """Say which models grew by more than `most`, and tell whether any did."""
+    if most is None:
+        return False
+    grown = [change for change in changes if change.growth > most]
+    for change in grown:
+        click.echo(
+            one_line(
+                f"error: {change.model}: the lowest arena grew from {change.before} B to "
+                f"{change.now} B, by {percent(change.growth)}; allowed are {percent(most)}"
+            ),
+            err=True,
+        )
+    if all(change.before is None or change.now is None for change in changes):
+        click.echo("error: the baseline has none of these models", err=True)
+        return True
+    return bool(grown)

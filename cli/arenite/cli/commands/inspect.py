@@ -12,7 +12,7 @@ from rich.text import Text
 
 from arenite.cli.options import Reading, json_option, reading_options
 from arenite.cli.output import drawing_width, emit_json, has_colour, results
-from arenite.cli.remedies import Remedy, remedies
+from arenite.cli.remedies import Remedy, remedies, sharing
 from arenite.cli.render import load_chart
 from arenite.cli.render.numbers import both, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
@@ -20,6 +20,7 @@ from arenite.cli.render.text import name, printable
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.problem import load_spans
+from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
 from arenite.planner.source import Source
 
 
@@ -31,9 +32,10 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     """Show operators, tensors and load of MODEL, and what can lower its peak."""
     source = reading.read(model)
     diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
-    found = () if source.graph is None else tuple(remedies(reading, model, source))
+    aliasing = sharing(reading, model, source)
+    found = () if aliasing is None else tuple(remedies(reading, model, source, aliasing))
     if as_json:
-        emit_json(_as_json(model, source, diagnosis, found))
+        emit_json(_as_json(model, source, diagnosis, found, aliasing))
         return
     console = results()
     console.print(name(source.name, "bold"), soft_wrap=True)
@@ -49,6 +51,10 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
         if found:
             console.print()
             console.print(facts(_remedy_row(remedy, source) for remedy in found))
+            console.print(f"With {found[-1].options}: {printable(found[-1].advice)}")
+        if aliasing is not None and (aliasing.num_shared or aliasing.refusals):
+            console.print()
+            console.print(_sharing(aliasing))
     for note in source.graph.notes if source.graph else ():
         console.print(f"note: {printable(note)}")
 
@@ -90,8 +96,23 @@ def _remedy_row(remedy: Remedy, source: Source) -> tuple[str, str]:
     return remedy.options, f"lower bound {both(remedy.lower_bound)}, {percent(saved)} less"
 
 
+def _sharing(aliasing: Aliasing) -> RenderableType:
+    rows: list[tuple[RenderableType, ...]] = []
+    for kind in AliasKind:
+        shared = aliasing.num_shared.get(kind, 0)
+        left = [refusal for refusal in aliasing.refusals if refusal.kind is kind]
+        if shared or left:
+            why = f"{left[0].operator}: {left[0].reason}" if left else ""
+            rows.append((kind.value, grouped(shared), grouped(len(left)), name(why)))
+    return listing(("could share storage", "tensors>", "not>", "because, for one"), rows)
+
+
 def _as_json(
-    model: Path, source: Source, diagnosis: Diagnosis | None, found: Sequence[Remedy]
+    model: Path,
+    source: Source,
+    diagnosis: Diagnosis | None,
+    found: Sequence[Remedy],
+    aliasing: Aliasing | None,
 ) -> dict[str, object]:
     problem, graph = source.problem, source.graph
     steps = () if diagnosis is None else diagnosis.steps
@@ -119,9 +140,30 @@ def _as_json(
         "binding": None if binding is None else _step_as_json(binding),
         "advice": None if diagnosis is None else diagnosis.advice,
         "remedies": [
-            {"options": remedy.options, "lower_bound": remedy.lower_bound} for remedy in found
+            {
+                "options": remedy.options,
+                "lower_bound": remedy.lower_bound,
+                "advice": remedy.advice,
+            }
+            for remedy in found
         ],
+        "sharing": None if aliasing is None else _sharing_as_json(aliasing),
         "notes": list(graph.notes) if graph else [],
+    }
+
+
+def _sharing_as_json(aliasing: Aliasing) -> dict[str, object]:
+    return {
+        "shared": {kind.value: count for kind, count in aliasing.num_shared.items()},
+        "refused": [
+            {
+                "kind": refusal.kind.value,
+                "operator": refusal.operator,
+                "tensor": refusal.tensor,
+                "reason": refusal.reason,
+            }
+            for refusal in aliasing.refusals
+        ],
     }
 
 

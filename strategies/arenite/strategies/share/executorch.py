@@ -50,7 +50,7 @@ class Executorch:
         tops = np.zeros(len(records), np.int64)
         for index in sorted(range(len(records)), key=lambda index: -records[index].size):
             record = records[index]
-            bases = [align_up(top, record.alignment) for top in tenancy.highest(index, tops)]
+            bases = [align_up(int(top), record.alignment) for top in tenancy.highest(index, tops)]
             chosen = _first_with_room(bases, sizes, record.size)
             if chosen is None:
                 sizes.append(record.size)

@@ -1,0 +1,96 @@
+"""An earlier comparison as a baseline: which arenas grew since, and by how much."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.planner.errors import AreniteError
+from arenite.planner.report import ModelReport
+
+_MAX_FILE_SIZE = 256 << 20
+_MAX_NUMBER = (1 << 63) - 1
+
+
+class BaselineError(AreniteError):
+    """The baseline is not to be used.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; make it with arenite compare ... --json")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The lowest arena of one model, then and now.
+
+    Attributes:
+        model: As it was asked for.
+        before: Bytes; None where the baseline does not have the model.
+        now: Bytes; None where the model is no longer compared.
+    """
+
+    model: str
+    before: int | None
+    now: int | None
+
+    @property
+    def growth(self) -> float:
+        """Share of the old arena by which it grew; below 0 where it shrank."""
+        if self.before is None or self.now is None or self.now == self.before:
+            return 0.0
+        return self.now / self.before - 1 if self.before else float("inf")
+
+
+def read_baseline(path: Path) -> dict[str, int]:
+    """Return the lowest arena of each model in what `compare --json` wrote.
+
+    Raises:
+        BaselineError: It cannot be read or is something else.
+    """
+    try:
+        if path.stat().st_size > _MAX_FILE_SIZE:
+            raise BaselineError(path, "larger than 256 MiB")
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BaselineError(path, f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BaselineError(path, "not JSON") from error
+    models = document.get("models") if isinstance(document, dict) else None
+    if not isinstance(models, list):
+        raise BaselineError(path, "no list 'models'")
+    lowest: dict[str, int] = {}
+    for index, model in enumerate(models):
+        where = f"models[{index}]"
+        name = model.get("model") if isinstance(model, dict) else None
+        if not isinstance(name, str):
+            raise BaselineError(path, f"{where} has no text 'model'")
+        if name in lowest:
+            raise BaselineError(path, f"{where} names {name!r} a second time")
+        results = model.get("results")
+        if not isinstance(results, list) or not results:
+            raise BaselineError(path, f"{where} has no 'results'")
+        lowest[name] = min(_height(path, where, result) for result in results)
+    return lowest
+
+
+def _height(path: Path, where: str, result: object) -> int:
+    height = result.get("height") if isinstance(result, dict) else None
+    if isinstance(height, bool) or not isinstance(height, int) or not 0 <= height <= _MAX_NUMBER:
+        raise BaselineError(path, f"{where} has a result without a 'height' in bytes")
+    return height
+
+
+def differences(baseline: dict[str, int], reports: Iterable[ModelReport]) -> list[Difference]:
+    """Return the difference of each model, those of the baseline alone at the end."""
+    now = {report.model: report.winner.height for report in reports if report.winner is not None}
+    found = [Difference(model, baseline.get(model), height) for model, height in now.items()]
+    return found + [
+        Difference(model, height, None) for model, height in baseline.items() if model not in now
+    ]

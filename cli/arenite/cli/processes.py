@@ -1,0 +1,81 @@
+"""A process for each item: one that dies takes nothing else along."""
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A process ended without a result.
+
+    Attributes:
+        reason: How it ended.
+    """
+
+    reason: str
+
+
+def each_in_a_process(
+    function: Callable[[_T], _R], items: Sequence[_T], num_processes: int
+) -> Iterator[tuple[int, _R | Died]]:
+    """Yield the index of each item and what the function gives for it, as they are done.
+
+    Items, results and the function are pickled. Ctrl-C reaches the caller alone; processes
+    still running when the iterator is closed are ended.
+
+    Args:
+        function: Importable by its name.
+        items: What it is called with.
+        num_processes: At most so many at a time.
+    """
+    context = get_context("spawn")  # a fork would inherit the threads of native libraries
+    waiting = iter(enumerate(items))
+    running: dict[Connection, tuple[int, SpawnProcess]] = {}
+    try:
+        while True:
+            while len(running) < num_processes and (following := next(waiting, None)):
+                index, item = following
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_call, args=(function, item, sender))
+                process.start()
+                sender.close()
+                running[receiver] = (index, process)
+            if not running:
+                return
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)
+                index, process = running[ready]
+                try:
+                    result: _R | Died = ready.recv()
+                except EOFError:
+                    process.join()
+                    result = Died(_ending(process.exitcode))
+                process.join()
+                ready.close()
+                del running[ready]
+                yield index, result
+    finally:
+        for connection, (_, process) in running.items():
+            process.kill()
+            process.join()
+            connection.close()
+
+
+def _call(function: Callable[[_T], _R], item: _T, sender: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sender.send(function(item))
+    sender.close()
+
+
+def _ending(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return f"its process was ended by {signal.Signals(-exit_code).name}"
+    return f"its process ended with exit code {exit_code}"

@@ -1,0 +1,1 @@
+"""The comparison as files: the page, tables for other programs, a trace."""

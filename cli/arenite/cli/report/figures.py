@@ -1,0 +1,268 @@
+"""The interactive figures of one model: its memory map and its load over the steps."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bokeh.embed import json_item
+from bokeh.layouts import column
+from bokeh.models import (
+    AdaptiveTicker,
+    BoxZoomTool,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    HoverTool,
+    PanTool,
+    Range1d,
+    ResetTool,
+    SaveTool,
+    TapTool,
+    WheelZoomTool,
+)
+from bokeh.models.annotations import BoxAnnotation, Span
+from bokeh.models.renderers import DataRenderer
+from bokeh.plotting import figure
+
+from arenite.cli.render.text import elided, printable
+from arenite.cli.report.records import RecordFacts, record_facts
+from arenite.planner.diagnosis import Diagnosis
+from arenite.planner.problem import Problem, load_spans
+from arenite.planner.report import ModelReport, StrategyResult
+
+# Paul Tol's "light" scheme: told apart by the colour-blind, on white and on black.
+PALETTE = (
+    "#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00",
+)  # fmt: skip
+OTHER = "#bbbbbb"
+
+_MAP_HEIGHT = 440
+_LOAD_HEIGHT = 190
+_CROWDED = 150  # steps beyond which outlines would hide what they surround
+_MARGIN = 1.05  # above the highest byte
+_NAME_LENGTH = 96
+_TICKS = """
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let value = tick, unit = 0;
+    while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1; }
+    return `${+value.toPrecision(4)} ${units[unit]}`;
+"""
+_MAP_TOOLTIP = """
+<div class="arenite-tip"><b>@name</b><br>@about<br>@size{0,0} B at @bottom{0,0}<br>
+steps [@left{0}, @right{0})<br>made by @producer<br>read by @consumers</div>
+"""
+_LOAD_TOOLTIP = """
+<div><b>step @left{0}, @operator</b><br>working set @working{0,0} B<br>
+carried @carried{0,0} B<br>load @top{0,0} B</div>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Colouring:
+    """How the rectangles may be coloured.
+
+    Attributes:
+        names: Of the groups, the largest first; what is beyond the palette is in the last.
+        colours: One for each name.
+        groups: For each record, the index of its name.
+    """
+
+    names: tuple[str, ...]
+    colours: tuple[str, ...]
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """What the page's script needs to draw one model.
+
+    Attributes:
+        item: The figures as Bokeh embeds them.
+        offsets: For each strategy that is offered, those of all records.
+        heights: The same, its arena.
+        bound: Bytes any plan needs.
+        colourings: By what they show.
+    """
+
+    item: dict[str, Any]
+    offsets: dict[str, tuple[int, ...]]
+    heights: dict[str, int]
+    bound: int
+    colourings: dict[str, Colouring]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the contents for the page."""
+        return {
+            "item": self.item,
+            "offsets": self.offsets,
+            "heights": self.heights,
+            "bound": self.bound,
+            "margin": _MARGIN,
+            "colourings": {
+                name: {
+                    "names": colouring.names,
+                    "colours": colouring.colours,
+                    "groups": colouring.groups,
+                }
+                for name, colouring in self.colourings.items()
+            },
+        }
+
+
+def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> ModelFigures:
+    """Return the figures of a model.
+
+    Args:
+        report: The model.
+        offered: The strategies that can be shown, the first of them at once.
+    """
+    problem = report.source.problem
+    facts = record_facts(report.source)
+    colourings = {
+        "operator": _colouring(problem, [fact.op_type for fact in facts]),
+        "kind": _colouring(problem, [fact.kind for fact in facts]),
+    }
+    steps = Range1d(start=0, end=max(1, problem.num_steps), bounds="auto")
+    memory_map = _memory_map(report, offered[0], facts, colourings["operator"], steps)
+    diagnosis = report.diagnosis
+    plots = [memory_map]
+    if diagnosis is not None and diagnosis.steps:
+        plots.append(_load(diagnosis, steps))
+    return ModelFigures(
+        dict(json_item(column(*plots, sizing_mode="stretch_width"))),
+        {result.strategy: result.plan.offsets for result in offered},
+        {result.strategy: result.height for result in offered},
+        report.best_bound,
+        colourings,
+    )
+
+
+def _colouring(problem: Problem, names: Sequence[str]) -> Colouring:
+    sizes: Counter[str] = Counter()
+    for record, name in zip(problem.records, names, strict=True):
+        sizes[name] += record.size * record.lifetime
+    ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
+    shown, rest = ranked[: len(PALETTE)], ranked[len(PALETTE) :]
+    index = {name: group for group, name in enumerate(shown)}
+    index |= dict.fromkeys(rest, len(shown))
+    return Colouring(
+        (*map(printable, shown), *(["others"] if rest else [])),
+        (*PALETTE[: len(shown)], *([OTHER] if rest else [])),
+        tuple(index[name] for name in names),
+    )
+
+
+def _memory_map(
+    report: ModelReport,
+    result: StrategyResult,
+    facts: Sequence[RecordFacts],
+    colouring: Colouring,
+    steps: Range1d,
+) -> figure:
+    problem = report.source.problem
+    records, offsets = problem.records, result.plan.offsets
+    source = ColumnDataSource(
+        {
+            "left": [record.start for record in records],
+            "right": [record.end for record in records],
+            "bottom": list(offsets),
+            "top": [at + record.size for record, at in zip(records, offsets, strict=True)],
+            "size": [record.size for record in records],
+            "name": [elided(printable(record.name), _NAME_LENGTH) for record in records],
+            "about": [fact.about for fact in facts],
+            "producer": [fact.producer for fact in facts],
+            "consumers": [fact.consumers for fact in facts],
+            "fill": [colouring.colours[group] for group in colouring.groups],
+        },
+        name="records",
+    )
+    plot = _plot(_MAP_HEIGHT, steps, max(1.0, result.height * _MARGIN), "map")
+    binding = _binding_span(problem, report.diagnosis)
+    if binding is not None:
+        plot.add_layout(BoxAnnotation(left=binding[0], right=binding[1], name="binding"))
+    crowded = problem.num_steps > _CROWDED
+    rectangles = plot.quad(
+        left="left", right="right", bottom="bottom", top="top", source=source, name="rectangles",
+        fill_color="fill", line_color="white", line_width=0.0 if crowded else 0.5,
+        nonselection_fill_alpha=0.35, hover_fill_alpha=0.7,
+    )  # fmt: skip
+    spans = list(load_spans(records))
+    times, loads = [0], [0]
+    for span in spans:
+        if span.start > times[-1]:
+            times.append(times[-1])
+            loads.append(0)
+        times += [span.start, span.end]
+        loads += [span.load, span.load]
+    plot.line(times, loads, name="load", line_width=0.75 if crowded else 1.5)
+    plot.add_layout(
+        Span(location=report.best_bound, dimension="width", line_dash="dashed", name="bound")
+    )
+    plot.add_tools(HoverTool(renderers=[rectangles], tooltips=_MAP_TOOLTIP))
+    plot.add_tools(TapTool(renderers=[rectangles]))
+    plot.yaxis.axis_label = "address"
+    plot.xaxis.axis_label = "step"
+    return plot
+
+
+def _binding_span(problem: Problem, diagnosis: Diagnosis | None) -> tuple[int, int] | None:
+    if diagnosis is not None and diagnosis.binding is not None:
+        return diagnosis.binding.step, diagnosis.binding.step + 1
+    most = max(load_spans(problem.records), key=lambda span: span.bound, default=None)
+    return None if most is None else (most.start, most.end)
+
+
+def _load(diagnosis: Diagnosis, steps: Range1d) -> figure:
+    loads = diagnosis.steps
+    most = max(load.load for load in loads)
+    source = ColumnDataSource(
+        {
+            "left": [load.step for load in loads],
+            "right": [load.step + 1 for load in loads],
+            "zero": [0] * len(loads),
+            "working": [load.working_set for load in loads],
+            "carried": [load.carried for load in loads],
+            "top": [load.load for load in loads],
+            "operator": [elided(printable(load.operator), _NAME_LENGTH) for load in loads],
+        }
+    )
+    plot = _plot(_LOAD_HEIGHT, steps, max(1.0, most * _MARGIN), "steps")
+    binding = diagnosis.binding
+    if binding is not None:
+        plot.add_layout(BoxAnnotation(left=binding.step, right=binding.step + 1, name="binding"))
+    bars: list[DataRenderer] = [
+        plot.quad(
+            left="left", right="right", bottom=bottom, top=top, source=source,
+            fill_color=colour, line_color=None,
+        )
+        for bottom, top, colour in (
+            ("zero", "working", WORKING_SET), ("working", "top", CARRIED),
+        )
+    ]  # fmt: skip
+    plot.add_tools(HoverTool(renderers=bars, tooltips=_LOAD_TOOLTIP))
+    plot.yaxis.axis_label = "live bytes"
+    plot.xaxis.axis_label = "step"
+    return plot
+
+
+WORKING_SET, CARRIED = PALETTE[0], PALETTE[1]
+
+
+def _plot(height: int, steps: Range1d, top: float, name: str) -> figure:
+    """Return an empty figure; its colours are the page's, which knows light from dark."""
+    plot = figure(
+        name=name, height=height, sizing_mode="stretch_width", min_border_left=76,
+        x_range=steps, y_range=Range1d(start=0, end=top), toolbar_location="above",
+        tools=[PanTool(), BoxZoomTool(), WheelZoomTool(), ResetTool(), SaveTool()],
+        active_drag=None, background_fill_color=None, border_fill_color=None,
+        outline_line_color=None, output_backend="canvas",
+    )  # fmt: skip
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.xgrid.visible = False
+    plot.yaxis.ticker = AdaptiveTicker(
+        base=16, mantissas=[1, 2, 4, 8], desired_num_ticks=max(3, height // 70)
+    )
+    plot.yaxis.formatter = CustomJSTickFormatter(code=_TICKS)
+    plot.xaxis.ticker = AdaptiveTicker(min_interval=1)
+    return plot

@@ -1,0 +1,107 @@
+"""The winner's plan as a trace for Perfetto or chrome://tracing: a step is a millisecond.
+
+Each model is a process. Its operators are one track, the tensors one for every address at
+which any begins, and load, highest address in use and carried bytes are counters.
+"""
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import UsageRecord, load_spans
+from arenite.planner.report import ModelReport
+
+_STEP_US = 1000
+_OPERATORS_TRACK = 1
+_FIRST_ADDRESS_TRACK = 2
+
+_Event: TypeAlias = dict[str, object]
+
+
+def as_trace(reports: Iterable[ModelReport]) -> str:
+    """Return the trace of the lowest plan of each model, as JSON."""
+    events: list[_Event] = []
+    for process, report in enumerate(reports, start=1):
+        if report.winner is not None:
+            events += _model(process, report, report.winner.plan)
+    return json.dumps({"traceEvents": events}, separators=(",", ":"))
+
+
+def _model(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]:
+    yield _label("process_name", process, 0, f"{report.source.name}, {plan.strategy}")
+    problem = report.source.problem
+    yield _label("thread_name", process, _OPERATORS_TRACK, "operators")
+    for step, operator in enumerate(problem.steps):
+        yield _slice(process, _OPERATORS_TRACK, operator, step, step + 1)
+    # Records that begin at the same address never meet, so their slices do not overlap.
+    tracks = {
+        offset: track for track, offset in enumerate(sorted({*plan.offsets}), _FIRST_ADDRESS_TRACK)
+    }
+    for offset, track in tracks.items():
+        yield _label("thread_name", process, track, f"address {offset}")
+        yield {
+            "name": "thread_sort_index", "ph": "M", "pid": process, "tid": track,
+            "args": {"sort_index": track},
+        }  # fmt: skip
+    for record, offset in zip(problem.records, plan.offsets, strict=True):
+        yield _slice(process, tracks[offset], record.name, record.start, record.end) | {
+            "args": {"bytes": record.size, "first": offset, "last": offset + record.size - 1}
+        }
+    yield from _counters(process, report, plan)
+
+
+def _counters(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]:
+    records = report.source.problem.records
+    end = 0
+    for span in load_spans(records):
+        if span.start > end:
+            yield _counter(process, "load", end, 0)
+        yield _counter(process, "load", span.start, span.load)
+        end = span.end
+    yield _counter(process, "load", end, 0)
+    for step, top in _tops(records, plan.offsets):
+        yield _counter(process, "highest address", step, top)
+    if (diagnosis := report.diagnosis) is not None:
+        for load in diagnosis.steps:
+            yield _counter(process, "carried", load.step, load.carried)
+
+
+def _tops(records: Sequence[UsageRecord], offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the steps at which the first byte above everything live changes, and that byte.
+
+    Cost: O(n log n).
+    """
+    born: dict[int, list[tuple[int, int]]] = {record.end: [] for record in records}
+    for record, offset in zip(records, offsets, strict=True):
+        born.setdefault(record.start, []).append((-(offset + record.size), record.end))
+    live: list[tuple[int, int]] = []
+    last = -1
+    for step in sorted(born):
+        for each in born[step]:
+            heapq.heappush(live, each)
+        while live and live[0][1] <= step:
+            heapq.heappop(live)
+        top = -live[0][0] if live else 0
+        if top != last:
+            yield step, top
+        last = top
+
+
+def _label(what: str, process: int, track: int, text: str) -> _Event:
+    return {"name": what, "ph": "M", "pid": process, "tid": track, "args": {"name": text}}
+
+
+def _slice(process: int, track: int, name: str, start: int, end: int) -> _Event:
+    return {
+        "name": name, "ph": "X", "pid": process, "tid": track, "ts": start * _STEP_US,
+        "dur": (end - start) * _STEP_US,
+    }  # fmt: skip
+
+
+def _counter(process: int, name: str, step: int, value: int) -> _Event:
+    return {
+        "name": name, "ph": "C", "pid": process, "ts": step * _STEP_US,
+        "args": {"bytes": value},
+    }  # fmt: skip

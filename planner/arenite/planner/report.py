@@ -1,0 +1,196 @@
+"""What every strategy made of a model: the data behind tables, pages and baselines."""
+
+from dataclasses import dataclass
+
+from arenite.planner.diagnosis import Diagnosis, diagnose
+from arenite.planner.graph import TensorKind
+from arenite.planner.plan import Plan
+from arenite.planner.source import Source
+from arenite.planner.strategy import StrategyKind
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyResult:
+    """What one strategy made, verified.
+
+    Attributes:
+        strategy: Its name.
+        kind: What it decides.
+        plan: Where it puts the records.
+        seconds: Wall-clock time it took.
+        interrupted: Whether the user cut the search short.
+    """
+
+    strategy: str
+    kind: StrategyKind
+    plan: Plan
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStrategy:
+    """A strategy without a plan.
+
+    Attributes:
+        strategy: Its name.
+        kind: What it decides.
+        reason: Why there is none.
+        wrong: Whether it made one that breaks a rule.
+    """
+
+    strategy: str
+    kind: StrategyKind
+    reason: str
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeerResult:
+    """What another tool needs for the model, by its own records.
+
+    Attributes:
+        peer: Its name.
+        arena: Bytes; None where it has no answer.
+        reason: Why there is none.
+    """
+
+    peer: str
+    arena: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Constants of one layer.
+
+    Attributes:
+        operator: Name of the first operator that reads them.
+        op_type: Its type.
+        size: Bytes.
+    """
+
+    operator: str
+    op_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedModel:
+    """A model that could not be compared.
+
+    Attributes:
+        model: As it was asked for.
+        error: Why not, one sentence.
+    """
+
+    model: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """A model and what every strategy made of it.
+
+    Attributes:
+        model: As it was asked for.
+        source: What was read, its capacity left aside.
+        results: In the order of the table of strategies.
+        skipped: The strategies without a plan, in the same order.
+        peers: Other tools, where they were asked.
+    """
+
+    model: str
+    source: Source
+    results: tuple[StrategyResult, ...]
+    skipped: tuple[SkippedStrategy, ...] = ()
+    peers: tuple[PeerResult, ...] = ()
+
+    @property
+    def naive(self) -> int:
+        """Bytes without any reuse."""
+        return self.source.problem.naive
+
+    @property
+    def best_bound(self) -> int:
+        """The largest bound that any strategy proved, or that of the problem."""
+        proved = (result.plan.lower_bound for result in self.results)
+        return max(proved, default=self.source.problem.lower_bound)
+
+    @property
+    def winner(self) -> StrategyResult | None:
+        """The lowest plan; of several, that of the strategy earliest in the table."""
+        return min(self.results, key=lambda result: result.height, default=None)
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """What binds the peak; None where the file states the records alone."""
+        if self.source.graph is None:
+            return None
+        return diagnose(self.source.graph, self.source.problem)
+
+    def proved(self, result: StrategyResult) -> bool:
+        """Tell whether no plan can be lower than this, by whichever strategy's proof."""
+        return result.height == self.best_bound
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures, without the offsets."""
+        diagnosis = self.diagnosis
+        return {
+            "model": self.model,
+            "digest": self.source.digest,
+            "num_records": len(self.source.problem.records),
+            "naive": self.naive,
+            "lower_bound": self.source.problem.lower_bound,
+            "best_bound": self.best_bound,
+            "advice": None if diagnosis is None else diagnosis.advice,
+            "results": [self._result_as_json(result) for result in self.results],
+            "skipped": [
+                {"strategy": each.strategy, "reason": each.reason} for each in self.skipped
+            ],
+            "peers": [
+                {"peer": each.peer, "arena": each.arena, "reason": each.reason}
+                for each in self.peers
+            ],
+        }
+
+    def _result_as_json(self, result: StrategyResult) -> dict[str, object]:
+        objects = result.plan.objects
+        return {
+            "strategy": result.strategy,
+            "kind": result.kind.value,
+            "height": result.height,
+            "seconds": result.seconds,
+            "optimal": self.proved(result),
+            "interrupted": result.interrupted,
+            "objects": objects
+            and {
+                "number": len(objects.sizes),
+                "total": objects.total,
+                "lower_bound": objects.lower_bound,
+            },
+        }
+
+
+def layer_weights(source: Source) -> tuple[LayerWeights, ...]:
+    """Return the constants of each layer, the largest first; shared ones count once."""
+    if source.graph is None:
+        return ()
+    tensors = source.graph.tensors
+    counted: set[str] = set()
+    layers: list[LayerWeights] = []
+    for operator in source.graph.operators:
+        own = {
+            source.graph.root(name)[0]
+            for name in operator.reads
+            if tensors[name].kind is TensorKind.CONSTANT
+        } - counted
+        counted |= own
+        if size := sum(tensors[name].size for name in own):
+            layers.append(LayerWeights(operator.name, operator.op_type, size))
+    return tuple(sorted(layers, key=lambda layer: -layer.size))

@@ -1,0 +1,201 @@
+"""Many models: files, baselines, folders, processes, and what goes wrong with them."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from random import Random
+
+import pytest
+
+from arenite.cli.main import main
+from tiny_chains import dense_chain
+
+GOOD = "id,lower,upper,size\na,0,2,64\nb,1,3,32\n"
+GROWN = "id,lower,upper,size\na,0,2,66\nb,1,3,32\n"
+
+
+@pytest.fixture
+def models(tmp_path):
+    folder = tmp_path / "models"
+    (folder / "below").mkdir(parents=True)
+    (folder / "a.csv").write_text(GOOD)
+    (folder / "below" / "b.tflite").write_bytes(dense_chain())
+    (folder / "notes.txt").write_text("no model")
+    return folder
+
+
+@pytest.fixture
+def compare(capsys):
+    def compare(*arguments):
+        code = main(["compare", "--quick", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return compare
+
+
+def heights(document):
+    return {
+        model["model"]: {each["strategy"]: each["height"] for each in model["results"]}
+        for model in document["models"]
+    }
+
+
+@pytest.fixture
+def baseline(tmp_path, compare):
+    model = tmp_path / "model.csv"
+    model.write_text(GOOD)
+    path = tmp_path / "old.json"
+    path.write_text(compare(model, "--json")[1])
+    return model, path
+
+
+def test_a_folder_stands_for_the_models_in_and_below_it(compare, models):
+    code, out, _ = compare(models, "--json")
+    assert code == 0
+    assert [*heights(json.loads(out))] == [
+        str(models / "a.csv"),
+        str(models / "below" / "b.tflite"),
+    ]
+
+
+def test_one_broken_model_does_not_stop_the_others(compare, models):
+    (models / "ab.onnx").write_bytes(b"broken")
+    code, out, err = compare(models, "--json", "--jobs", 2)
+    document = json.loads(out)
+    assert code == 1
+    assert len(document["models"]) == 2
+    assert [each["model"] for each in document["failed"]] == [str(models / "ab.onnx")]
+    assert "ab.onnx" in err
+
+
+def test_a_folder_without_models_is_said(compare, tmp_path):
+    code, _, err = compare(tmp_path)
+    assert code == 1
+    assert "there is no model in this folder or below" in err
+
+
+def test_an_unwritable_page_is_refused_before_the_work(compare, models, tmp_path):
+    code, out, err = compare(models, "-o", tmp_path / "absent" / "report.html")
+    assert code == 1
+    assert out == ""
+    assert "report.html" in err
+
+
+def test_the_difference_to_an_equal_baseline_is_nothing(compare, baseline):
+    model, old = baseline
+    code, out, _ = compare(model, "--baseline", old, "--fail-over", "0%")
+    assert code == 0
+    assert "grew too much" not in out
+
+
+def test_a_grown_arena_fails_and_says_by_how_much(compare, baseline):
+    model, old = baseline
+    model.write_text(GROWN)
+    code, out, err = compare(model, "--baseline", old, "--fail-over", "2%")
+    assert code == 1
+    assert "grew too much" in out
+    assert "grew from 96 B to" in err
+
+
+def test_growth_within_what_is_allowed_passes(compare, baseline):
+    model, old = baseline
+    model.write_text(GROWN)
+    assert compare(model, "--baseline", old, "--fail-over", "90%")[0] == 0
+
+
+def test_a_baseline_of_other_models_fails(compare, baseline, models):
+    _, old = baseline
+    code, _, err = compare(models, "--baseline", old, "--fail-over", "2%")
+    assert code == 1
+    assert "has none of these models" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[]", "no list 'models'"),
+        ('{"models": [{}]}', "no text 'model'"),
+        ('{"models": [{"model": "m", "results": []}]}', "no 'results'"),
+        ('{"models": [{"model": "m", "results": [{"height": -1}]}]}', "'height' in bytes"),
+    ],
+)
+def test_a_bad_baseline_is_named_with_what_is_wrong(compare, baseline, text, reason):
+    model, old = baseline
+    old.write_text(text)
+    code, _, err = compare(model, "--baseline", old)
+    assert code == 1
+    assert reason in err
+
+
+@pytest.mark.parametrize("percent", ["many", "-1%", "inf"])
+def test_an_unknown_percentage_is_wrong_usage(compare, baseline, percent):
+    model, old = baseline
+    code, _, err = compare(model, "--baseline", old, "--fail-over", percent)
+    assert code == 2
+    assert "is not a percentage" in err
+
+
+def test_allowed_growth_without_a_baseline_is_wrong_usage(compare, baseline):
+    assert compare(baseline[0], "--fail-over", "2%")[0] == 2
+
+
+def test_the_tables_and_the_trace_agree_with_the_json(compare, models, tmp_path):
+    table, text, trace = (tmp_path / name for name in ("t.csv", "t.md", "t.json"))
+    _, out, _ = compare(models, "--json", "--csv", table, "--markdown", text, "--trace", trace)
+    expected = heights(json.loads(out))
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    found = {name: {} for name in expected}
+    for row in rows:
+        found[row["model"]][row["strategy"]] = int(row["height"])
+    assert found == expected
+    assert text.read_text().startswith("| model | arena, B |")
+    events = json.loads(trace.read_text())["traceEvents"]
+    tops = {}
+    for event in events:
+        if event["name"] == "highest address":
+            tops[event["pid"]] = max(tops.get(event["pid"], 0), event["args"]["bytes"])
+    assert [*tops.values()] == [min(each.values()) for each in expected.values()]
+
+
+def test_what_people_see_fits_eighty_columns(models):
+    result = subprocess.run(
+        [sys.executable, "-m", "arenite", "compare", "--quick", str(models)],
+        env=os.environ | {"COLUMNS": "80", "FORCE_COLOR": "1"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", result.stdout)
+    assert plain != result.stdout
+    assert max(map(len, plain.splitlines())) <= 80
+
+
+def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
+    easy, hard, last = (tmp_path / name for name in ("easy.csv", "hard.csv", "last.csv"))
+    easy.write_text(GOOD)
+    last.write_text(GOOD)
+    random = Random(0)
+    births = [random.randrange(500) for _ in range(600)]
+    hard.write_text(
+        "id,lower,upper,size\n"
+        + "".join(
+            f"{index},{birth},{birth + random.randrange(1, 60)},{random.randrange(1, 10**6)}\n"
+            for index, birth in enumerate(births)
+        )
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "arenite", "compare", "--strategy", "optimal", "--jobs", "1",
+         "--time-limit", "600", *map(str, (easy, hard, last))],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "easy.csv"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "hard.csv: interrupted" in errors
+    assert "easy.csv: interrupted" not in errors
