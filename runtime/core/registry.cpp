@@ -1,103 +1,23 @@
 #include "registry.hpp"
 
 #include "operand_checks.hpp"
-#if __has_include("steps/arg_reduce.hpp")
 #include "steps/arg_reduce.hpp"
-#define HAVE_arg_reduce
-#else
-namespace arenite { static std::unique_ptr<Step> make_arg_reduce(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/binary.hpp")
 #include "steps/binary.hpp"
-#define HAVE_binary
-#else
-namespace arenite { static std::unique_ptr<Step> make_binary(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/convert.hpp")
 #include "steps/convert.hpp"
-#define HAVE_convert
-#else
-namespace arenite { static std::unique_ptr<Step> make_convert(const Operands&) { return nullptr; } }
-#endif
 #include "steps/copy.hpp"
-#if __has_include("steps/cumulative_sum.hpp")
 #include "steps/cumulative_sum.hpp"
-#define HAVE_cumulative_sum
-#else
-namespace arenite { static std::unique_ptr<Step> make_cumulative_sum(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/gather.hpp")
 #include "steps/gather.hpp"
-#define HAVE_gather
-#else
-namespace arenite { static std::unique_ptr<Step> make_gather(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/instance_norm.hpp")
 #include "steps/instance_norm.hpp"
-#define HAVE_instance_norm
-#else
-namespace arenite { static std::unique_ptr<Step> make_instance_norm(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/l2_norm.hpp")
 #include "steps/l2_norm.hpp"
-#define HAVE_l2_norm
-#else
-namespace arenite { static std::unique_ptr<Step> make_l2_norm(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/layer_norm.hpp")
 #include "steps/layer_norm.hpp"
-#define HAVE_layer_norm
-#else
-namespace arenite { static std::unique_ptr<Step> make_layer_norm(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/local_response_norm.hpp")
 #include "steps/local_response_norm.hpp"
-#define HAVE_local_response_norm
-#else
-namespace arenite { static std::unique_ptr<Step> make_local_response_norm(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/matmul.hpp")
 #include "steps/matmul.hpp"
-#define HAVE_matmul
-#else
-namespace arenite { static std::unique_ptr<Step> make_matmul(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/pool.hpp")
 #include "steps/pool.hpp"
-#define HAVE_pool
-#else
-namespace arenite { static std::unique_ptr<Step> make_pool(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/reduce.hpp")
 #include "steps/reduce.hpp"
-#define HAVE_reduce
-#else
-namespace arenite { static std::unique_ptr<Step> make_reduce(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/resize.hpp")
 #include "steps/resize.hpp"
-#define HAVE_resize
-#else
-namespace arenite { static std::unique_ptr<Step> make_resize(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/select.hpp")
 #include "steps/select.hpp"
-#define HAVE_select
-#else
-namespace arenite { static std::unique_ptr<Step> make_select(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/softmax.hpp")
 #include "steps/softmax.hpp"
-#define HAVE_softmax
-#else
-namespace arenite { static std::unique_ptr<Step> make_softmax(const Operands&) { return nullptr; } }
-#endif
-#if __has_include("steps/unary.hpp")
 #include "steps/unary.hpp"
-#define HAVE_unary
-#else
-namespace arenite { static std::unique_ptr<Step> make_unary(const Operands&) { return nullptr; } }
-#endif
 #ifdef ARENITE_HAVE_XNNPACK
 #include "xnnpack/steps.hpp"
 #endif

@@ -18,10 +18,13 @@ from typing import Final
 
 import click
 
+from arenite.cli.commands.bench import bench
+from arenite.cli.commands.build import build
 from arenite.cli.commands.compare import compare
 from arenite.cli.commands.export import export
 from arenite.cli.commands.inspect import inspect
 from arenite.cli.commands.plan import plan
+from arenite.cli.commands.run import run
 from arenite.cli.commands.strategies import strategies
 from arenite.cli.commands.tflm_arena import tflm_arena
 from arenite.cli.commands.verify import verify
@@ -65,7 +68,18 @@ def arenite(context: click.Context, verbose: int) -> None:
     context.with_resource(log_to_stderr(verbose))
 
 
-for _command in (inspect, plan, verify, compare, export, tflm_arena, strategies):
+for _command in (
+    inspect,
+    plan,
+    verify,
+    compare,
+    export,
+    tflm_arena,
+    strategies,
+    build,
+    run,
+    bench,
+):
     arenite.add_command(_command)
 
 

@@ -1,0 +1,87 @@
+// Two or three arrays walked together, each repeated along the axes where it has length 1.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+// The walk over N inputs and an output, in elements. The innermost axis is a run.
+template <std::size_t N>
+struct Broadcast {
+  struct Axis {
+    std::size_t length;
+    std::array<std::size_t, N> strides;
+  };
+
+  std::vector<Axis> outer;  // outermost first
+  Axis inner{1, {}};
+  std::size_t num_rows = 1;
+
+  explicit Broadcast(const Operands& operands) {
+    const auto& target = *operands.outputs[0];
+    const std::size_t rank = target.rank();
+    std::array<std::size_t, N> steps;
+    steps.fill(1);
+    std::vector<Axis> axes(rank);
+    for (std::size_t place = rank; place-- > 0;) {
+      axes[place].length = target.shape[place];
+      for (std::size_t i = 0; i < N; ++i) {
+        const auto& view = *operands.inputs[i];
+        require(operands, view.rank() <= rank, "an input has more axes than the output");
+        const std::size_t missing = rank - view.rank();
+        const std::size_t length = place < missing ? 1 : view.shape[place - missing];
+        require(operands, length == 1 || length == target.shape[place],
+                "the shapes do not broadcast to that of the output");
+        axes[place].strides[i] = length == 1 ? 0 : steps[i];
+        steps[i] *= length;
+      }
+    }
+    for (const Axis& axis : axes) {
+      if (axis.length == 1) {
+        continue;
+      }
+      if (!outer.empty() && continues(outer.back(), axis)) {
+        outer.back() = {outer.back().length * axis.length, axis.strides};
+      } else {
+        outer.push_back(axis);
+      }
+    }
+    if (!outer.empty()) {
+      inner = outer.back();
+      outer.pop_back();
+    }
+    for (const Axis& axis : outer) {
+      num_rows *= axis.length;
+    }
+  }
+
+  // First element of a row in each input.
+  std::array<std::size_t, N> starts(std::size_t row) const {
+    std::array<std::size_t, N> found{};
+    for (std::size_t place = outer.size(); place-- > 0;) {
+      const std::size_t index = row % outer[place].length;
+      row /= outer[place].length;
+      for (std::size_t i = 0; i < N; ++i) {
+        found[i] += index * outer[place].strides[i];
+      }
+    }
+    return found;
+  }
+
+ private:
+  static bool continues(const Axis& before, const Axis& axis) {
+    for (std::size_t i = 0; i < N; ++i) {
+      if (before.strides[i] != axis.strides[i] * axis.length) {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace arenite

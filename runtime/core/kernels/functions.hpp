@@ -1,0 +1,92 @@
+// Functions of one number, by name.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "program_generated.h"
+
+namespace arenite {
+
+inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+inline float softplus(float x) { return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x))); }
+
+// Calls use(f) with the function f(x) of that name, so that a loop over it can be inlined.
+template <typename Use>
+void with_function(program::UnaryFunction function, float alpha, float beta, const Use& use) {
+  using program::UnaryFunction;
+  constexpr float kRootHalf = 0.70710678118654752f;
+  constexpr float kRootTwoOverPi = 0.79788456080286536f;
+  switch (function) {
+    case UnaryFunction::clamp:
+      return use([=](float x) { return std::min(std::max(x, alpha), beta); });
+    case UnaryFunction::absolute:
+      return use([](float x) { return std::abs(x); });
+    case UnaryFunction::negate:
+      return use([](float x) { return -x; });
+    case UnaryFunction::square:
+      return use([](float x) { return x * x; });
+    case UnaryFunction::square_root:
+      return use([](float x) { return std::sqrt(x); });
+    case UnaryFunction::reciprocal_square_root:
+      return use([](float x) { return 1.0f / std::sqrt(x); });
+    case UnaryFunction::reciprocal:
+      return use([](float x) { return 1.0f / x; });
+    case UnaryFunction::floor:
+      return use([](float x) { return std::floor(x); });
+    case UnaryFunction::ceiling:
+      return use([](float x) { return std::ceil(x); });
+    case UnaryFunction::round:
+      return use([](float x) { return std::nearbyint(x); });
+    case UnaryFunction::sign:
+      return use([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
+    case UnaryFunction::exponential:
+      return use([](float x) { return std::exp(x); });
+    case UnaryFunction::logarithm:
+      return use([](float x) { return std::log(x); });
+    case UnaryFunction::sine:
+      return use([](float x) { return std::sin(x); });
+    case UnaryFunction::cosine:
+      return use([](float x) { return std::cos(x); });
+    case UnaryFunction::hyperbolic_tangent:
+      return use([](float x) { return std::tanh(x); });
+    case UnaryFunction::sigmoid:
+      return use([](float x) { return sigmoid(x); });
+    case UnaryFunction::hard_sigmoid:
+      return use([=](float x) { return std::max(0.0f, std::min(1.0f, alpha * x + beta)); });
+    case UnaryFunction::hard_swish:
+      return use([](float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; });
+    case UnaryFunction::swish:
+      return use([=](float x) { return x * sigmoid(alpha * x); });
+    case UnaryFunction::elu:
+      return use([=](float x) { return x > 0 ? x : alpha * std::expm1(x); });
+    case UnaryFunction::celu:
+      return use([=](float x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
+    case UnaryFunction::selu:
+      return use([=](float x) { return beta * (x > 0 ? x : alpha * std::expm1(x)); });
+    case UnaryFunction::leaky_relu:
+      return use([=](float x) { return x < 0 ? alpha * x : x; });
+    case UnaryFunction::thresholded_relu:
+      return use([=](float x) { return x > alpha ? x : 0.0f; });
+    case UnaryFunction::softplus:
+      return use([](float x) { return softplus(x); });
+    case UnaryFunction::softsign:
+      return use([](float x) { return x / (1.0f + std::abs(x)); });
+    case UnaryFunction::mish:
+      return use([](float x) { return x * std::tanh(softplus(x)); });
+    case UnaryFunction::erf:
+      return use([](float x) { return std::erf(x); });
+    case UnaryFunction::gelu:
+      return use([=](float x) { return 0.5f * x * (1.0f + std::erf(x * kRootHalf)); });
+    case UnaryFunction::gelu_tanh:
+      return use([=](float x) {
+        return 0.5f * x * (1.0f + std::tanh(kRootTwoOverPi * (x + 0.044715f * x * x * x)));
+      });
+    case UnaryFunction::logical_not:
+    case UnaryFunction::is_nan:
+      return;  // not of numbers to numbers
+  }
+}
+
+}  // namespace arenite

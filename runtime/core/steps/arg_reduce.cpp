@@ -1,0 +1,93 @@
+#include "steps/arg_reduce.hpp"
+
+#include "kernels/parallel.hpp"
+#include "steps/axis_split.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Type;
+
+template <typename Source, typename Target>
+class ArgReduceStep final : public Step {
+ public:
+  ArgReduceStep(const Operands& operands, const AxisSplit& split, bool minimum, bool last)
+      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
+        split_(split), minimum_(minimum), last_(last), threads_(operands.threads) {}
+
+  void run() override {
+    parallel(threads_, split_.outer * split_.inner, sizeof(Source) * split_.length,
+             [this](std::size_t first, std::size_t count) {
+               for (std::size_t i = first; i < first + count; ++i) {
+                 target_[i] = static_cast<Target>(find(i / split_.inner, i % split_.inner));
+               }
+             });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  std::size_t find(std::size_t outer, std::size_t inner) const {
+    const Source* source = source_ + outer * split_.length * split_.inner + inner;
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < split_.length; ++i) {
+      const Source value = source[i * split_.inner];
+      const Source top = source[best * split_.inner];
+      const bool is_better = minimum_ ? value < top : value > top;
+      if (is_better || (last_ && value == top)) {
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  const Source* source_;
+  Target* target_;
+  AxisSplit split_;
+  bool minimum_;
+  bool last_;
+  pthreadpool_t threads_;
+};
+
+template <typename Source>
+std::unique_ptr<Step> make_of(const Operands& operands, const AxisSplit& split) {
+  const auto& attributes = *operands.step.kernel_as_ArgReduce();
+  switch (operands.outputs[0]->type) {
+    case Type::int32:
+      return std::make_unique<ArgReduceStep<Source, std::int32_t>>(
+          operands, split, attributes.minimum(), attributes.last());
+    case Type::int64:
+      return std::make_unique<ArgReduceStep<Source, std::int64_t>>(
+          operands, split, attributes.minimum(), attributes.last());
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const AxisSplit split(operands, source, operands.step.kernel_as_ArgReduce()->axis());
+  require(operands,
+          split.length > 0 && operands.outputs[0]->num_elements() == split.outer * split.inner,
+          "the output does not have one element for each that is made");
+  switch (source.type) {
+    case Type::float32:
+      return make_of<float>(operands, split);
+    case Type::int8:
+      return make_of<std::int8_t>(operands, split);
+    case Type::uint8:
+      return make_of<std::uint8_t>(operands, split);
+    case Type::int32:
+      return make_of<std::int32_t>(operands, split);
+    case Type::int64:
+      return make_of<std::int64_t>(operands, split);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace arenite

@@ -1,0 +1,280 @@
+#include "steps/binary.hpp"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/broadcast.hpp"
+#include "kernels/parallel.hpp"
+#include "kernels/quantised.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::BinaryFunction;
+using program::Type;
+
+template <typename Source, typename Target, typename Function>
+class ZipStep final : public Step {
+ public:
+  ZipStep(const Operands& operands, Function function)
+      : walk_(operands), one_(operands.inputs[0]->as<Source>()),
+        other_(operands.inputs[1]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
+        function_(function), threads_(operands.threads) {}
+
+  void run() override {
+    const std::size_t length = walk_.inner.length;
+    if (walk_.num_rows == 1) {
+      parallel(threads_, length, 8, [this](std::size_t first, std::size_t count) {
+        row(one_ + first * walk_.inner.strides[0], other_ + first * walk_.inner.strides[1],
+            target_ + first, count);
+      });
+      return;
+    }
+    parallel(threads_, walk_.num_rows, 8 * length, [this, length](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        const auto starts = walk_.starts(i);
+        row(one_ + starts[0], other_ + starts[1], target_ + i * length, length);
+      }
+    });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  void row(const Source* one, const Source* other, Target* target, std::size_t count) const {
+    if (walk_.inner.strides[0] == 0) {
+      const Source value = *one;
+      for (std::size_t i = 0; i < count; ++i) {
+        target[i] = function_(value, other[i]);
+      }
+    } else if (walk_.inner.strides[1] == 0) {
+      const Source value = *other;
+      for (std::size_t i = 0; i < count; ++i) {
+        target[i] = function_(one[i], value);
+      }
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        target[i] = function_(one[i], other[i]);
+      }
+    }
+  }
+
+  Broadcast<2> walk_;
+  const Source* one_;
+  const Source* other_;
+  Target* target_;
+  Function function_;
+  pthreadpool_t threads_;
+};
+
+template <typename Source, typename Target, typename Function>
+std::unique_ptr<Step> make_zip(const Operands& operands, Function function) {
+  return std::make_unique<ZipStep<Source, Target, Function>>(operands, function);
+}
+
+// Integers wrap around: no result is undefined.
+template <typename T>
+T wrapped(T a, T b, BinaryFunction function) {
+  using Bits = std::make_unsigned_t<T>;
+  const auto x = static_cast<Bits>(a);
+  const auto y = static_cast<Bits>(b);
+  return static_cast<T>(function == BinaryFunction::add        ? x + y
+                        : function == BinaryFunction::subtract ? x - y
+                                                               : x * y);
+}
+
+template <typename T>
+T divided(T a, T b) {
+  if (b == 0) {
+    return 0;
+  }
+  if (b == -1) {
+    return wrapped<T>(0, a, BinaryFunction::subtract);
+  }
+  return a / b;
+}
+
+template <typename T>
+T remainder(T a, T b) {  // of the sign of b
+  if (b == 0 || b == -1) {
+    return 0;
+  }
+  const T rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+template <typename T>
+std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction function) {
+  switch (function) {
+    case BinaryFunction::equal:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a == b; });
+    case BinaryFunction::not_equal:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a != b; });
+    case BinaryFunction::less:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a < b; });
+    case BinaryFunction::less_equal:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a <= b; });
+    case BinaryFunction::greater:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a > b; });
+    case BinaryFunction::greater_equal:
+      return make_zip<T, bool>(operands, [](T a, T b) { return a >= b; });
+    default:
+      return nullptr;
+  }
+}
+
+// Calls use(f) with the function of that name on two numbers.
+template <typename Use>
+void with_function(BinaryFunction function, const Use& use) {
+  switch (function) {
+    case BinaryFunction::add:
+      return use([](float a, float b) { return a + b; });
+    case BinaryFunction::subtract:
+      return use([](float a, float b) { return a - b; });
+    case BinaryFunction::multiply:
+      return use([](float a, float b) { return a * b; });
+    case BinaryFunction::divide:
+      return use([](float a, float b) { return a / b; });
+    case BinaryFunction::maximum:
+      return use([](float a, float b) { return a > b ? a : b; });
+    case BinaryFunction::minimum:
+      return use([](float a, float b) { return a < b ? a : b; });
+    case BinaryFunction::squared_difference:
+      return use([](float a, float b) { return (a - b) * (a - b); });
+    case BinaryFunction::power:
+      return use([](float a, float b) { return std::pow(a, b); });
+    case BinaryFunction::prelu:
+      return use([](float a, float b) { return a < 0 ? a * b : a; });
+    case BinaryFunction::modulus:
+      return use([](float a, float b) { return a - b * std::floor(a / b); });
+    case BinaryFunction::floor_divide:
+      return use([](float a, float b) { return std::floor(a / b); });
+    default:
+      return;
+  }
+}
+
+std::unique_ptr<Step> make_of_numbers(const Operands& operands, const program::Binary& attributes) {
+  std::unique_ptr<Step> step;
+  const float min = attributes.min();
+  const float max = attributes.max();
+  with_function(attributes.function(), [&](auto function) {
+    if (std::isinf(min) && std::isinf(max)) {
+      step = make_zip<float, float>(operands, function);
+    } else {
+      step = make_zip<float, float>(operands, [=](float a, float b) {
+        return std::min(std::max(function(a, b), min), max);
+      });
+    }
+  });
+  return step;
+}
+
+template <typename T>
+std::unique_ptr<Step> make_of_quantised(const Operands& operands,
+                                        const program::Binary& attributes) {
+  const Scale one = Scale::of(*operands.inputs[0]);
+  const Scale other = Scale::of(*operands.inputs[1]);
+  const Scale target = Scale::of(*operands.outputs[0]);
+  const float min = attributes.min();
+  const float max = attributes.max();
+  std::unique_ptr<Step> step;
+  with_function(attributes.function(), [&](auto function) {
+    step = make_zip<T, T>(operands, [=](T a, T b) {
+      const float value = function(one.number(a), other.number(b));
+      return target.template integer<T>(std::min(std::max(value, min), max));
+    });
+  });
+  return step;
+}
+
+template <typename T>
+std::unique_ptr<Step> make_of_integers(const Operands& operands, BinaryFunction function) {
+  switch (function) {
+    case BinaryFunction::add:
+      return make_zip<T, T>(operands, [](T a, T b) { return wrapped(a, b, BinaryFunction::add); });
+    case BinaryFunction::subtract:
+      return make_zip<T, T>(operands,
+                            [](T a, T b) { return wrapped(a, b, BinaryFunction::subtract); });
+    case BinaryFunction::multiply:
+      return make_zip<T, T>(operands,
+                            [](T a, T b) { return wrapped(a, b, BinaryFunction::multiply); });
+    case BinaryFunction::divide:
+      return make_zip<T, T>(operands, [](T a, T b) { return divided(a, b); });
+    case BinaryFunction::maximum:
+      return make_zip<T, T>(operands, [](T a, T b) { return a > b ? a : b; });
+    case BinaryFunction::minimum:
+      return make_zip<T, T>(operands, [](T a, T b) { return a < b ? a : b; });
+    case BinaryFunction::modulus:
+      return make_zip<T, T>(operands, [](T a, T b) { return remainder(a, b); });
+    case BinaryFunction::floor_divide:
+      return make_zip<T, T>(operands, [](T a, T b) {
+        return b == 0 ? T{0} : divided(wrapped(a, remainder(a, b), BinaryFunction::subtract), b);
+      });
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<Step> make_logical(const Operands& operands, BinaryFunction function) {
+  using Truth = std::uint8_t;
+  switch (function) {
+    case BinaryFunction::logical_and:
+      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return a != 0 && b != 0; });
+    case BinaryFunction::logical_or:
+      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return a != 0 || b != 0; });
+    case BinaryFunction::logical_xor:
+    case BinaryFunction::not_equal:
+      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return (a != 0) != (b != 0); });
+    case BinaryFunction::equal:
+      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return (a != 0) == (b != 0); });
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_binary(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Binary();
+  require_arity(operands, 2, 2);
+  const Type type = operands.inputs[0]->type;
+  const Type made = operands.outputs[0]->type;
+  const auto function = attributes.function();
+  require(operands, operands.inputs[1]->type == type, "the inputs differ in type");
+  if (type == Type::boolean) {
+    require(operands, made == Type::boolean, "it makes truth values");
+    return make_logical(operands, function);
+  }
+  if (made == Type::boolean) {
+    switch (type) {
+      case Type::float32:
+        return make_comparison<float>(operands, function);
+      case Type::int32:
+        return make_comparison<std::int32_t>(operands, function);
+      case Type::int64:
+        return make_comparison<std::int64_t>(operands, function);
+      default:
+        return nullptr;
+    }
+  }
+  require(operands, made == type, "input and output differ in type");
+  switch (type) {
+    case Type::float32:
+      return make_of_numbers(operands, attributes);
+    case Type::int8:
+      return make_of_quantised<std::int8_t>(operands, attributes);
+    case Type::uint8:
+      return make_of_quantised<std::uint8_t>(operands, attributes);
+    case Type::int32:
+      return make_of_integers<std::int32_t>(operands, function);
+    case Type::int64:
+      return make_of_integers<std::int64_t>(operands, function);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace arenite

@@ -1,0 +1,190 @@
+#include "steps/convert.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/parallel.hpp"
+#include "kernels/quantised.hpp"
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Type;
+
+// A number of 16 bits, as IEEE 754 has it.
+struct Half {
+  std::uint16_t bits;
+};
+
+float widened(Half half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half.bits & 0x8000u) << 16;
+  const std::uint32_t exponent = half.bits >> 10 & 0x1fu;
+  const std::uint32_t fraction = half.bits & 0x3ffu;
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  const std::uint32_t bits = sign | wide << 23 | fraction << 13;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+Half narrowed(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
+  if (std::isnan(value)) {
+    return {static_cast<std::uint16_t>(sign | 0x7e00u)};
+  }
+  const float magnitude = std::abs(value);
+  if (magnitude >= 65520.0f) {
+    return {static_cast<std::uint16_t>(sign | 0x7c00u)};
+  }
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);
+  // Units of the last place, at least those of the smallest numbers.
+  const int unit = std::max(exponent - 11, -24);
+  const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
+  // Steps carry over into the exponent, as they should.
+  const std::uint32_t joined = unit == -24 ? steps : static_cast<std::uint32_t>(unit + 24) * 1024 + steps;
+  return {static_cast<std::uint16_t>(sign | joined)};
+}
+
+template <typename T>
+struct Tag {
+  using type = T;
+};
+
+template <typename Use>
+bool with_type(Type type, const Use& use) {
+  switch (type) {
+    case Type::float32:
+      return use(Tag<float>{}), true;
+    case Type::float16:
+      return use(Tag<Half>{}), true;
+    case Type::int8:
+      return use(Tag<std::int8_t>{}), true;
+    case Type::uint8:
+      return use(Tag<std::uint8_t>{}), true;
+    case Type::int16:
+      return use(Tag<std::int16_t>{}), true;
+    case Type::int32:
+      return use(Tag<std::int32_t>{}), true;
+    case Type::int64:
+      return use(Tag<std::int64_t>{}), true;
+    case Type::boolean:
+      return use(Tag<bool>{}), true;
+  }
+  return false;
+}
+
+template <typename Source>
+float number(Source value, const Scale& scale) {
+  if constexpr (std::is_same_v<Source, float> || std::is_same_v<Source, bool>) {
+    return static_cast<float>(value);
+  } else if constexpr (std::is_same_v<Source, Half>) {
+    return widened(value);
+  } else if constexpr (sizeof(Source) == 8) {
+    return static_cast<float>(value);
+  } else {
+    return scale.number(value);
+  }
+}
+
+// Numbers that are cut off at the ends of an integer type; NaN becomes 0.
+template <typename Target>
+Target cut(float value) {
+  if (std::isnan(value)) {
+    return 0;
+  }
+  const auto low = static_cast<float>(std::numeric_limits<Target>::min());
+  const auto high = static_cast<float>(std::numeric_limits<Target>::max());
+  if (value <= low) {
+    return std::numeric_limits<Target>::min();
+  }
+  return value >= high ? std::numeric_limits<Target>::max() : static_cast<Target>(value);
+}
+
+template <typename Target>
+Target made(float value, const Scale& scale, bool quantises) {
+  if constexpr (std::is_same_v<Target, float>) {
+    return value;
+  } else if constexpr (std::is_same_v<Target, bool>) {
+    return value != 0;
+  } else if constexpr (std::is_same_v<Target, Half>) {
+    return narrowed(value);
+  } else if constexpr (sizeof(Target) <= 2) {
+    return quantises ? scale.integer<Target>(value) : cut<Target>(value);
+  } else {
+    return cut<Target>(value);
+  }
+}
+
+template <typename Source, typename Target>
+class ConvertStep final : public Step {
+ public:
+  explicit ConvertStep(const Operands& operands)
+      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
+        count_(operands.inputs[0]->num_elements()), in_(Scale::of(*operands.inputs[0])),
+        out_(Scale::of(*operands.outputs[0])),
+        quantises_(operands.outputs[0]->is_quantised()),
+        is_plain_(!operands.inputs[0]->is_quantised() && !quantises_),
+        threads_(operands.threads) {}
+
+  void run() override {
+    parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        target_[i] = one(source_[i]);
+      }
+    });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  Target one(Source value) const {
+    constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
+    if constexpr (are_integers) {
+      if (is_plain_) {
+        return static_cast<Target>(value);
+      }
+    }
+    return made<Target>(number(value, in_), out_, quantises_);
+  }
+
+  const Source* source_;
+  Target* target_;
+  std::size_t count_;
+  Scale in_;
+  Scale out_;
+  bool quantises_;
+  bool is_plain_;
+  pthreadpool_t threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_convert(const Operands& operands) {
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const auto& target = *operands.outputs[0];
+  require(operands, source.num_elements() == target.num_elements(), "input and output differ");
+  require(operands, source.scales.size() <= 1 && target.scales.size() <= 1,
+          "it has a scale for each channel");
+  std::unique_ptr<Step> step;
+  with_type(source.type, [&](auto from) {
+    with_type(target.type, [&](auto to) {
+      step = std::make_unique<ConvertStep<typename decltype(from)::type, typename decltype(to)::type>>(
+          operands);
+    });
+  });
+  return step;
+}
+
+}  // namespace arenite

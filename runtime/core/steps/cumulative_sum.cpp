@@ -1,0 +1,56 @@
+#include "steps/cumulative_sum.hpp"
+
+#include "steps/axis_split.hpp"
+
+namespace arenite {
+
+namespace {
+
+class CumulativeSumStep final : public Step {
+ public:
+  CumulativeSumStep(const Operands& operands, const AxisSplit& split, bool exclusive, bool reverse)
+      : source_(operands.inputs[0]->as<float>()), target_(operands.outputs[0]->as<float>()),
+        split_(split), exclusive_(exclusive), reverse_(reverse) {}
+
+  void run() override {
+    for (std::size_t outer = 0; outer < split_.outer; ++outer) {
+      for (std::size_t inner = 0; inner < split_.inner; ++inner) {
+        const std::size_t start = outer * split_.length * split_.inner + inner;
+        float sum = 0;
+        for (std::size_t i = 0; i < split_.length; ++i) {
+          const std::size_t place = reverse_ ? split_.length - 1 - i : i;
+          const std::size_t at = start + place * split_.inner;
+          const float value = source_[at];
+          target_[at] = exclusive_ ? sum : sum + value;
+          sum += value;
+        }
+      }
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  const float* source_;
+  float* target_;
+  AxisSplit split_;
+  bool exclusive_;
+  bool reverse_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_cumulative_sum(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_CumulativeSum();
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  require(operands, source.shape == operands.outputs[0]->shape, "input and output differ");
+  if (source.type != program::Type::float32 || operands.outputs[0]->type != source.type) {
+    return nullptr;
+  }
+  const AxisSplit split(operands, source, attributes.axis());
+  return std::make_unique<CumulativeSumStep>(operands, split, attributes.exclusive(),
+                                             attributes.reverse());
+}
+
+}  // namespace arenite

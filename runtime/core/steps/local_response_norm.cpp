@@ -1,0 +1,44 @@
+#include "steps/local_response_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "steps/rows.hpp"
+
+namespace arenite {
+
+std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_LocalResponseNorm();
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const auto& target = *operands.outputs[0];
+  require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
+  require(operands,
+          source.type == program::Type::float32 && target.type == program::Type::float32,
+          "it computes in numbers alone");
+  require(operands, source.data != target.data, "it cannot write over its input");
+  require(operands, attributes.size() > 0, "it has no neighbours");
+  const std::size_t below = (attributes.size() - 1) / 2;
+  const std::size_t above = attributes.size() / 2;
+  const float alpha = attributes.alpha() / static_cast<float>(attributes.size());
+  const float beta = attributes.beta();
+  const float bias = attributes.bias();
+  return make_rows<float>(
+      operands, source.shape.back(), [=](const float* from, float* to, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::size_t first = i < below ? 0 : i - below;
+          const std::size_t last = std::min(count - 1, i + above);
+          float energy = 0;
+          for (std::size_t j = first; j <= last; ++j) {
+            energy += from[j] * from[j];
+          }
+          const float base = bias + alpha * energy;
+          // Nearly every network has 3/4, for which two roots do.
+          const float root = std::sqrt(base);
+          to[i] = beta == 0.75f ? from[i] / (root * std::sqrt(root))
+                                : from[i] / std::pow(base, beta);
+        }
+      });
+}
+
+}  // namespace arenite

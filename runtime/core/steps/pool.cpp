@@ -1,0 +1,151 @@
+#include "steps/pool.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/parallel.hpp"
+#include "kernels/quantised.hpp"
+#include "window.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::PoolKind;
+using program::Type;
+
+template <typename T>
+class PoolStep final : public Step {
+ public:
+  PoolStep(const Operands& operands, const Window& window, const program::Pool2D& attributes)
+      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
+        source_shape_(operands.inputs[0]->shape), target_shape_(operands.outputs[0]->shape),
+        window_(window), is_average_(attributes.kind() == PoolKind::average),
+        counts_padding_(attributes.count_padding()), min_(attributes.min()),
+        max_(attributes.max()), in_(Scale::of(*operands.inputs[0])),
+        out_(Scale::of(*operands.outputs[0])), threads_(operands.threads) {}
+
+  void run() override {
+    const std::size_t width = target_shape_[2];
+    const std::size_t cost = window_.kernel[0] * window_.kernel[1] * target_shape_[3] * sizeof(T);
+    parallel(threads_, target_shape_[0] * target_shape_[1] * width, cost,
+             [this, width](std::size_t first, std::size_t count) {
+               for (std::size_t i = first; i < first + count; ++i) {
+                 const std::size_t row = i / width % target_shape_[1];
+                 pixel(i / width / target_shape_[1], row, i % width, target_ + i * target_shape_[3]);
+               }
+             });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  // First and last element of the window that lie inside, and the elements the padded image has.
+  struct Span {
+    std::int64_t start;
+    std::uint32_t first;
+    std::uint32_t last;
+    std::uint32_t padded;
+  };
+
+  Span span(std::size_t place, std::size_t axis) const {
+    const std::int64_t before = axis == 0 ? window_.padding[0] : window_.padding[3];
+    const std::int64_t after = axis == 0 ? window_.padding[2] : window_.padding[1];
+    const auto size = static_cast<std::int64_t>(source_shape_[1 + axis]);
+    const std::int64_t start = static_cast<std::int64_t>(place) * window_.strides[axis] - before;
+    Span found{start, window_.kernel[axis], 0, 0};
+    for (std::uint32_t k = 0; k < window_.kernel[axis]; ++k) {
+      const std::int64_t at = start + std::int64_t{k} * window_.dilations[axis];
+      if (at >= 0 && at < size) {
+        found.first = std::min(found.first, k);
+        found.last = k + 1;
+      }
+      found.padded += at < size + after ? 1 : 0;
+    }
+    return found;
+  }
+
+  void pixel(std::size_t image, std::size_t row, std::size_t column, T* target) const {
+    const Span rows = span(row, 0);
+    const Span columns = span(column, 1);
+    const std::size_t channels = source_shape_[3];
+    const std::size_t inside = (rows.last > rows.first ? rows.last - rows.first : 0) *
+                               std::size_t{columns.last > columns.first ? columns.last - columns.first : 0};
+    const auto count = static_cast<float>(
+        counts_padding_ ? std::size_t{rows.padded} * columns.padded : std::max<std::size_t>(inside, 1));
+    for (std::size_t c = 0; c < channels; ++c) {
+      float value = is_average_ ? 0.0f : -std::numeric_limits<float>::infinity();
+      for (std::uint32_t i = rows.first; i < rows.last; ++i) {
+        for (std::uint32_t j = columns.first; j < columns.last; ++j) {
+          const auto y = static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
+          const auto x =
+              static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
+          const float element = number(
+              source_[((image * source_shape_[1] + y) * source_shape_[2] + x) * channels + c]);
+          value = is_average_ ? value + element : std::max(value, element);
+        }
+      }
+      value = is_average_ ? value / count : value;
+      target[c] = made(std::min(std::max(value, min_), max_));
+    }
+  }
+
+  float number(T value) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return value;
+    } else {
+      return in_.number(value);
+    }
+  }
+
+  T made(float value) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return value;
+    } else {
+      return out_.integer<T>(value);
+    }
+  }
+
+  const T* source_;
+  T* target_;
+  std::vector<std::size_t> source_shape_;
+  std::vector<std::size_t> target_shape_;
+  Window window_;
+  bool is_average_;
+  bool counts_padding_;
+  float min_;
+  float max_;
+  Scale in_;
+  Scale out_;
+  pthreadpool_t threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_pool(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Pool2D();
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const auto& target = *operands.outputs[0];
+  const Window window{numbers<2>(operands, attributes.window(), 1),
+                      numbers<2>(operands, attributes.strides(), 1),
+                      numbers<2>(operands, attributes.dilations(), 1),
+                      numbers<4>(operands, attributes.padding(), 0)};
+  require_images(operands, window);
+  require(operands, source.shape[3] == target.shape[3], "the channels differ");
+  require(operands, source.type == target.type, "input and output differ in type");
+  switch (source.type) {
+    case Type::float32:
+      return std::make_unique<PoolStep<float>>(operands, window, attributes);
+    case Type::int8:
+      return std::make_unique<PoolStep<std::int8_t>>(operands, window, attributes);
+    case Type::uint8:
+      return std::make_unique<PoolStep<std::uint8_t>>(operands, window, attributes);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace arenite

@@ -1,0 +1,161 @@
+#include "steps/resize.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kernels/parallel.hpp"
+#include "kernels/quantised.hpp"
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Type;
+
+// Where the elements of one axis come from.
+struct Table {
+  std::vector<std::size_t> low;
+  std::vector<std::size_t> high;
+  std::vector<float> weight;
+};
+
+using Indices = flatbuffers::Vector<std::uint32_t>;
+
+Table table(const Operands& operands, const Indices* low, const Indices* high,
+            const flatbuffers::Vector<float>* weight, std::size_t length, std::size_t count) {
+  require(operands, low != nullptr && low->size() == count, "a table is not as long as the output");
+  const bool blends = weight != nullptr && weight->size() > 0;
+  require(operands, !blends || (weight->size() == count && high != nullptr && high->size() == count),
+          "a table is not as long as the output");
+  Table found;
+  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
+    found.low.push_back(low->Get(i));
+    found.high.push_back(blends ? high->Get(i) : low->Get(i));
+    found.weight.push_back(blends ? weight->Get(i) : 0.0f);
+    require(operands, found.low[i] < length && found.high[i] < length,
+            "a table leads outside the input");
+  }
+  return found;
+}
+
+template <typename T>
+class ResizeStep final : public Step {
+ public:
+  ResizeStep(const Operands& operands, Table rows, Table columns, bool blends)
+      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
+        height_(operands.inputs[0]->shape[1]), width_(operands.inputs[0]->shape[2]),
+        channels_(operands.inputs[0]->shape[3]), num_images_(operands.inputs[0]->shape[0]),
+        rows_(std::move(rows)), columns_(std::move(columns)), blends_(blends),
+        in_(Scale::of(*operands.inputs[0])), out_(Scale::of(*operands.outputs[0])),
+        threads_(operands.threads) {}
+
+  void run() override {
+    const std::size_t new_width = columns_.low.size();
+    parallel(threads_, num_images_ * rows_.low.size(), 8 * sizeof(T) * new_width * channels_,
+             [this](std::size_t first, std::size_t count) {
+               for (std::size_t i = first; i < first + count; ++i) {
+                 blends_ ? blend_row(i) : copy_row(i);
+               }
+             });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  const T* input_row(std::size_t image, std::size_t row) const {
+    return source_ + (image * height_ + row) * width_ * channels_;
+  }
+
+  void copy_row(std::size_t index) const {
+    const std::size_t row = index % rows_.low.size();
+    const T* source = input_row(index / rows_.low.size(), rows_.low[row]);
+    T* target = target_ + index * columns_.low.size() * channels_;
+    for (const std::size_t column : columns_.low) {
+      const T* from = source + column * channels_;
+      std::copy(from, from + channels_, target);
+      target += channels_;
+    }
+  }
+
+  void blend_row(std::size_t index) const {
+    const std::size_t row = index % rows_.low.size();
+    const std::size_t image = index / rows_.low.size();
+    const T* above = input_row(image, rows_.low[row]);
+    const T* below = input_row(image, rows_.high[row]);
+    const float down = rows_.weight[row];
+    T* target = target_ + index * columns_.low.size() * channels_;
+    for (std::size_t column = 0; column < columns_.low.size(); ++column) {
+      const std::size_t left = columns_.low[column] * channels_;
+      const std::size_t right = columns_.high[column] * channels_;
+      const float along = columns_.weight[column];
+      for (std::size_t c = 0; c < channels_; ++c) {
+        const float top = mix(above[left + c], above[right + c], along);
+        const float bottom = mix(below[left + c], below[right + c], along);
+        target[c] = made(top + down * (bottom - top));
+      }
+      target += channels_;
+    }
+  }
+
+  static float mix(T a, T b, float weight) {
+    const auto low = static_cast<float>(a);
+    return low + weight * (static_cast<float>(b) - low);
+  }
+
+  T made(float value) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return value;
+    } else {
+      return out_.integer<T>(in_.scale * (value - static_cast<float>(in_.zero_point)));
+    }
+  }
+
+  const T* source_;
+  T* target_;
+  std::size_t height_;
+  std::size_t width_;
+  std::size_t channels_;
+  std::size_t num_images_;
+  Table rows_;
+  Table columns_;
+  bool blends_;
+  Scale in_;
+  Scale out_;
+  pthreadpool_t threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_resize(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Resize2D();
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const auto& target = *operands.outputs[0];
+  require(operands, source.rank() == 4 && target.rank() == 4, "it must read and make images");
+  require(operands, source.shape[0] == target.shape[0] && source.shape[3] == target.shape[3],
+          "batches or channels differ");
+  require(operands, source.type == target.type, "input and output differ in type");
+  Table rows = table(operands, attributes.row_low(), attributes.row_high(),
+                     attributes.row_weight(), source.shape[1], target.shape[1]);
+  Table columns = table(operands, attributes.column_low(), attributes.column_high(),
+                        attributes.column_weight(), source.shape[2], target.shape[2]);
+  const bool blends = attributes.row_weight() != nullptr && attributes.row_weight()->size() > 0;
+  switch (source.type) {
+    case Type::float32:
+      return std::make_unique<ResizeStep<float>>(operands, std::move(rows), std::move(columns),
+                                                 blends);
+    case Type::int8:
+      return std::make_unique<ResizeStep<std::int8_t>>(operands, std::move(rows),
+                                                       std::move(columns), blends);
+    case Type::uint8:
+      return std::make_unique<ResizeStep<std::uint8_t>>(operands, std::move(rows),
+                                                        std::move(columns), blends);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace arenite

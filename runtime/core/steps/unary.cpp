@@ -1,0 +1,129 @@
+#include "steps/unary.hpp"
+
+#include <array>
+#include <cstdlib>
+
+#include "kernels/functions.hpp"
+#include "kernels/parallel.hpp"
+#include "kernels/quantised.hpp"
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Type;
+using program::UnaryFunction;
+
+template <typename Source, typename Target, typename Function>
+class MapStep final : public Step {
+ public:
+  MapStep(const Operands& operands, Function function)
+      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
+        count_(operands.inputs[0]->num_elements()), function_(function),
+        threads_(operands.threads) {}
+
+  void run() override {
+    parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        target_[i] = function_(source_[i]);
+      }
+    });
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  const Source* source_;
+  Target* target_;
+  std::size_t count_;
+  Function function_;
+  pthreadpool_t threads_;
+};
+
+template <typename Source, typename Target, typename Function>
+std::unique_ptr<Step> make_map(const Operands& operands, Function function) {
+  return std::make_unique<MapStep<Source, Target, Function>>(operands, function);
+}
+
+// Any function of 8-bit integers is a table of 256.
+template <typename T>
+std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary& attributes) {
+  const Scale source = Scale::of(*operands.inputs[0]);
+  const Scale target = Scale::of(*operands.outputs[0]);
+  std::array<T, 256> table{};
+  with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
+    for (int value = std::numeric_limits<T>::min(); value <= std::numeric_limits<T>::max(); ++value) {
+      table[static_cast<std::uint8_t>(value)] =
+          target.integer<T>(function(source.number(static_cast<T>(value))));
+    }
+  });
+  return make_map<T, T>(operands,
+                        [table](T value) { return table[static_cast<std::uint8_t>(value)]; });
+}
+
+template <typename T>
+std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::Unary& attributes) {
+  switch (attributes.function()) {
+    case UnaryFunction::absolute:
+      return make_map<T, T>(operands, [](T x) { return x < 0 ? static_cast<T>(0 - x) : x; });
+    case UnaryFunction::negate:
+      return make_map<T, T>(operands, [](T x) { return static_cast<T>(0 - x); });
+    case UnaryFunction::sign:
+      return make_map<T, T>(operands, [](T x) { return static_cast<T>((x > 0) - (x < 0)); });
+    case UnaryFunction::square:
+      return make_map<T, T>(operands, [](T x) { return static_cast<T>(x * x); });
+    case UnaryFunction::clamp: {
+      const float low = attributes.alpha();
+      const float high = attributes.beta();
+      return make_map<T, T>(operands, [=](T x) {
+        const auto number = static_cast<double>(x);
+        return number < low ? static_cast<T>(low) : number > high ? static_cast<T>(high) : x;
+      });
+    }
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Step> make_unary(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Unary();
+  require_arity(operands, 1, 1);
+  const auto& source = *operands.inputs[0];
+  const auto& target = *operands.outputs[0];
+  require(operands, source.num_elements() == target.num_elements(), "input and output differ");
+  const auto function = attributes.function();
+  if (function == UnaryFunction::is_nan) {
+    require(operands, source.type == Type::float32 && target.type == Type::boolean,
+            "it reads numbers and makes truth values");
+    return make_map<float, bool>(operands, [](float x) { return std::isnan(x); });
+  }
+  require(operands, source.type == target.type, "input and output differ in type");
+  if (function == UnaryFunction::logical_not) {
+    require(operands, source.type == Type::boolean, "it reads truth values");
+    return make_map<std::uint8_t, std::uint8_t>(
+        operands, [](std::uint8_t x) { return static_cast<std::uint8_t>(x == 0); });
+  }
+  switch (source.type) {
+    case Type::float32: {
+      std::unique_ptr<Step> step;
+      with_function(function, attributes.alpha(), attributes.beta(),
+                    [&](auto f) { step = make_map<float, float>(operands, f); });
+      return step;
+    }
+    case Type::int8:
+      return source.is_quantised() ? make_table<std::int8_t>(operands, attributes) : nullptr;
+    case Type::uint8:
+      return source.is_quantised() ? make_table<std::uint8_t>(operands, attributes) : nullptr;
+    case Type::int32:
+      return make_of_integers<std::int32_t>(operands, attributes);
+    case Type::int64:
+      return make_of_integers<std::int64_t>(operands, attributes);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace arenite

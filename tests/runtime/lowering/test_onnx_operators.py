@@ -1,0 +1,169 @@
+"""Every ONNX operator that we lower, run beside ONNX Runtime."""
+
+import pytest
+
+from arenite.runtime.session import Session
+from tests.runtime.running import (
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
+from tests.tiny_onnx import parse, save
+
+CASES = {
+    "conv": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, float[8] b> {y = Conv(x, w, b)}",
+    "conv strided and padded": "(float[2,6,9,11] x) => (y) <float[8,6,3,2] w> "
+    "{y = Conv<strides=[2,1], pads=[1,0,2,1]>(x, w)}",
+    "conv dilated": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w> "
+    "{y = Conv<dilations=[2,2], pads=[2,2,2,2]>(x, w)}",
+    "conv grouped": "(float[1,6,9,11] x) => (y) <float[9,2,3,3] w> {y = Conv<group=3>(x, w)}",
+    "conv depthwise": "(float[1,6,9,11] x) => (y) <float[6,1,3,3] w, float[6] b> "
+    "{y = Conv<group=6, pads=[1,1,1,1]>(x, w, b)}",
+    "conv depthwise with a multiplier": "(float[1,6,9,11] x) => (y) <float[12,1,3,3] w> "
+    "{y = Conv<group=6>(x, w)}",
+    "conv same upper": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w> "
+    '{y = Conv<auto_pad="SAME_UPPER", strides=[2,2]>(x, w)}',
+    "conv same lower": "(float[1,6,9,11] x) => (y) <float[8,6,4,4] w> "
+    '{y = Conv<auto_pad="SAME_LOWER", strides=[2,2]>(x, w)}',
+    "conv in one dimension": "(float[1,6,20] x) => (y) <float[8,6,3] w> "
+    "{y = Conv<strides=[2], pads=[1,1]>(x, w)}",
+    "conv with batch norm and relu": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, float[8] g, "
+    "float[8] b, float[8] m, float[8] v = {1,2,3,4,5,6,7,8}> "
+    "{c = Conv(x, w) n = BatchNormalization(c, g, b, m, v) y = Relu(n)}",
+    "conv behind a pad": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, "
+    "int64[8] p = {0,0,1,2,0,0,3,1}> {q = Pad(x, p) y = Conv(q, w)}",
+    "conv and a scale of channels": "(float[1,6,9,11] x) => (y) <float[8,6,1,1] w, "
+    "float[8,1,1] s, float[1,8,1,1] t> {c = Conv(x, w) d = Mul(c, s) y = Sub(d, t)}",
+    "conv read twice keeps what lies between": "(float[1,6,9,11] x) => (y) <float[8,6,1,1] w> "
+    "{c = Conv(x, w) r = Relu(c) y = Add(c, r)}",
+    "conv transposed": "(float[1,6,5,7] x) => (y) <float[6,4,3,3] w, float[4] b> "
+    "{y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]>(x, w, b)}",
+    "conv transposed and grouped": "(float[1,6,5,7] x) => (y) <float[6,2,2,2] w> "
+    "{y = ConvTranspose<strides=[2,2], group=2>(x, w)}",
+    "gemm": "(float[3,5] x) => (y) <float[5,7] w, float[7] b> {y = Gemm(x, w, b)}",
+    "gemm transposed and scaled": "(float[5,3] x) => (y) <float[7,5] w, float[7] b> "
+    "{y = Gemm<transA=1, transB=1, alpha=0.5, beta=2.0>(x, w, b)}",
+    "gemm behind a flattened image": "(float[1,6,3,4] x) => (y) <float[5,6,1,1] c, "
+    "float[60,7] w> {a = Conv(x, c) f = Flatten(a) y = Gemm(f, w)}",
+    "matmul with weights": "(float[2,3,5] x) => (y) <float[5,7] w, float[7] b> "
+    "{m = MatMul(x, w) y = Add(m, b)}",
+    "matmul": "(float[2,3,5] a, float[2,5,7] b) => (y) {y = MatMul(a, b)}",
+    "matmul of a transposed": "(float[2,3,5] a, float[2,7,5] b) => (y) "
+    "{t = Transpose<perm=[0,2,1]>(b) y = MatMul(a, t)}",
+    "matmul broadcast": "(float[4,2,3,5] a, float[2,5,7] b) => (y) {y = MatMul(a, b)}",
+    "max pool": "(float[1,6,9,11] x) => (y) "
+    "{y = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
+    "max pool rounded up": "(float[1,6,9,12] x) => (y) "
+    "{y = MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(x)}",
+    "average pool": "(float[1,6,9,11] x) => (y) "
+    "{y = AveragePool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
+    "average pool counting padding": "(float[1,6,9,11] x) => (y) "
+    "{y = AveragePool<kernel_shape=[3,3], pads=[1,1,1,1], count_include_pad=1>(x)}",
+    "average pool of one": "(float[1,6,9,11] x) => (y) "
+    "{y = AveragePool<kernel_shape=[1,1], strides=[2,2]>(x)}",
+    "global average pool": "(float[2,6,9,11] x) => (y) {y = GlobalAveragePool(x)}",
+    "global max pool": "(float[2,6,9,11] x) => (y) {y = GlobalMaxPool(x)}",
+    "softmax": "(float[2,6,9] x) => (y) {y = Softmax<axis=-1>(x)}",
+    "softmax along channels": "(float[1,6,9,11] x) => (y) <float[4,6,1,1] w> "
+    "{c = Conv(x, w) y = Softmax<axis=1>(c)}",
+    "softmax along the middle": "(float[2,6,9] x) => (y) {y = Softmax<axis=1>(x)}",
+    "log softmax": "(float[2,6,9] x) => (y) {y = LogSoftmax<axis=-1>(x)}",
+    "batch norm alone": "(float[1,6,9,11] x) => (y) <float[6] g, float[6] b, float[6] m, "
+    "float[6] v = {1,2,3,4,5,6}> {y = BatchNormalization(x, g, b, m, v)}",
+    "instance norm": "(float[2,6,9,11] x) => (y) <float[6] g, float[6] b> "
+    "{y = InstanceNormalization(x, g, b)}",
+    "layer norm": "(float[2,6,9] x) => (y) <float[9] g, float[9] b> "
+    "{y = LayerNormalization<axis=-1>(x, g, b)}",
+    "layer norm of two axes": "(float[2,6,9] x) => (y) <float[6,9] g> "
+    "{y = LayerNormalization<axis=1>(x, g)}",
+    "lrn": "(float[1,6,9,11] x) => (y) {y = LRN<size=5, alpha=0.01, beta=0.6, bias=2.0>(x)}",
+    "lp normalisation": "(float[2,6,9] x) => (y) {y = LpNormalization<axis=-1, p=2>(x)}",
+    "concat of images": "(float[1,6,9,11] x, float[1,3,9,11] z) => (y) <float[4,6,1,1] w> "
+    "{c = Conv(x, w) y = Concat<axis=1>(c, z, x)}",
+    "concat of rows": "(float[2,6] x, float[3,6] z) => (y) {y = Concat<axis=0>(x, z)}",
+    "split": "(float[1,6,9,11] x) => (a, b) <int64[2] s = {2,4}> {a, b = Split<axis=1>(x, s)}",
+    "slice": "(float[1,6,9,11] x) => (y) <int64[2] s = {1,8}, int64[2] e = {5,-10}, "
+    "int64[2] a = {1,2}, int64[2] t = {2,-3}> {y = Slice(x, s, e, a, t)}",
+    "pad": "(float[1,6,9,11] x) => (y) <int64[8] p = {0,1,2,0,0,0,1,3}, float v = {1.5}> "
+    "{y = Pad(x, p, v)}",
+    "pad by reflection": "(float[1,6,9,11] x) => (y) <int64[8] p = {0,0,2,1,0,0,1,3}> "
+    '{y = Pad<mode="reflect">(x, p)}',
+    "pad by the edge": "(float[1,6,9,11] x) => (y) <int64[8] p = {0,1,2,1,0,0,1,3}> "
+    '{y = Pad<mode="edge">(x, p)}',
+    "transpose": "(float[2,6,9] x) => (y) {y = Transpose<perm=[2,0,1]>(x)}",
+    "transposes that cancel": "(float[1,6,9,11] x) => (y) {t = Transpose<perm=[0,2,3,1]>(x) "
+    "r = Relu(t) y = Transpose<perm=[0,3,1,2]>(r)}",
+    "channel shuffle": "(float[1,6,4,5] x) => (y) <float[6,6,1,1] w, int64[5] a = {1,2,3,4,5}, "
+    "int64[4] b = {1,6,4,5}> {c = Conv(x, w) r = Reshape(c, a) "
+    "t = Transpose<perm=[0,2,1,3,4]>(r) y = Reshape(t, b)}",
+    "expand": "(float[6,1,3] x) => (y) <int64[4] s = {2,6,4,3}> {y = Expand(x, s)}",
+    "tile": "(float[2,3] x) => (y) <int64[2] r = {2,3}> {y = Tile(x, r)}",
+    "gather": "(float[5,6,7] x, int64[2,3] i) => (y) {y = Gather<axis=1>(x, i)}",
+    "gather of one": "(float[5,6,7] x) => (y) <int64 i = {-2}> {y = Gather<axis=1>(x, i)}",
+    "embedding": "(int64[2,3] i) => (y) <float[10,6] w> {y = Gather(w, i)}",
+    "depth to space": "(float[1,8,4,5] x) => (y) {y = DepthToSpace<blocksize=2>(x)}",
+    "depth to space by columns": "(float[1,8,4,5] x) => (y) "
+    '{y = DepthToSpace<blocksize=2, mode="CRD">(x)}',
+    "space to depth": "(float[1,2,4,6] x) => (y) {y = SpaceToDepth<blocksize=2>(x)}",
+    "resize nearest": "(float[1,6,5,7] x) => (y) <float[4] s = {1,1,2,2}> "
+    '{y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", '
+    'nearest_mode="floor">(x, , s)}',
+    "resize linear": "(float[1,6,5,7] x) => (y) <int64[4] z = {1,6,9,11}> "
+    '{y = Resize<mode="linear", coordinate_transformation_mode="half_pixel">(x, , , z)}',
+    "resize linear with corners": "(float[1,6,5,7] x) => (y) <int64[4] z = {1,6,9,11}> "
+    '{y = Resize<mode="linear", coordinate_transformation_mode="align_corners">(x, , , z)}',
+    "reduce mean of an image": "(float[1,6,9,11] x) => (y) <float[4,6,1,1] w> "
+    "{c = Conv(x, w) y = ReduceMean<axes=[2,3], keepdims=0>(c)}",
+    "reduce sum": "(float[2,6,9] x) => (y) <int64[2] a = {0,2}> {y = ReduceSum(x, a)}",
+    "reduce max of the middle": "(float[2,6,9] x) => (y) {y = ReduceMax<axes=[1]>(x)}",
+    "reduce l2": "(float[2,6,9] x) => (y) {y = ReduceL2<axes=[-1], keepdims=0>(x)}",
+    "reduce log sum exp": "(float[2,6,9] x) => (y) {y = ReduceLogSumExp<axes=[1]>(x)}",
+    "arg max": "(float[2,6,9] x) => (int64[2,1,9] y) {y = ArgMax<axis=1>(x)}",
+    "arg min without its axis": "(float[2,6,9] x) => (int64[2,6] y) "
+    "{y = ArgMin<axis=2, keepdims=0>(x)}",
+    "cumulative sum": "(float[2,6,9] x) => (y) <int64 a = {1}> {y = CumSum<reverse=1>(x, a)}",
+    "add broadcast": "(float[2,6,9] x, float[6,1] z) => (y) {y = Add(x, z)}",
+    "two broadcast each other": "(float[2,1,9] x, float[6,1] z) => (y) {y = Mul(x, z)}",
+    "constant minus": "(float[2,6] x) => (y) <float[6] w> {y = Sub(w, x)}",
+    "pow": "(float[2,6] x) => (y) <float e = {3}> {a = Abs(x) y = Pow(a, e)}",
+    "prelu": "(float[1,6,4,5] x) => (y) <float[6,1,1] s> {y = PRelu(x, s)}",
+    "sum of three": "(float[2,6] a, float[2,6] b, float[6] c) => (y) {y = Sum(a, b, c)}",
+    "mean of three": "(float[2,6] a, float[2,6] b, float[2,6] c) => (y) {y = Mean(a, b, c)}",
+    "max of three": "(float[2,6] a, float[2,6] b, float[2,6] c) => (y) {y = Max(a, b, c)}",
+    "where": "(bool[2,6] c, float[2,6] a, float[6] b) => (y) {y = Where(c, a, b)}",
+    "comparison": "(float[2,6] a, float[2,6] b) => (bool[2,6] y) {y = Less(a, b)}",
+    "logic": "(float[2,6] a, float[2,6] b) => (bool[2,6] y) "
+    "{l = Less(a, b) n = Not(l) y = Or(l, n)}",
+    "cast": "(float[2,6] x) => (int64[2,6] y) {y = Cast<to=7>(x)}",
+    "integers": "(int64[2,6] a, int64[2,6] b) => (int64[2,6] y) {s = Add(a, b) y = Mul(s, a)}",
+    "clip": "(float[2,6] x) => (y) <float l = {-0.5}, float h = {0.25}> {y = Clip(x, l, h)}",
+    "hard swish written out": "(float[2,6] x) => (y) <float t = {3}, float l = {0}, "
+    "float s = {6}> {a = Add(x, t) c = Clip(a, l, s) d = Div(c, s) y = Mul(x, d)}",
+    "swish": "(float[2,6] x) => (y) {s = Sigmoid(x) y = Mul(x, s)}",
+    "gelu written out": "(float[2,6] x) => (y) <float r = {1.41421356}, float o = {1}, "
+    "float h = {0.5}> {d = Div(x, r) e = Erf(d) a = Add(e, o) m = Mul(x, a) y = Mul(m, h)}",
+    "an output that is an input under another shape": "(float[2,6] x) => (y) "
+    "<int64[2] s = {3,4}> {y = Reshape(x, s)}",
+    "an output that others read": "(float[2,6] x) => (a, y) {a = Exp(x) y = Neg(a)}",
+}
+UNARY = (
+    "Abs", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu",
+    "Neg", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Tanh",
+    "ThresholdedRelu",
+)  # fmt: skip
+CASES |= {kind: f"(float[3,7,5] x) => (y) {{y = {kind}(x)}}" for kind in UNARY}
+CASES |= {
+    kind: f"(float[3,7,5] x) => (y) {{a = Exp(x) y = {kind}(a)}}"
+    for kind in ("Log", "Reciprocal", "Sqrt")
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_gives_what_onnxruntime_gives(name, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(CASES[name])))
+    with Session(build(path, tmp_path), poison=True, guard=True) as session:
+        assert "onnxruntime" not in session.backends()
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)

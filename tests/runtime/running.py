@@ -1,0 +1,69 @@
+"""Models run by our session and by the reference, on the same inputs."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import onnxruntime
+
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
+from arenite.strategies import find
+
+
+def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
+    """Return the model with its floating-point weights replaced by random numbers."""
+    generator = np.random.default_rng(seed)
+    for tensor in model.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        if array.dtype == np.float32 and not array.any():
+            numbers = generator.standard_normal(array.shape).astype(np.float32)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(numbers, tensor.name))
+    return model
+
+
+def build(path: Path, folder: Path, **options) -> Path:
+    """Return the program file of a model."""
+    compiled = compile_model(path, **options)
+    program = folder / "model.arena"
+    plan = find("best")(compiled.source.problem)
+    program_file.write(program, compiled.assemble(plan))
+    return program
+
+
+def random_feeds(session: Session, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return random inputs: numbers, small integers, or truth values."""
+    generator = np.random.default_rng(seed)
+    feeds = {}
+    for port in session.inputs:
+        if port.dtype.kind == "f":
+            feeds[port.name] = generator.standard_normal(port.shape).astype(port.dtype)
+        else:
+            feeds[port.name] = generator.integers(0, 2, port.shape).astype(port.dtype)
+    return feeds
+
+
+def reference_outputs(path: Path, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what ONNX Runtime makes of the inputs."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options)
+    names = [value.name for value in session.get_outputs()]
+    return dict(zip(names, session.run(None, feeds), strict=True))
+
+
+def assert_same(
+    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float = 1e-4
+) -> None:
+    """Compare outputs, relative to the largest number of each."""
+    assert list(ours) == list(theirs)
+    for name, expected in theirs.items():
+        assert ours[name].shape == expected.shape
+        assert ours[name].dtype == expected.dtype
+        if expected.dtype.kind != "f":
+            np.testing.assert_array_equal(ours[name], expected)
+            continue
+        scale = np.max(np.abs(expected), initial=1e-6)
+        np.testing.assert_allclose(ours[name] / scale, expected / scale, rtol=0, atol=tolerance)
