@@ -4,16 +4,20 @@ from arenite.planner.problem import Problem
 
 
 def lowest_height(problem: Problem) -> int:
-    """Return the height of a lowest plan; for problems without fixed offsets.
+    """Return the height of a lowest plan.
 
-    Take a lowest plan and place its records in the order of their offsets, each at the
-    lowest aligned offset above the records it meets. By induction none lies higher than in
-    the plan: what it meets lay below it there and lies no higher now. So some order gives
-    a lowest plan, whatever the alignments. Orders that are no lower than the best so far
-    are cut short.
+    Take a lowest plan and place its movable records in the order of their offsets, each at
+    the lowest aligned offset that those before it and the fixed ones leave. By induction
+    none lies higher than in the plan: what it meets lay below it there and lies no higher
+    now, or is fixed. So some order gives a lowest plan. Orders that are no lower than the
+    best so far are cut short.
     """
     records = problem.records
-    best = sum(record.size + record.alignment for record in records)
+    fixed = tuple(
+        (index, record.offset) for index, record in enumerate(records) if record.offset is not None
+    )
+    ground = max((offset + records[index].size for index, offset in fixed), default=0)
+    best = ground + sum(record.size + record.alignment for record in records)
 
     def extend(placed: tuple[tuple[int, int], ...], height: int) -> None:
         nonlocal best
@@ -24,12 +28,16 @@ def lowest_height(problem: Problem) -> int:
             best = height
         for index in sorted(left):
             record = records[index]
-            top = 0
-            for other, end in placed:
-                if records[other].start < record.end and record.start < records[other].end:
-                    top = max(top, end)
-            end = -(-top // record.alignment) * record.alignment + record.size
-            extend((*placed, (index, end)), max(height, end))
+            blocks = sorted(
+                (offset, offset + records[other].size)
+                for other, offset in placed
+                if records[other].start < record.end and record.start < records[other].end
+            )
+            offset = 0
+            for low, high in blocks:
+                if low < offset + record.size and offset < high:
+                    offset = -(-high // record.alignment) * record.alignment
+            extend((*placed, (index, offset)), max(height, offset + record.size))
 
-    extend((), 0)
+    extend(fixed, ground)
     return best if records else 0

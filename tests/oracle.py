@@ -1,5 +1,7 @@
 """A painted grid of steps and bytes: an independent judge of plans."""
 
+from itertools import permutations
+
 import numpy as np
 
 from arenite.planner.plan import Plan
@@ -9,14 +11,33 @@ from arenite.planner.problem import Problem
 def paint(problem: Problem, plan: Plan) -> None:
     """Paint each record's bytes at each of its steps; fail where paint is already."""
     grid = np.zeros((problem.num_steps, plan.height), bool)
-    for record, offset in zip(problem.records, plan.offsets, strict=True):
+    owners: dict[tuple[int, int], list[int]] = {}
+    may_overlap = any(record.overlaps for record in problem.records)
+    for index, (record, offset) in enumerate(zip(problem.records, plan.offsets, strict=True)):
         assert offset >= 0
         assert offset % record.alignment == 0
         assert record.offset is None or record.offset == offset
         cells = grid[record.start : record.end, offset : offset + record.size]
         assert cells.shape == (record.end - record.start, record.size), "outside the arena"
-        assert not cells.any(), "two records share a byte at a step"
+        assert may_overlap or not cells.any(), "two records share a byte at a step"
         cells[:] = True
+        if may_overlap:
+            for step in range(record.start, record.end):
+                for byte in range(offset, offset + record.size):
+                    owners.setdefault((step, byte), []).append(index)
+    for (_, byte), sharing in owners.items():
+        for a, b in permutations(sharing, 2):
+            assert _may_share(problem, plan, a, b, byte) or _may_share(problem, plan, b, a, byte)
     if plan.height:
         assert grid[:, -1].any(), "the arena ends above its highest byte"
-    assert plan.lower_bound >= max(grid.sum(axis=1), default=0)
+    if not may_overlap:
+        assert plan.lower_bound >= max(grid.sum(axis=1), default=0)
+
+
+def _may_share(problem: Problem, plan: Plan, result: int, operand: int, byte: int) -> bool:
+    """Tell whether a byte is among the result's last and the operand's first few."""
+    allowed = {overlap.record: overlap.size for overlap in problem.records[result].overlaps}
+    size = allowed.get(problem.records[operand].name, 0)
+    above = plan.offsets[result] + problem.records[result].size - byte
+    below = byte - plan.offsets[operand]
+    return above <= size and below < size

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 
 NUM_STEPS = 12
 
@@ -18,9 +18,9 @@ def problems(draw: st.DrawFn, max_records: int = 14) -> Problem:
 
 
 @st.composite
-def problems_with_fixed_offsets(draw: st.DrawFn) -> Problem:
+def problems_with_fixed_offsets(draw: st.DrawFn, max_records: int = 14) -> Problem:
     """Draw records of which some, never in each other's way, have their offset."""
-    records = list(draw(problems()).records)
+    records = list(draw(problems(max_records)).records)
     top = 0
     for index, record in enumerate(records):
         if draw(st.booleans()):
@@ -28,6 +28,25 @@ def problems_with_fixed_offsets(draw: st.DrawFn) -> Problem:
             offset += record.alignment * draw(st.integers(0, 3))
             records[index] = replace(record, offset=offset)
             top = offset + record.size
+    return Problem(tuple(records))
+
+
+@st.composite
+def problems_with_overlaps(draw: st.DrawFn, max_records: int = 14) -> Problem:
+    """Draw records of which some may reach into others that die where they begin."""
+    records = list(draw(problems(max_records)).records)
+    for index, record in enumerate(records):
+        overlaps = []
+        for other in records:
+            most = min(record.size, other.size) - 1
+            if (
+                other.end == record.start + 1
+                and other is not record
+                and most
+                and draw(st.booleans())
+            ):
+                overlaps.append(PermittedOverlap(other.name, draw(st.integers(1, most))))
+        records[index] = replace(record, overlaps=tuple(overlaps))
     return Problem(tuple(records))
 
 

@@ -1,14 +1,13 @@
 #include "bind_exact.hpp"
 
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
-#include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <stdexcept>
-#include <tuple>
+#include <utility>
 
 #include "minimise.hpp"
 
@@ -17,102 +16,77 @@ namespace nb = nanobind;
 namespace arenite {
 namespace {
 
-using Watch = std::function<bool(std::int64_t, std::int64_t)>;
-using Answer = std::tuple<std::vector<std::int64_t>, std::int64_t, std::int64_t>;
+using Bytes = std::vector<std::int64_t>;
+using Watch = std::function<bool(const Bytes& offsets, std::int64_t height, std::int64_t bound)>;
 
-constexpr std::size_t kStackBytes = std::size_t{1} << 30;  // reserved; one frame a record
-constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr auto kBetweenWatches = std::chrono::milliseconds(40);
 
-// A search on a thread of its own: its recursion is as deep as there are records, and the
-// caller's thread stays free to see signals.
-class Worker {
- public:
-  explicit Worker(Minimiser& minimiser) : minimiser_(minimiser) {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, kStackBytes);
-    const int failure = pthread_create(&thread_, &attributes, &Worker::main, this);
-    pthread_attr_destroy(&attributes);
-    if (failure != 0) throw std::runtime_error("the search thread could not be started");
-  }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-  ~Worker() {
-    minimiser_.stop();
-    pthread_join(thread_, nullptr);
-  }
-
-  // Returns whether the search ended while waiting.
-  bool wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, kPoll, [this] { return done_; });
-  }
-
- private:
-  static void* main(void* self) {
-    Worker& worker = *static_cast<Worker*>(self);
-    worker.minimiser_.run();
-    const std::lock_guard<std::mutex> lock(worker.mutex_);
-    worker.done_ = true;
-    worker.changed_.notify_one();
-    return nullptr;
-  }
-
-  Minimiser& minimiser_;
-  pthread_t thread_{};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-};
-
-void check(const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& ends,
-           const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& alignments,
-           const std::vector<std::int64_t>& offsets) {
-  const std::size_t count = starts.size();
-  if (ends.size() != count || sizes.size() != count || alignments.size() != count ||
-      offsets.size() != count) {
-    throw std::invalid_argument("the lists differ in length");
-  }
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (starts[i] >= ends[i]) throw std::invalid_argument("a lifetime is empty");
-    if (sizes[i] < 1 || alignments[i] < 1) throw std::invalid_argument("a size is not positive");
-    if (__builtin_add_overflow(sum, sizes[i], &sum) ||
-        __builtin_add_overflow(sum, alignments[i], &sum)) {
-      throw std::overflow_error("the sizes add up to more than 2^63 - 1");
-    }
-  }
+std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  if (a > kMost - b) throw std::overflow_error("the sizes add up to more than 2^62");
+  return a + b;
 }
 
-Answer minimise(const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& ends,
-                std::vector<std::int64_t> sizes, std::vector<std::int64_t> alignments,
-                std::vector<std::int64_t> offsets, std::int64_t height, std::int64_t lower_bound,
-                std::uint64_t seed, std::int64_t max_nodes, const Watch& watch) {
-  check(starts, ends, sizes, alignments, offsets);
-  std::vector<Lifetime> lifetimes;
-  for (std::size_t i = 0; i < starts.size(); ++i) lifetimes.push_back({starts[i], ends[i]});
-  nb::gil_scoped_release unlocked;
-  Minimiser minimiser(Sections(lifetimes, std::move(sizes), std::move(alignments)),
-                      {std::move(offsets), height, lower_bound}, seed, max_nodes);
-  {
-    Worker worker(minimiser);
-    while (!worker.wait()) {
-      const BestPlan best = minimiser.best();
-      nb::gil_scoped_acquire locked;
-      if (watch(best.height, best.lower_bound)) break;
-    }
+std::vector<Placeable> make_records(const Bytes& starts, const Bytes& ends, const Bytes& sizes,
+                                    const Bytes& alignments, const Bytes& fixed,
+                                    const Bytes& offsets) {
+  const std::size_t count = starts.size();
+  if (ends.size() != count || sizes.size() != count || alignments.size() != count ||
+      fixed.size() != count || offsets.size() != count) {
+    throw std::invalid_argument("the lists differ in length");
   }
-  const BestPlan best = minimiser.best();
-  return {best.offsets, best.height, best.lower_bound};
+  std::vector<Placeable> records;
+  std::int64_t sum = 0;
+  std::int64_t highest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Placeable record{starts[i], ends[i], sizes[i], alignments[i], fixed[i]};
+    if (record.start < 0 || record.start >= record.end) {
+      throw std::invalid_argument("a lifetime is empty or begins below 0");
+    }
+    if (record.size < 1) throw std::invalid_argument("a size is not positive");
+    if (record.alignment < 1 || (record.alignment & (record.alignment - 1)) != 0) {
+      throw std::invalid_argument("an alignment is not a power of two");
+    }
+    if (record.fixed < -1 || (record.fixed > 0 && record.fixed % record.alignment != 0) ||
+        offsets[i] < 0 || (record.fixed >= 0 && offsets[i] != record.fixed)) {
+      throw std::invalid_argument("an offset is below 0, unaligned or not the fixed one");
+    }
+    sum = checked_sum(checked_sum(sum, record.size), record.alignment);
+    highest = std::max(highest, offsets[i]);
+    records.push_back(record);
+  }
+  checked_sum(sum, highest);
+  return records;
+}
+
+std::pair<Bytes, std::int64_t> minimise(const Bytes& starts, const Bytes& ends, const Bytes& sizes,
+                                        const Bytes& alignments, const Bytes& fixed,
+                                        Bytes offsets, std::int64_t lower_bound,
+                                        std::int64_t goal, std::uint64_t seed,
+                                        std::int64_t max_nodes, const Watch& watch) {
+  const std::vector<Placeable> records =
+      make_records(starts, ends, sizes, alignments, fixed, offsets);
+  nb::gil_scoped_release unlocked;
+  Minimiser minimiser(records, std::move(offsets), lower_bound, goal, seed,
+                      max_nodes);
+  auto next_watch = std::chrono::steady_clock::now();
+  bool is_stopped = false;
+  minimiser.run([&] {
+    if (is_stopped || std::chrono::steady_clock::now() < next_watch) return is_stopped;
+    nb::gil_scoped_acquire locked;  // also lets Python see signals
+    is_stopped = watch(minimiser.offsets(), minimiser.height(), minimiser.lower_bound());
+    next_watch = std::chrono::steady_clock::now() + kBetweenWatches;
+    return is_stopped;
+  });
+  return {minimiser.offsets(), minimiser.lower_bound()};
 }
 
 }  // namespace
 
 void bind_exact(nb::module_& module) {
   module.def("minimise", &minimise, nb::arg("starts"), nb::arg("ends"), nb::arg("sizes"),
-             nb::arg("alignments"), nb::arg("offsets"), nb::arg("height"),
-             nb::arg("lower_bound"), nb::arg("seed"), nb::arg("max_nodes"),
-             nb::arg("watch"));
+             nb::arg("alignments"), nb::arg("fixed"), nb::arg("offsets"), nb::arg("lower_bound"),
+             nb::arg("goal"), nb::arg("seed"), nb::arg("max_nodes"), nb::arg("watch"));
 }
 
 }  // namespace arenite

@@ -1,115 +1,186 @@
 #include "minimise.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <random>
+#include <cmath>
+#include <utility>
 
 namespace arenite {
 namespace {
 
-constexpr int kFixedOrders = 3;
-constexpr int kRoundsAtTheBound = 7;
+// At the bound, before anything else is tried.
+constexpr int kAttemptsAtTheBound = 31;
+constexpr std::int64_t kNodesAtTheBound = 200'000;
+
+constexpr int kFixedAttempts = 12;       // with orders that nothing random is mixed into
+constexpr std::int64_t kNodesPerRecord = 4;
+constexpr std::int64_t kFewestNodes = 256;
+constexpr std::int64_t kLocalNodes = 4'096;             // of a turn of the local search
+constexpr std::int64_t kAboveToLocal = 4;              // nodes, when neither has success
+constexpr std::int64_t kMostMemberships = 200'000'000;  // a few GB
+
+// Luby's sequence 1 1 2 1 1 2 4 ...: within a factor of its logarithm, no other sequence of
+// limits is better for a search whose luck is unknown (Luby, Sinclair and Zuckerman 1993).
+std::int64_t luby(int index) {
+  std::int64_t power = 1;
+  while (2 * power - 1 < index) power *= 2;
+  return index == 2 * power - 1 ? power : luby(index - static_cast<int>(power) + 1);
+}
 
 }  // namespace
 
-Minimiser::Minimiser(Sections sections, BestPlan start, std::uint64_t seed,
+Minimiser::Stretch::Stretch(const std::vector<Placeable>& records, std::vector<int> members_in)
+    : members(std::move(members_in)), sections(records, members), local(records, members) {
+  if (sections.num_memberships() <= kMostMemberships) search.emplace(sections);
+}
+
+Minimiser::Minimiser(const std::vector<Placeable>& records, std::vector<std::int64_t> offsets,
+                     std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
                      std::int64_t max_nodes)
-    : sections_(std::move(sections)),
+    : offsets_(std::move(offsets)),
+      lower_bound_(lower_bound),
+      goal_(goal),
       seed_(seed),
       nodes_left_(max_nodes),
-      unit_(0),
-      best_(std::move(start)) {
-  for (const std::int64_t size : sections_.sizes) unit_ = std::gcd(unit_, size);
-  for (const std::int64_t alignment : sections_.alignments) unit_ = std::gcd(unit_, alignment);
-  // Alignments of 1 say nothing of sizes that are all multiples of something larger.
-  if (std::all_of(sections_.alignments.begin(), sections_.alignments.end(),
-                  [](std::int64_t alignment) { return alignment == 1; })) {
-    unit_ = 0;
-    for (const std::int64_t size : sections_.sizes) unit_ = std::gcd(unit_, size);
-  }
-  unit_ = std::max<std::int64_t>(unit_, 1);
-}
-
-BestPlan Minimiser::best() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return best_;
-}
-
-bool Minimiser::is_done() const {
-  return stop_ || nodes_left_ <= 0 || best_.height <= best_.lower_bound;
-}
-
-void Minimiser::run() {
-  std::int64_t max_nodes = 2 * static_cast<std::int64_t>(sections_.num_records());
-  for (int round = 0; !is_done(); ++round, max_nodes *= 2) {
-    const int num_orders = kFixedOrders + std::min(round, 5);
-    for (int order = 0; order < num_orders && !is_done(); ++order) {
-      for (const std::int64_t capacity : ladder(round)) {
-        // The ladder was made before this round's successes and refutations.
-        if (is_done()) break;
-        if (capacity < best_.lower_bound || capacity >= best_.height) continue;
-        attempt(capacity, ranking(order, round), max_nodes);
-      }
+      random_(seed) {
+  for (std::vector<int>& members : stretches(records)) {
+    Stretch& stretch = stretches_.emplace_back(records, std::move(members));
+    lower_bound_ = std::max(lower_bound_, stretch.sections.lower_bound());
+    for (const int index : stretch.members) {
+      stretch.height = std::max(stretch.height, offsets_[index] + records[index].size);
     }
   }
 }
 
-// Returns the capacities to try, the lowest first.
-std::vector<std::int64_t> Minimiser::ladder(int round) const {
-  const std::int64_t gap = best_.height - best_.lower_bound;
-  std::vector<std::int64_t> capacities{best_.lower_bound};
-  if (round >= kRoundsAtTheBound) {
-    for (const int part : {32, 16, 8, 4, 2}) {
-      capacities.push_back(best_.lower_bound + gap / part / unit_ * unit_);
-    }
-    capacities.push_back(best_.height - unit_);
-  }
-  capacities.erase(std::unique(capacities.begin(), capacities.end()), capacities.end());
-  return capacities;
+std::int64_t Minimiser::height() const {
+  std::int64_t height = 0;
+  for (const Stretch& stretch : stretches_) height = std::max(height, stretch.height);
+  return height;
 }
 
-void Minimiser::attempt(std::int64_t capacity, const Ranking& ranking, std::int64_t max_nodes) {
-  ExactSearch search(sections_, ranking, capacity, std::min(max_nodes, nodes_left_), stop_);
-  const Verdict verdict = search.run();
-  nodes_left_ -= search.num_nodes();
-  const std::lock_guard<std::mutex> lock(mutex_);
+void Minimiser::run(const ShouldStop& should_stop) {
+  while (height() > lower_bound_ && (goal_ < 0 || lower_bound_ <= goal_) && nodes_left_ > 0 &&
+         !should_stop()) {
+    Stretch& stretch =
+        *std::max_element(stretches_.begin(), stretches_.end(),
+                          [](const Stretch& a, const Stretch& b) { return a.height < b.height; });
+    const bool is_early = stretch.attempts_at_bound < kAttemptsAtTheBound &&
+                          stretch.nodes_at_bound < kNodesAtTheBound;
+    if (stretch.search && (is_early || stretch.nodes_at_bound <= stretch.nodes_off_bound)) {
+      ask_at_bound(stretch, should_stop);
+    } else if (stretch.search && stretch.vain_above <= kAboveToLocal * stretch.vain_local) {
+      ask_above(stretch, should_stop);
+    } else {
+      search_locally(stretch, should_stop);
+    }
+  }
+}
+
+void Minimiser::ask_at_bound(Stretch& stretch, const ShouldStop& should_stop) {
+  const std::int64_t before = nodes_left_;
+  attempt(stretch, lower_bound_, ++stretch.attempts_at_bound, should_stop);
+  stretch.nodes_at_bound += before - nodes_left_;
+}
+
+void Minimiser::ask_above(Stretch& stretch, const ShouldStop& should_stop) {
+  const std::size_t index = stretch.next_rung++ % stretch.attempts_above.size();
+  const std::int64_t capacity = rung(stretch, index);
+  const std::int64_t before = nodes_left_--;  // also when there is nothing to ask
+  Verdict verdict = Verdict::kUnknown;
+  if (capacity < stretch.height) {
+    verdict = attempt(stretch, capacity, ++stretch.attempts_above[index], should_stop);
+  }
+  const std::int64_t nodes = before - nodes_left_;
+  stretch.nodes_off_bound += nodes;
+  stretch.vain_above = verdict == Verdict::kFits ? 0 : stretch.vain_above + nodes;
+}
+
+void Minimiser::search_locally(Stretch& stretch, const ShouldStop& should_stop) {
+  if (stretch.is_local_stale) {
+    std::vector<std::int64_t> offsets;
+    for (const int index : stretch.members) offsets.push_back(offsets_[index]);
+    stretch.local.begin_at(offsets);
+    stretch.is_local_stale = false;
+  }
+  // A step drops every record once.
+  const auto per_step = static_cast<std::int64_t>(stretch.members.size());
+  for (std::int64_t nodes = 0; nodes < kLocalNodes && nodes_left_ > 0 && !should_stop();
+       nodes += per_step) {
+    const bool is_lower = stretch.local.step(random_);
+    nodes_left_ -= per_step;
+    stretch.nodes_off_bound += per_step;
+    stretch.vain_local = is_lower ? 0 : stretch.vain_local + per_step;
+    if (stretch.local.height() <= lower_bound_) break;
+  }
+  if (stretch.local.height() >= stretch.height) return;
+  stretch.height = stretch.local.height();
+  stretch.attempts_above.fill(0);
+  for (std::size_t index = 0; index < stretch.members.size(); ++index) {
+    offsets_[stretch.members[index]] = stretch.local.offsets()[index];
+  }
+}
+
+// Returns the capacity of a rung: one between the bound and the best plan, or the goal.
+std::int64_t Minimiser::rung(const Stretch& stretch, std::size_t index) const {
+  if (index == kRungs.size()) return goal_ >= lower_bound_ ? goal_ : stretch.height;
+  const std::int64_t gap = stretch.height - 1 - lower_bound_;
+  return lower_bound_ + gap / 8 * kRungs[index] + gap % 8 * kRungs[index] / 8;
+}
+
+Verdict Minimiser::attempt(Stretch& stretch, std::int64_t capacity, int number,
+                           const ShouldStop& should_stop) {
+  const Guidance order = guidance(stretch.sections, number);
+  const std::int64_t max_nodes =
+      luby(number) * std::max(kFewestNodes, kNodesPerRecord * stretch.sections.num_records());
+  const Verdict verdict =
+      stretch.search->run(capacity, order, std::min(max_nodes, nodes_left_), should_stop);
+  nodes_left_ -= stretch.search->num_nodes();
+  if (verdict == Verdict::kFits) keep(stretch);
   if (verdict == Verdict::kImpossible) {
-    const std::int64_t next = (capacity / unit_ + 1) * unit_;
-    best_.lower_bound = std::min(std::max(best_.lower_bound, next), best_.height);
+    lower_bound_ = std::max(lower_bound_, stretch.sections.next_height(capacity));
   }
-  if (verdict == Verdict::kFits) {
-    best_.offsets = search.offsets();
-    best_.height = 0;
-    for (int record = 0; record < sections_.num_records(); ++record) {
-      best_.height = std::max(best_.height, best_.offsets[record] + sections_.sizes[record]);
-    }
+  return verdict;
+}
+
+void Minimiser::keep(Stretch& stretch) {
+  const Sections& sections = stretch.sections;
+  stretch.height = 0;
+  stretch.attempts_above.fill(0);
+  stretch.is_local_stale = true;
+  for (int index = 0; index < sections.num_records(); ++index) {
+    const Sections::Record& record = sections.records[index];
+    const std::int64_t offset = stretch.search->offset(index);
+    offsets_[record.source] = offset * sections.unit;
+    stretch.height = std::max(stretch.height, sections.top(record, offset));
   }
 }
 
-// The first orders compare load, lifetime and area one after the other, in the order that
-// served best; the others mix the three, drawn at random.
-Ranking Minimiser::ranking(int order, int round) const {
-  constexpr double kFirst = 1e6;
-  constexpr double kSecond = 1e3;
-  switch (order) {
-    case 0:
-      return {kSecond, 1, kFirst, {}};
-    case 1:
-      return {kFirst, kSecond, 1, {}};
-    case 2:
-      return {1, kSecond, kFirst, {}};
-    default:
-      break;
-  }
-  std::mt19937_64 random(seed_ * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(round) * 64 +
-                         static_cast<std::uint64_t>(order));
+// The first attempts put lifetime, load or size first, whatever is at hand to tell equals
+// apart; the others weigh the three as chance has it. The rules to pick a section take turns,
+// but one attempt in four has size first and the tightest section, which served best.
+Guidance Minimiser::guidance(const Sections& sections, int attempt) const {
+  std::mt19937_64 random(seed_ * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(attempt));
   // Scaled by hand: what a standard distribution draws is not the same everywhere.
   const auto draw = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
-  Ranking mixture{2 * draw(), draw(), 8 * draw(), {}};
-  for (int record = 0; record < sections_.num_records(); ++record) {
-    mixture.factors.push_back(0.5 * draw());
+  constexpr std::array<Guidance::Pick, 4> kPicks{Guidance::Pick::kTightest,
+                                                 Guidance::Pick::kFewest,
+                                                 Guidance::Pick::kLowestTightest,
+                                                 Guidance::Pick::kLowestFewest};
+  const int leader = (attempt - 1) / 4 % 4;
+  const bool is_mixed = attempt > kFixedAttempts;
+  const double lifetime = leader == 0 ? 1 : is_mixed ? draw() / 2 : 1e-6;
+  const double load = leader == 1 ? 4 : is_mixed ? draw() : 1e-9;
+  const double size = leader >= 2 ? 1 : is_mixed ? draw() / 2 : 1e-3;
+  const double noise = is_mixed ? 0.2 : 0;
+  Guidance guidance{leader == 3 ? Guidance::Pick::kTightest : kPicks[(attempt - 1) % 4], {}};
+  for (const Sections::Record& record : sections.records) {
+    const std::int64_t most = *std::max_element(sections.loads.begin() + record.first,
+                                                sections.loads.begin() + record.last);
+    guidance.priorities.push_back(lifetime * std::log(static_cast<double>(record.lifetime)) +
+                                  load * std::log(static_cast<double>(most)) +
+                                  size * std::log(static_cast<double>(record.size)) +
+                                  noise * draw());
   }
-  return mixture;
+  return guidance;
 }
 
 }  // namespace arenite

@@ -1,48 +1,81 @@
 // The lowest plan, by asking the exact search for one capacity after another.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <mutex>
+#include <optional>
+#include <random>
 #include <vector>
 
 #include "exact_search.hpp"
+#include "local_search.hpp"
+#include "sections.hpp"
 
 namespace arenite {
 
-struct BestPlan {
-  std::vector<std::int64_t> offsets;
-  std::int64_t height = 0;
-  std::int64_t lower_bound = 0;
-};
-
-// Asks for the bound first: a tight capacity prunes most. Then capacities between the bound
-// and the best plan take turns, with several orders of the records, some of them random, and
-// limits that double every round. Ends when height and bound meet, the nodes are used up or
-// it is told to stop.
+// Asks for the bound first: a tight capacity prunes most. Then it goes on asking there half
+// of the time; in the other half, capacities between the bound and the best plan, or a local
+// search from the best plan, whichever was of use last. Every attempt has its own order of
+// the records and a limit of nodes; most attempts are short, few are long, for a search that
+// begins badly seldom recovers. Stretches of time that share no record are searched apart.
 class Minimiser {
  public:
-  // `start` is any valid plan; `seed` decides the random orders.
-  Minimiser(Sections sections, BestPlan start, std::uint64_t seed, std::int64_t max_nodes);
+  using ShouldStop = std::function<bool()>;
 
-  void run();
-  void stop() { stop_ = true; }
-  BestPlan best() const;  // from any thread
+  // `offsets` is any valid plan, `goal` a capacity of interest or -1; `seed` decides the
+  // orders, `max_nodes` how much is tried in all.
+  Minimiser(const std::vector<Placeable>& records, std::vector<std::int64_t> offsets,
+            std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
+            std::int64_t max_nodes);
+
+  // Ends when height and bound meet, when the goal is refuted, when the nodes are used up or
+  // `should_stop` says so; it is asked often.
+  void run(const ShouldStop& should_stop);
+
+  const std::vector<std::int64_t>& offsets() const { return offsets_; }
+  std::int64_t height() const;
+  std::int64_t lower_bound() const { return lower_bound_; }
 
  private:
-  void attempt(std::int64_t capacity, const Ranking& ranking, std::int64_t max_nodes);
-  std::vector<std::int64_t> ladder(int round) const;
-  Ranking ranking(int order, int round) const;
-  bool is_done() const;
+  // Where between the bound and the best plan is asked: eighths. The last rung is the goal.
+  static constexpr std::array<std::int64_t, 4> kRungs{7, 5, 3, 1};
 
-  const Sections sections_;
-  const std::uint64_t seed_;
+  // The records of a stretch of time without a gap.
+  struct Stretch {
+    Stretch(const std::vector<Placeable>& records, std::vector<int> members);
+    std::vector<int> members;
+    Sections sections;
+    std::optional<ExactSearch> search;  // none if there are too many to hold
+    LocalSearch local;
+    std::int64_t height = 0;
+    int attempts_at_bound = 0;
+    std::array<int, kRungs.size() + 1> attempts_above{};  // by rung, since the last success
+    std::size_t next_rung = 0;
+    bool is_local_stale = true;  // there is a better plan than it began at
+    std::int64_t nodes_at_bound = 0;
+    std::int64_t nodes_off_bound = 0;
+    std::int64_t vain_above = 0;  // nodes since the last success
+    std::int64_t vain_local = 0;
+  };
+
+  void ask_at_bound(Stretch& stretch, const ShouldStop& should_stop);
+  void ask_above(Stretch& stretch, const ShouldStop& should_stop);
+  void search_locally(Stretch& stretch, const ShouldStop& should_stop);
+  std::int64_t rung(const Stretch& stretch, std::size_t index) const;
+  Verdict attempt(Stretch& stretch, std::int64_t capacity, int number,
+                  const ShouldStop& should_stop);
+  void keep(Stretch& stretch);
+  Guidance guidance(const Sections& sections, int attempt) const;
+
+  std::deque<Stretch> stretches_;
+  std::vector<std::int64_t> offsets_;
+  std::int64_t lower_bound_;
+  std::int64_t goal_;
+  std::uint64_t seed_;
   std::int64_t nodes_left_;
-  std::int64_t unit_;  // every height is a multiple of it
-  std::atomic<bool> stop_{false};
-  mutable std::mutex mutex_;
-  BestPlan best_;
+  std::mt19937_64 random_;  // of the local search
 };
 
 }  // namespace arenite

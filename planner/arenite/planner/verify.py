@@ -56,7 +56,8 @@ def verify(problem: Problem, plan: Plan) -> None:
     """Return if the plan is right.
 
     Overlap is found by a sweep over the steps that keeps the live records ordered by
-    offset, so two of them share bytes exactly when some neighbours do.
+    offset, so two of them share bytes exactly when some neighbours do. With permitted
+    overlaps that is no longer so, and each record is held against all that are live.
 
     Raises:
         InvalidPlanError: By the subclass of the first rule broken.
@@ -98,6 +99,7 @@ def _check_position(record: UsageRecord, offset: int) -> None:
 
 
 def _check_overlap(placed: list[tuple[UsageRecord, int]]) -> None:
+    may_overlap = any(record.overlaps for record, _ in placed)
     live: list[tuple[int, int, UsageRecord]] = []
     dying: list[tuple[int, int, int]] = []
     for index, (record, offset) in sorted(enumerate(placed), key=lambda item: item[1][0].start):
@@ -106,7 +108,7 @@ def _check_overlap(placed: list[tuple[UsageRecord, int]]) -> None:
             position = _first_at_or_above(live, dead_offset, dead_index)
             del live[position]
         position = _first_at_or_above(live, offset, index)
-        for neighbour in live[max(0, position - 1) : position + 1]:
+        for neighbour in live if may_overlap else live[max(0, position - 1) : position + 1]:
             _check_pair(record, offset, neighbour[2], neighbour[0])
         live.insert(position, (offset, index, record))
         heapq.heappush(dying, (record.end, offset, index))
@@ -125,10 +127,20 @@ def _first_at_or_above(live: list[tuple[int, int, UsageRecord]], offset: int, in
 
 def _check_pair(a: UsageRecord, a_offset: int, b: UsageRecord, b_offset: int) -> None:
     low, high = max(a_offset, b_offset), min(a_offset + a.size, b_offset + b.size)
-    if low < high:
+    if low < high and not (
+        _is_permitted(a, a_offset, b, b_offset) or _is_permitted(b, b_offset, a, a_offset)
+    ):
         step = max(a.start, b.start)
         raise OverlapError(
             f"{a.name!r} and {b.name!r} are both live at step {step} and share bytes "
             f"{low} to {high}",
             sorted([a.name, b.name]),
         )
+
+
+def _is_permitted(below: UsageRecord, offset: int, above: UsageRecord, above_offset: int) -> bool:
+    """Tell whether the end of one may reach this far into the other."""
+    reach = offset + below.size - above_offset
+    return any(
+        overlap.record == above.name and reach <= overlap.size for overlap in below.overlaps
+    )

@@ -52,10 +52,11 @@ def minimise(
     ends: Sequence[int],
     sizes: Sequence[int],
     alignments: Sequence[int],
+    fixed: Sequence[int],
     offsets: Sequence[int],
-    height: int,
     lower_bound: int,
+    goal: int,
     seed: int,
     max_nodes: int,
-    watch: Callable[[int, int], bool],
-) -> tuple[list[int], int, int]: ...
+    watch: Callable[[list[int], int, int], bool],
+) -> tuple[list[int], int]: ...

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 
 FORMAT = "arenite-plan"
@@ -98,6 +98,8 @@ class PlanFile:
         if record.alignment != self.alignment:
             entry["alignment"] = record.alignment
         entry["tensors"] = list(record.tensors)
+        if record.overlaps:
+            entry["overlaps"] = {overlap.record: overlap.size for overlap in record.overlaps}
         return entry
 
     def check_digest(self, path: str, digest: str) -> None:
@@ -139,18 +141,24 @@ class PlanFile:
                 )
 
 
-_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...]]
+_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...]]
 
 
 def _extent(record: UsageRecord) -> _Extent:
-    return record.size, record.start, record.end, record.alignment, record.tensors
+    return (
+        record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps
+    )  # fmt: skip
 
 
 def _describe(extent: _Extent | None) -> str:
     if extent is None:
         return "absent"
-    size, start, end, alignment, tensors = extent
-    return f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
+    size, start, end, alignment, tensors, overlaps = extent
+    may_overlap = "".join(f", {each.size} B of it over {each.record!r}" for each in overlaps)
+    return (
+        f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
+        f"{may_overlap}"
+    )
 
 
 def _dump(value: object) -> str:

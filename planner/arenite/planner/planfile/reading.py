@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from arenite.planner.errors import ModelError
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
@@ -22,7 +23,7 @@ from arenite.planner.planfile.errors import (
     UnreadablePlanFileError,
     WrongTypeError,
 )
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import verify
 
@@ -239,12 +240,16 @@ class _Reader:
                     f"record {record.name!r} ends at step {record.end}, there are {len(order)}",
                 )
             records.append(record)
-        return Problem(tuple(records), order, capacity)
+        try:
+            return Problem(tuple(records), order, capacity)
+        except ModelError as error:
+            raise InconsistentError(self.path, str(error)) from error
 
     def record(self, value: object, index: int, alignment: int) -> UsageRecord:
         entry = self.as_object(value, f"record {index}")
-        self.fields(entry, f"record {index}", _RECORD_FIELDS, ("alignment",))
+        self.fields(entry, f"record {index}", _RECORD_FIELDS, ("alignment", "overlaps"))
         start = self.number(entry, "start")
+        overlaps = self.member(entry, "overlaps") if "overlaps" in entry else {}
         return UsageRecord(
             name=self.text(entry, "name"),
             size=self.number(entry, "size", 1),
@@ -252,6 +257,7 @@ class _Reader:
             end=self.number(entry, "end", start + 1),
             alignment=self.alignment(entry, "alignment") if "alignment" in entry else alignment,
             tensors=self.texts(entry, "tensors"),
+            overlaps=tuple(PermittedOverlap(n, self.number(overlaps, n, 1)) for n in overlaps),
         )
 
     def plan(self, document: _Object) -> Plan:

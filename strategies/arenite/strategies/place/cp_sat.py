@@ -74,8 +74,10 @@ class CpSat:
         if self.time_limit_s <= 0 or self.workers < 1:
             raise ValueError("time_limit_s must be above 0 and workers at least 1")
 
-    def supports(self, _problem: Problem) -> str | None:
-        """Return None: any problem."""
+    def supports(self, problem: Problem) -> str | None:
+        """Return a reason when records may overlap: the model forbids it, so proves too much."""
+        if any(record.overlaps for record in problem.records):
+            return "does not know permitted overlaps"
         return None
 
     def __call__(self, problem: Problem) -> Plan:

@@ -1,0 +1,69 @@
+"""Let the records of a plan sink to where permitted overlaps let them."""
+
+from collections.abc import Iterable, Sequence
+
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.units import align_up
+
+
+def sunk(problem: Problem, offsets: Sequence[int]) -> tuple[int, ...]:
+    """Return offsets of a plan that is no higher than the one given.
+
+    The records are dropped anew in the order of their offsets, each as low as those before
+    it leave: what lay below it lies no higher now, so its old place is free. Then the plan
+    is turned upside down and tried as well, since an overlap asks for one of two records to
+    lie below the other.
+
+    Args:
+        problem: Its records.
+        offsets: Those of a plan.
+
+    Cost: O(n^2).
+    """
+    records = problem.records
+    indices = range(len(records))
+    upright = sorted(indices, key=lambda index: offsets[index])
+    turned = sorted(indices, key=lambda index: -offsets[index] - records[index].size)
+    return min(
+        (_dropped(records, order) for order in (upright, turned)),
+        key=lambda dropped: max(map(_top, records, dropped), default=0),
+    )
+
+
+def _top(record: UsageRecord, offset: int) -> int:
+    return offset + record.size
+
+
+def _dropped(records: Sequence[UsageRecord], order: Iterable[int]) -> tuple[int, ...]:
+    """Return the offsets when the records are dropped in this order, the fixed before all."""
+    offsets = [record.offset or 0 for record in records]
+    placed = [index for index, record in enumerate(records) if record.offset is not None]
+    for index in order:
+        record = records[index]
+        if record.offset is None:
+            met = [other for other in placed if records[other].meets(record)]
+            offsets[index] = _lowest(record, [(records[other], offsets[other]) for other in met])
+            placed.append(index)
+    return tuple(offsets)
+
+
+def _lowest(record: UsageRecord, placed: Sequence[tuple[UsageRecord, int]]) -> int:
+    """Return the lowest offset that the placed records leave."""
+    forbidden = sorted(
+        (
+            offset - record.size + _permitted(record, other),
+            offset + other.size - _permitted(other, record),
+        )
+        for other, offset in placed
+    )
+    lowest = 0
+    for below, above in forbidden:  # offsets between the two, neither included
+        if lowest <= below:
+            break
+        lowest = max(lowest, align_up(above, record.alignment))
+    return lowest
+
+
+def _permitted(below: UsageRecord, above: UsageRecord) -> int:
+    """Return how far one may reach into the other from below."""
+    return sum(overlap.size for overlap in below.overlaps if overlap.record == above.name)
