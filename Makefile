@@ -8,13 +8,14 @@ CORES := */core */core/* runtime/arenite/runtime/targets/*/core
 NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/,CMakeLists.txt *.cpp *.hpp *.fbs)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs unit bench clean
+.PHONY: help demo test lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, verify the plan, compare the strategies"
 	@echo "make test   lint, type-check and test everything"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
+	@echo "make fuzz   throw 10,000 random problems at the native core under the sanitizers"
 	@echo "make clean  remove everything that was built"
 
 # The environment: Debian packages where they are missing, then the project, editable,
@@ -45,6 +46,9 @@ unit: $(STAMP)
 
 bench: $(STAMP)
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+fuzz:
+	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

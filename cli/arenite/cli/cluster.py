@@ -52,7 +52,7 @@ def each_on_cluster(
     with client:
         # Not pure: equal items are still two models of the user's.
         indexes = {client.submit(function, item, pure=False): index for index, item in items}
-        for future in distributed.as_completed(indexes):
+        for future in distributed.as_completed(indexes, loop=client.loop):
             failure = future.exception()
             yield indexes[future], future.result() if failure is None else Died(_sentence(failure))
 

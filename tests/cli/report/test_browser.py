@@ -1,6 +1,7 @@
 """The page in a real browser: no errors, and what its reader touches works."""
 
 import shutil
+from random import Random
 
 import pytest
 
@@ -22,7 +23,7 @@ TIMEOUT_S = 30
 def browser():
     programs = [shutil.which(name) for name in ("chromium", "chromedriver")]
     if None in programs:
-        pytest.skip("Debian's chromium and chromium-driver are not installed")
+        pytest.skip("chromium and chromedriver are absent: scripts/debian-packages.sh browser")
     options = webdriver.ChromeOptions()
     options.binary_location = programs[0]
     for argument in (
@@ -40,6 +41,13 @@ def browser():
 def page(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "chain.tflite").write_bytes(dense_chain())
+    random = Random(0)
+    for index, steps in enumerate((10, 20, 40, 80, 160, 320, 640, 2000)):
+        rows = (
+            f"t{record},{record},{record + random.randrange(1, 30)},{random.randrange(1, 10**6)}\n"
+            for record in range(steps)
+        )
+        (folder / f"model{index}.csv").write_text("id,lower,upper,size\n" + "".join(rows))
     (folder / "hostile.csv").write_text(
         "id,lower,upper,size\n</script><b>a</b>,0,2,64\n<img src=x onerror=alert(1)>,1,3,32\n"
     )
@@ -57,6 +65,32 @@ def opened(browser, page):
     yield
     severe = [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"]
     assert severe == []
+
+
+def test_the_page_of_ten_models_is_small_and_says_first_what_to_do(browser, page):
+    assert page.stat().st_size < 5 << 20
+    assert len(browser.find_elements(By.CSS_SELECTOR, "section.model[data-drawn]")) == 10
+    header = browser.find_element(By.TAG_NAME, "header").text
+    assert "Which strategy" in header
+    assert "How much it saves" in header
+    assert "What limits further saving" in header
+
+
+def test_a_switch_among_two_thousand_tensors_is_fluent(browser):
+    wall_ms = browser.execute_async_script(
+        """
+        const done = arguments[0], sections = [...document.querySelectorAll("section.model")];
+        const named = (each) => each.querySelector("h2").innerText === "model7.csv";
+        const large = sections.find(named);
+        const select = large.querySelector("select.strategy");
+        large.scrollIntoView();
+        const begun = performance.now();
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event("change"));
+        requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begun)));
+        """
+    )
+    assert wall_ms < 1500  # a busy machine takes several times what a reader waits
 
 
 def section(browser):

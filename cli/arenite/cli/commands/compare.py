@@ -1,11 +1,12 @@
 """`arenite compare`: every strategy on every model."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from arenite.cli.baseline import Difference, differences, read_baseline
@@ -25,13 +26,24 @@ from arenite.cli.options import (
     seed_option,
     time_limit_option,
 )
-from arenite.cli.output import check_destination, emit_json, progress, results, write_result
+from arenite.cli.output import (
+    check_destination,
+    drawing_width,
+    emit_json,
+    has_colour,
+    progress,
+    results,
+    write_result,
+)
+from arenite.cli.render import memory_map
 from arenite.cli.render.comparison import comparison_table, differences_table
 from arenite.cli.render.numbers import percent
 from arenite.cli.render.text import name, one_line
 from arenite.cli.report.tables import as_csv, as_markdown
 from arenite.cli.report.trace import as_trace
 from arenite.cli.search import configured
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
 from arenite.planner.report import FailedModel, ModelReport
 from arenite.planner.strategy import Strategy
 from arenite.strategies import find, known
@@ -161,13 +173,16 @@ def compare(
     files.check(*paths)
     watched = len(paths) == 1 and scheduler is None
     tasks = [Task(path, reading, strategies, with_peers, watched) for path in paths]
-    compared: list[Compared] = []
-    for each in _in_order(_run(tasks, jobs, scheduler), tasks):
-        compared.append(each)
+
+    def show(each: Compared) -> None:
         if isinstance(each, FailedModel):
             click.echo(one_line(f"error: {each.error}"), err=True)
         elif not as_json:
             results().print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
+            if watched and each.winner is not None:
+                results().print(_map(each.source.problem, each.winner.plan))
+
+    compared = _collected(_run(tasks, jobs, scheduler), tasks, show)
     reports = [each for each in compared if isinstance(each, ModelReport)]
     failures = [each for each in compared if isinstance(each, FailedModel)]
     changes = differences(old, reports) if baseline is not None else []
@@ -198,10 +213,15 @@ def _run(
     return compare_in_processes(tasks, num_processes)
 
 
-def _in_order(
-    outcomes: Iterator[tuple[int, Compared]], tasks: Sequence[Task]
-) -> Iterator[Compared]:
-    """Yield the outcomes in the order of the tasks, each as soon as it can be."""
+def _collected(
+    outcomes: Iterator[tuple[int, Compared]],
+    tasks: Sequence[Task],
+    show: Callable[[Compared], None],
+) -> list[Compared]:
+    """Return the outcomes in the order of the tasks; show each as soon as its turn comes.
+
+    Ctrl-C keeps those of several that are done.
+    """
     console = progress()
     columns = (
         TextColumn("{task.description}"),
@@ -211,22 +231,28 @@ def _in_order(
     )
     shown = console.is_terminal and len(tasks) > 1
     done: dict[int, Compared] = {}
-    following = 0
+    num_shown = 0
     with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         models = bar.add_task("models", total=len(tasks))
         try:
             for index, outcome in outcomes:
                 done[index] = outcome
                 bar.advance(models)
-                while following in done:
-                    yield done.pop(following)
-                    following += 1
+                while num_shown in done:
+                    num_shown += 1  # first, so that Ctrl-C never shows it twice
+                    show(done[num_shown - 1])
         except KeyboardInterrupt:
             if len(tasks) == 1:
-                raise  # nothing is done that could be kept
-    for index in range(following, len(tasks)):
-        reason = f"{tasks[index].model}: interrupted before it was planned"
-        yield done.pop(index, FailedModel(str(tasks[index].model), reason))
+                raise
+    for index in range(num_shown, len(tasks)):
+        model = str(tasks[index].model)
+        show(done.setdefault(index, FailedModel(model, f"{model}: interrupted before its plan")))
+    return [done[index] for index in range(len(tasks))]
+
+
+def _map(problem: Problem, plan: Plan) -> RenderableType:
+    console = results()
+    return memory_map.draw(problem, plan, drawing_width(console), colour=has_colour(console))
 
 
 def _as_json(

@@ -77,10 +77,9 @@ def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order
     """
     if math.prod(shape) == 0:
         return None
-    groups = list(_groups(shape, new_shape))
     position = {axis: place for place, axis in enumerate(order)}
     ranked = sorted(
-        groups,
+        _clusters(shape, new_shape),
         key=lambda group: min(
             (position[axis] for axis in group[0] if shape[axis] != 1), default=-1
         ),
@@ -88,6 +87,19 @@ def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order
     needed = tuple(axis for old, _ in ranked for axis in old)
     result = tuple(axis for _, new in ranked for axis in new)
     return (order if same_bytes(shape, order, needed) else needed), result
+
+
+def _clusters(shape: Shape, new_shape: Shape) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return the groups, those of one element together with what stands before them."""
+    clusters: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    for old, new in _groups(shape, new_shape):
+        is_unit = all(shape[axis] == 1 for axis in old)
+        begins_so = bool(clusters) and all(shape[axis] == 1 for axis in clusters[-1][0])
+        if clusters and (is_unit or begins_so):
+            clusters[-1] = (clusters[-1][0] + old, clusters[-1][1] + new)
+        else:
+            clusters.append((old, new))
+    return clusters
 
 
 def _groups(shape: Shape, new_shape: Shape) -> Iterable[tuple[tuple[int, ...], tuple[int, ...]]]:

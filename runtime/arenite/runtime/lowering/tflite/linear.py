@@ -1,10 +1,15 @@
 """Convolutions and products of matrices."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from arenite.planner.graph import Operator
+from arenite.planner.importers.tflite.contents import Options
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.tflite.translation import Translation
+from arenite.runtime.lowering.tflite import movement
+from arenite.runtime.lowering.tflite.translation import VALID, Translation
 from arenite.runtime.program.operators import (
     Conv2D,
     DepthwiseConv2D,
@@ -39,6 +44,55 @@ def depthwise_conv_2d(t: Translation) -> None:
         padding=t.padding(image.shape[1:3], (height, width), strides, dilations),
     )
     t.finish(t.emit(operator, [image, weights, _bias(t, 2)], op_type="Conv"))
+
+
+def batch_to_space(t: Translation) -> None:
+    """Translate BATCH_TO_SPACE_ND, with the convolution between it and SPACE_TO_BATCH_ND.
+
+    Converters write a dilated convolution as the three of them.
+    """
+    if not _dilated(t):
+        movement.batch_to_space(t)
+
+
+def _dilated(t: Translation) -> bool:
+    nowhere: tuple[Operator | None, Options] = (None, {})
+    conv, options = t.producers.get(t.source(), nowhere)
+    translate = {"CONV_2D": conv_2d, "DEPTHWISE_CONV_2D": depthwise_conv_2d}
+    if conv is None or conv.op_type not in translate or options.get("Padding") != VALID:
+        return False
+    before, _ = t.producers.get(conv.inputs[0], nowhere)
+    if before is None or before.op_type != "SPACE_TO_BATCH_ND":
+        return False
+    arrays = [t.builder.array(name) for name in (*t.operator.inputs[1:3], *before.inputs[1:3])]
+    if any(array is None for array in arrays) or len(t.shape) != 4:
+        return False
+    blocks, crops, other_blocks, paddings = (np.asarray(array) for array in arrays)
+    margins = paddings.reshape(-1, 2) - crops.reshape(-1, 2)
+    plain = all(options.get(name) == 1 for name in _STRIDES_AND_DILATIONS)
+    if blocks.tolist() != other_blocks.tolist() or len(blocks) != 2:
+        return False
+    if not plain or margins.min() < 0:
+        return False
+    (top, bottom), (left, right) = margins.tolist()
+    dilated = replace(
+        t,
+        operator=replace(
+            conv, name=t.operator.name, inputs=(before.inputs[0], *conv.inputs[1:]),
+            outputs=t.operator.outputs,
+        ),
+        options={
+            **options,
+            "DilationHFactor": int(blocks[0]),
+            "DilationWFactor": int(blocks[1]),
+            "Padding": (top, right, bottom, left),
+        },
+    )  # fmt: skip
+    translate[conv.op_type](dilated)
+    return True
+
+
+_STRIDES_AND_DILATIONS = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
 
 
 def transpose_conv(t: Translation) -> None:

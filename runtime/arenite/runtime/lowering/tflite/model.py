@@ -49,13 +49,19 @@ def lower_tflite(path: Path) -> Lowered:
                 str(path), name, f"the runtime has no {graph.tensors[name].dtype.label}"
             )
         builder.add_input(name, as_written(len(graph.tensors[name].shape)))
+    options = [contents.options(step) for step in range(len(graph.operators))]
+    producers = {
+        name: (operator, options[step])
+        for step, operator in enumerate(graph.operators)
+        for name in operator.writes
+    }
     refused: list[tuple[str, str, str]] = []
     unknown: set[str] = set()
     for step, operator in enumerate(graph.operators):
         if unknown.intersection(operator.reads):
             unknown.update(operator.writes)
             continue
-        t = Translation(builder, operator, contents.options(step))
+        t = Translation(builder, operator, options[step], producers)
         try:
             restate(t)
             if fold(t):

@@ -52,11 +52,21 @@ def restate(t: Translation) -> None:
         axis = t.integer("Axis", 0) % len(shapes[0])
         total = sum(shape[axis] for shape in shapes)
         found = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+    elif kind == "SPACE_TO_BATCH_ND" and (blocks := t.builder.array(t.source(1))) is not None:
+        found = (shapes[0][0] * math.prod(blocks.tolist()), *t.shape[1:])
+    elif kind in _KEEP_BATCH and shapes[0] and not (kind == "PAD" and len(shapes[0]) != 4):
+        found = (shapes[0][0], *t.shape[1:])
     elif kind in _KEEP_SHAPE:
         found = np.broadcast_shapes(*shapes[: _KEEP_SHAPE[kind]])
     if found is not None and found != t.shape:
         t.builder.restate_shape(t.target, found)
 
+
+_KEEP_BATCH = frozenset(
+    {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "PAD",
+     "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
+)  # fmt: skip
+"""Operators whose first axis is that of their first input."""
 
 _KEEP_SHAPE = {
     "ADD": 2, "DEQUANTIZE": 1, "LOGISTIC": 1, "MUL": 2, "QUANTIZE": 1, "RELU": 1, "RELU6": 1,

@@ -22,7 +22,7 @@ TRANSLATORS: Mapping[str, Translate] = {
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), resizing.resize),
     **dict.fromkeys(("SPLIT", "SPLIT_V"), movement.split),
     "BATCH_MATMUL": linear.batch_matmul,
-    "BATCH_TO_SPACE_ND": movement.batch_to_space,
+    "BATCH_TO_SPACE_ND": linear.batch_to_space,
     "BROADCAST_TO": movement.broadcast_to,
     "CONCATENATION": movement.concatenation,
     "CONV_2D": linear.conv_2d,

@@ -1,6 +1,7 @@
 """One operator of a TFLite model on its way into the program."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from arenite.planner.dtypes import DType
@@ -23,6 +24,7 @@ from arenite.runtime.program.operators import (
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 _CLAMPS = {RELU: (0.0, math.inf), RELU_N1_TO_1: (-1.0, 1.0), RELU6: (0.0, 6.0)}
 _SAME = 0
+VALID = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,13 @@ class Translation:
         builder: The program so far.
         operator: To be translated.
         options: What the file says of it.
+        producers: For each tensor of the model, the operator that makes it and its options.
     """
 
     builder: Builder
     operator: Operator
     options: Options
+    producers: Mapping[str, tuple[Operator, Options]]
 
     def has(self, position: int) -> bool:
         """Tell whether an optional input is given."""
@@ -48,8 +52,9 @@ class Translation:
         return self.operator.inputs[position]
 
     def value(self, position: int = 0) -> Value:
-        """Return an input."""
-        return self.builder.value(self.operator.inputs[position])
+        """Return an input, stored as the model has it."""
+        value = self.builder.value(self.operator.inputs[position])
+        return self.builder.as_written(value, self.target)
 
     def optional_value(self, position: int) -> Value | None:
         """Return an input that may be left out."""
@@ -104,6 +109,10 @@ class Translation:
         self, size: tuple[int, ...], kernel: Pair, strides: Pair, dilations: Pair
     ) -> Sides:
         """Return the padding of a window: none, or what makes the output as large as asked."""
+        stated = self.options.get("Padding")
+        if isinstance(stated, tuple):
+            top, right, bottom, left = stated
+            return top, right, bottom, left
         if self.integer("Padding", _SAME) != _SAME:
             return (0, 0, 0, 0)
         begins, ends = [], []
