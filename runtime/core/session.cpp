@@ -32,6 +32,7 @@ Session::Session(int descriptor, const SessionOptions& options)
       threads_(std::make_unique<Threads>(options.threads)) {
   bind();
   make_steps();
+  make_feeds();
   nanoseconds_.resize(steps_.size());
   reset();
 }
@@ -57,7 +58,7 @@ void Session::make_steps() {
       steps_.push_back(nullptr);
       continue;
     }
-    Operands operands{*step, {}, {}, threads_->pool};
+    Operands operands{*step, {}, {}, threads_->pool, step == steps[steps.size() - 1]};
     const auto find = [this](std::int32_t index) {
       return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     };
@@ -89,6 +90,39 @@ void Session::make_steps() {
       dying_[record->end() - 1].push_back(i);
       starting_[record->start()].push_back(i);
     }
+  }
+}
+
+void Session::make_feeds() {
+  for (const auto* port : *program().inputs()) {
+    const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
+    const auto element = static_cast<std::int64_t>(element_size(view.type));
+    std::vector<StridedCopy::Axis> axes(view.rank());
+    std::int64_t stride = element;
+    for (std::size_t i = view.rank(); i-- > 0;) {
+      axes[i].length = view.shape[i];
+      axes[i].target = stride;
+      stride *= static_cast<std::int64_t>(view.shape[i]);
+    }
+    // The caller's axes, innermost last, each where it is stored.
+    stride = element;
+    for (std::size_t axis = view.rank(); axis-- > 0;) {
+      for (std::size_t i = 0; i < view.rank(); ++i) {
+        if (port->permutation()->Get(static_cast<flatbuffers::uoffset_t>(i)) == axis) {
+          axes[i].source = stride;
+          stride *= static_cast<std::int64_t>(view.shape[i]);
+        }
+      }
+    }
+    feeds_.emplace_back(std::move(axes), 0, 0, static_cast<std::size_t>(element));
+  }
+}
+
+void Session::feed(std::size_t input, const std::byte* data) {
+  const auto* port = program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input));
+  const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
+  if (view.size > 0) {
+    feeds_[input].run(data, view.data, threads_->pool);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
 #include "step.hpp"
 #include "tensor_view.hpp"
@@ -35,6 +36,8 @@ class Session {
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
 
+  // Copies an input of the caller into the arena: contiguous, its axes as the caller has them.
+  void feed(std::size_t input, const std::byte* data);
   // Runs steps [first, last), none of them external. Allocates nothing.
   void run(std::size_t first, std::size_t last);
   // Lets the tensors that are kept between runs start anew.
@@ -53,6 +56,7 @@ class Session {
 
   void bind();
   void make_steps();
+  void make_feeds();
   void poison_before(std::size_t step);
   void poison_after(std::size_t step);
 
@@ -62,6 +66,7 @@ class Session {
   bool poisons_;
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<StridedCopy> feeds_;  // by input
   std::vector<std::vector<std::uint32_t>> dying_;    // records, by the last step of their life
   std::vector<std::vector<std::uint32_t>> starting_; // records, by their first step
   std::vector<std::int64_t> nanoseconds_;

@@ -161,8 +161,8 @@ class Session:
             InputTypeError: An array has another element type.
         """
         self._check(inputs)
-        for port in self._inputs:
-            np.copyto(port.view, inputs[port.name])
+        for index, port in enumerate(self._inputs):
+            self._core.feed(index, np.ascontiguousarray(inputs[port.name]))
         self.invoke()
         return {
             port.name: np.array(port.view, order="C") if copy else port.view

@@ -33,6 +33,14 @@ void copy_elements(const std::byte* source, std::byte* target, std::size_t count
 template <typename T>
 void transpose_elements(const std::byte* source, std::byte* target, const StridedCopy::Axis& middle,
                         const StridedCopy::Axis& inner) {
+  if (inner.length <= kTile / 2) {
+    for (std::size_t j = 0; j < inner.length; ++j) {
+      const auto place = static_cast<std::int64_t>(j);
+      copy_elements<T>(source + place * inner.source, target + place * inner.target,
+                       middle.length, middle.source, middle.target);
+    }
+    return;
+  }
   for (std::size_t i = 0; i < middle.length; i += kTile) {
     const std::size_t rows = std::min(kTile, middle.length - i);
     for (std::size_t j = 0; j < inner.length; j += kTile) {

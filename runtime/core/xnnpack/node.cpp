@@ -59,8 +59,9 @@ class NodeStep final : public Step {
   bool packs_constants_;
 };
 
+// Between the steps of a run the other threads wait awake, after it they sleep.
 std::uint32_t runtime_flags(const Operands& operands) {
-  if (operands.threads == nullptr) {
+  if (operands.threads == nullptr || !operands.is_last) {
     return 0;
   }
 #ifdef XNN_FLAG_DONT_SPIN_WORKERS
