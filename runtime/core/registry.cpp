@@ -12,6 +12,7 @@
 #include "steps/layer_norm.hpp"
 #include "steps/local_response_norm.hpp"
 #include "steps/matmul.hpp"
+#include "steps/multiply_add.hpp"
 #include "steps/pool.hpp"
 #include "steps/reduce.hpp"
 #include "steps/resize.hpp"
@@ -51,6 +52,7 @@ const std::vector<Entry>& entries() {
       {Operator::Softmax, {make_softmax}},
 #endif
       {Operator::MatMul, {make_matmul}},
+      {Operator::MultiplyAdd, {make_multiply_add}},
       {Operator::Select, {make_select}},
       {Operator::Reduce, {make_reduce}},
       {Operator::ArgReduce, {make_arg_reduce}},

@@ -12,10 +12,17 @@ from arenite.runtime.program.operators import (
     Conv2D,
     DepthwiseConv2D,
     FullyConnected,
+    MultiplyAdd,
     TransposedConv2D,
 )
 
-_CHANNEL_AXES = {Conv2D: 0, DepthwiseConv2D: 3, TransposedConv2D: 0, FullyConnected: 0}
+_CHANNEL_AXES = {
+    Conv2D: 0,
+    DepthwiseConv2D: 3,
+    TransposedConv2D: 0,
+    FullyConnected: 0,
+    MultiplyAdd: 0,
+}
 """For each operator with weights, the axis of the output channels in them."""
 
 

@@ -168,6 +168,11 @@ class Binary(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MultiplyAdd(Clamped):
+    """Reads x: ..., C, factors and terms of C: x * factor + term."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
     """Reads a condition, what to take where it is true, and where it is false."""
 
@@ -334,6 +339,7 @@ RuntimeOperator: TypeAlias = (
     | Pool2D
     | Unary
     | Binary
+    | MultiplyAdd
     | Select
     | Softmax
     | Reduce

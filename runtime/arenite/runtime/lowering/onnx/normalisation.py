@@ -9,14 +9,13 @@ from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_channels
 from arenite.runtime.lowering.layout import as_written, channels_last
-from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.program.operators import (
-    BinaryFunction,
     InstanceNorm,
     L2Norm,
     LayerNorm,
     LocalResponseNorm,
+    MultiplyAdd,
     Softmax,
 )
 
@@ -34,12 +33,9 @@ def batch_normalisation(t: Translation) -> None:
     has_channels_last = value.order == channels_last(len(value.shape)) and len(value.shape) > 1
     if has_channels_last and fold_channels(t.builder, t.source(), t.target, scale, shift):
         return
-    shape = (-1, *(1,) * (len(value.shape) - 2))
-    scale_value = t.builder.constant(scale.reshape(shape), t.source(1))
-    shift_value = t.builder.constant(shift.reshape(shape), t.source(2))
-    name = f"{t.target}/scaled"
-    scaled = combine(t, BinaryFunction.MULTIPLY, value, scale_value, name)
-    t.finish(combine(t, BinaryFunction.ADD, scaled, shift_value, t.target))
+    value = t.builder.in_order(value, channels_last(len(value.shape)), t.target)
+    factors, terms = t.builder.constant(scale, t.source(1)), t.builder.constant(shift, t.source(2))
+    t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
 
 
 def instance_normalisation(t: Translation) -> None:
