@@ -54,7 +54,12 @@ std::string decode(const nb::bytes& data) {
   }
   Parser schema;
   std::string text;
-  if (!flatbuffers::GenerateText(schema, bytes, &text)) {
+#if FLATBUFFERS_VERSION_MAJOR >= 23
+  const bool is_written = flatbuffers::GenText(schema, bytes, &text) == nullptr;
+#else
+  const bool is_written = flatbuffers::GenerateText(schema, bytes, &text);
+#endif
+  if (!is_written) {
     throw nb::value_error("the program cannot be written as text");
   }
   return text;
