@@ -135,6 +135,14 @@ class NetworkBuilder:
         """Add two tensors of one shape."""
         return self.activate(self._node("Add", [a, b], self.shapes[a]), activation)
 
+    def sum(self, tensors: Sequence[str]) -> str:
+        """Add any number of tensors of one shape."""
+        return (
+            tensors[0]
+            if len(tensors) == 1
+            else self._node("Sum", tensors, self.shapes[tensors[0]])
+        )
+
     def concat(self, tensors: Sequence[str], axis: int = 1) -> str:
         """Join the tensors along `axis`."""
         shape = list(self.shapes[tensors[0]])

@@ -12,6 +12,7 @@ from arenite.planner.ordering import MemoryModel
 from arenite.planner.rewrites.aliasing import AliasKind, alias
 from arenite.strategies.order import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
+from arenite.strategies.place.greedy_by_size import GreedyBySize
 
 BYTES = MemoryModel(alignment=1)
 
@@ -117,10 +118,34 @@ def test_a_wider_beam_pays_on_a_random_cell():
     assert Beam(width=200)(graph, BYTES).peak < Beam(width=1)(graph, BYTES).peak
 
 
+def test_wider_beams_follow_where_the_proof_is_out_of_reach():
+    graph = random_cell(40, seed=3)
+    narrow = OptimalOrder(width=1, widened=(), max_states=1)(graph, BYTES)
+    widened = OptimalOrder(width=1, widened=(200,), max_states=1)(graph, BYTES)
+    limited = OptimalOrder(width=1, widened=(200,), max_kept=100, max_states=1)(graph, BYTES)
+    assert widened.peak < narrow.peak
+    assert limited.peak == narrow.peak
+
+
+def test_of_orders_with_one_peak_the_one_with_the_lower_arena_is_kept():
+    for seed in range(40):
+        graph = random_cell(12, seed)
+        found = find_order("best")(graph, BYTES)
+        for name in ("given", "depth-first", "breadth-first", "beam"):
+            other = find_order(name)(graph, BYTES)
+            if other.peak == found.peak:
+                assert arena(graph, found) <= arena(graph, other)
+
+
+def arena(graph, order):
+    """The height of a greedy placement in this order."""
+    return GreedyBySize()(liveness(graph.reordered(order.operators), alignment=1)).height
+
+
 def test_states_that_run_out_leave_the_order_unproved():
     graph = random_cell(40, seed=3)
     proved = OptimalOrder(width=1)(graph, BYTES)
-    unproved = OptimalOrder(width=1, max_states=1)(graph, BYTES)
+    unproved = OptimalOrder(width=1, widened=(), max_states=1)(graph, BYTES)
     assert proved.optimal
     assert not unproved.optimal
     assert unproved.peak >= proved.peak

@@ -61,10 +61,13 @@ class OptimalOrder:
 
     A beam gives an order first; the exact search then visits only sets that an order with
     a lower peak could pass through. Operators that raise neither peak nor load run at
-    once, so chains cost nothing.
+    once, so chains cost nothing. Where the proof is out of reach, wider beams look for a
+    lower peak.
 
     Attributes:
-        width: Sets the beam keeps at each step.
+        width: Sets the first beam keeps at each step.
+        widened: Those of the beams after the exact search gave up.
+        max_kept: Operators times width beyond which a wider beam is not tried.
         max_states: Sets the exact search may visit before it gives up the proof.
 
     Cost: exponential in the width of the graph; O(max_states x ready operators).
@@ -77,6 +80,8 @@ class OptimalOrder:
     source: ClassVar[str] = "SERENITY (Ahn et al. 2020)"
 
     width: int = 200
+    widened: tuple[int, ...] = (2_000, 8_000)
+    max_kept: int = 4_000_000
     max_states: int = 2_000_000
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
@@ -89,6 +94,13 @@ class OptimalOrder:
         result = memory.beam(self.width, should_stop)
         if not result.optimal:
             result = memory.exact(result, self.max_states, should_stop)
+        for width in self.widened:
+            fits = width * len(graph.operators) <= self.max_kept
+            if result.optimal or not fits or should_stop():
+                break
+            wider = memory.beam(width, should_stop)
+            if wider.peak < result.peak or wider.optimal:
+                result = wider
         return memory.order(result.order, proved=result.optimal)
 
 

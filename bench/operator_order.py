@@ -1,0 +1,168 @@
+"""Operator order: the peak as written, as an interpreter walks, and proved the least.
+
+    python bench/operator_order.py [--json] [LAYERED.json ...]
+
+The cells of `bench/zoo` are regenerated, not those of the papers, so ratios may be compared and
+bytes may not. Files named are random layered graphs in the form of the Moccasin repository
+(node-link JSON with `out_cost`), which is fetched, not part of this project.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import onnx
+from rich.console import Console
+from rich.table import Table
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.ordering import MemoryModel
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rewrites.fuse_activations import fuse_activations
+from arenite.strategies.order import find_order
+from zoo import CELLS
+
+PUBLISHED = {
+    "darts": 1656 / 903,
+    "swiftnet-a": 552 / 251,
+    "swiftnet-b": 194 / 82,
+    "swiftnet-c": 70 / 33,
+    "randwire-78-a": 645 / 459,
+    "randwire-78-b": 330 / 260,
+    "randwire-156-a": 605 / 359,
+    "randwire-156-b": 350 / 280,
+    "randwire-312": 160 / 115,
+}
+"""TFLite's peak over that of the best order, for cells of the same family (Ahn et al. 2020,
+SERENITY, from memory: open the paper before quoting one)."""
+
+CELL_MODEL = MemoryModel((AliasKind.VIEWS, AliasKind.IN_PLACE))
+LAYERED_MODEL = MemoryModel(alignment=1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One graph; peaks in bytes.
+
+    Attributes:
+        graph: Its name.
+        num_operators: After activations are fused.
+        given: Peak in the order of the file.
+        breadth_first: Peak in breadth-first order.
+        best: Least peak found.
+        proved: Whether no order has a lower one.
+        seconds: Of the search.
+        published: Ratio that SERENITY states for a cell of this family.
+    """
+
+    graph: str
+    num_operators: int
+    given: int
+    breadth_first: int
+    best: int
+    proved: bool
+    seconds: float
+    published: float | None
+
+
+def cells() -> Iterator[Row]:
+    """Yield the cells of the zoo."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, network in CELLS.items():
+            path = Path(folder) / f"{name}.onnx"
+            onnx.save(network(), path)
+            graph = fuse_activations(read_onnx(path))
+            yield measured(name, graph, CELL_MODEL, PUBLISHED.get(name))
+
+
+def layered(path: Path) -> Row:
+    """Return what was measured of a layered graph."""
+    data = json.loads(path.read_text())
+    sizes = {node["name"]: int(node["out_cost"]) for node in data["nodes"]}
+    sources: dict[int, list[str]] = {name: [] for name in sizes}
+    for link in data["links"]:
+        first, second = (link.get(key, link.get(other)) for key, other in _ENDS)
+        sources[second].append(str(first))
+    target = data["graph"]["target_node"]
+    tensors = [
+        Tensor(
+            str(name),
+            DType.UINT8,
+            (size,),
+            TensorKind.OUTPUT if name == target else TensorKind.ACTIVATION,
+        )
+        for name, size in sizes.items()
+    ]
+    operators = [
+        Operator(f"node {name}", "Node", tuple(sources[name]), (str(name),))
+        for name in data["graph"]["order"]
+    ]
+    graph = Graph.of(path.stem, tensors, operators, (), (str(target),))
+    return measured(path.stem, graph, LAYERED_MODEL, None)
+
+
+_ENDS = (("source", "0"), ("target", "1"))
+
+
+def measured(name: str, graph: Graph, model: MemoryModel, published: float | None) -> Row:
+    """Return the row of a graph."""
+    started = time.perf_counter()
+    best = find_order("optimal")(graph, model)
+    seconds = time.perf_counter() - started
+    return Row(
+        name,
+        len(graph.operators),
+        find_order("given")(graph, model).peak,
+        find_order("breadth-first")(graph, model).peak,
+        best.peak,
+        best.optimal,
+        seconds,
+        published,
+    )
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Return the rows for people."""
+    found = Table(
+        "graph", "operators", "given", "breadth-first", "best", "", "seconds",
+        "given / best", "breadth-first / best", "SERENITY",
+    )  # fmt: skip
+    for row in rows:
+        found.add_row(
+            row.graph,
+            str(row.num_operators),
+            f"{row.given:,}",
+            f"{row.breadth_first:,}",
+            f"{row.best:,}",
+            "proved" if row.proved else "",
+            f"{row.seconds:.2f}",
+            f"{row.given / row.best:.2f}",
+            f"{row.breadth_first / row.best:.2f}",
+            "" if row.published is None else f"{row.published:.2f}",
+        )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("layered", nargs="*", type=Path, metavar="LAYERED.json")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    rows = [*cells(), *(layered(path) for path in options.layered)]
+    if options.json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+    else:
+        Console(width=150).print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
