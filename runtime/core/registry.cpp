@@ -7,10 +7,12 @@
 #include "steps/copy.hpp"
 #include "steps/cumulative_sum.hpp"
 #include "steps/gather.hpp"
+#include "steps/gru.hpp"
 #include "steps/instance_norm.hpp"
 #include "steps/l2_norm.hpp"
 #include "steps/layer_norm.hpp"
 #include "steps/local_response_norm.hpp"
+#include "steps/lstm.hpp"
 #include "steps/matmul.hpp"
 #include "steps/multiply_add.hpp"
 #include "steps/pool.hpp"
@@ -18,6 +20,7 @@
 #include "steps/resize.hpp"
 #include "steps/select.hpp"
 #include "steps/softmax.hpp"
+#include "steps/svdf.hpp"
 #include "steps/unary.hpp"
 #ifdef ARENITE_HAVE_XNNPACK
 #include "xnnpack/steps.hpp"
@@ -65,6 +68,9 @@ const std::vector<Entry>& entries() {
       {Operator::Gather, {make_gather}},
       {Operator::Resize2D, {make_resize}},
       {Operator::Convert, {make_convert}},
+      {Operator::Lstm, {make_lstm}},
+      {Operator::Gru, {make_gru}},
+      {Operator::Svdf, {make_svdf}},
   };
   return table;
 }

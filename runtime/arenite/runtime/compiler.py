@@ -20,7 +20,13 @@ from arenite.runtime.program.assembly import Assembly, assemble
 ALIGNMENT = 64
 """Bytes: every offset keeps a cache line to itself."""
 
-ALIASES = (AliasKind.IN_PLACE,)
+ALIASES = (
+    AliasKind.IN_PLACE,
+    AliasKind.NORMALISATION,
+    AliasKind.REUSE_INPUTS,
+    AliasKind.SLICES,
+    AliasKind.CONCAT,
+)
 """What shares storage in a program; views have no step, so they need no alias."""
 
 

@@ -121,6 +121,10 @@ Target made(float value, const Scale& scale, bool quantises) {
     return narrowed(value);
   } else if constexpr (sizeof(Target) <= 2) {
     return quantises ? scale.integer<Target>(value) : cut<Target>(value);
+  } else if constexpr (sizeof(Target) == 4) {
+    return cut<Target>(quantises ? std::nearbyint(value / scale.scale) +
+                                       static_cast<float>(scale.zero_point)
+                                 : value);
   } else {
     return cut<Target>(value);
   }

@@ -83,6 +83,16 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
   require(operands, highest < count, "a move leads outside its tensor");
 }
 
+// Whether a move that begins where it reads moves nothing.
+bool stay(const std::vector<StridedCopy::Axis>& axes) {
+  for (const auto& axis : axes) {
+    if (axis.length != 1 && axis.source != axis.target) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<Step> make_copy(const Operands& operands) {
@@ -125,6 +135,14 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
                         move->input_strides()->Get(i) * bytes,
                         move->output_strides()->Get(i) * bytes});
       }
+      const std::byte* from = source.data + static_cast<std::int64_t>(move->input_start()) * bytes;
+      const std::byte* to = target.data + static_cast<std::int64_t>(move->output_start()) * bytes;
+      if (from == to && stay(axes)) {
+        continue;  // the part lies where it belongs
+      }
+      require(operands,
+              source.data + source.size <= target.data || target.data + target.size <= source.data,
+              "a move is between tensors that share bytes");
       parts.push_back({StridedCopy(std::move(axes),
                                    static_cast<std::int64_t>(move->input_start()) * bytes,
                                    static_cast<std::int64_t>(move->output_start()) * bytes, element),

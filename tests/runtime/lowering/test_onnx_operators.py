@@ -1,8 +1,6 @@
 """Every ONNX operator that we lower, run beside ONNX Runtime."""
 
 import pytest
-
-from arenite.runtime.session import Session
 from tests.runtime.running import (
     assert_same,
     build,
@@ -11,6 +9,8 @@ from tests.runtime.running import (
     with_random_weights,
 )
 from tests.tiny_onnx import parse, save
+
+from arenite.runtime.session import Session
 
 CASES = {
     "conv": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, float[8] b> {y = Conv(x, w, b)}",

@@ -212,6 +212,9 @@ class Builder:
             assert inputs[0] is not None
             dtype = inputs[0].dtype
         made: list[Value] = []
+        if not all(map(self._is_whole, inputs)):
+            # What the planner knows of parts is of storages as they are, not of views.
+            op_type = _OF_VIEWS.get(op_type, op_type)
         draft = Draft(
             self._step_names.take(step or outputs[0][0]), op_type, operator, list(inputs), made
         )
@@ -284,6 +287,10 @@ class Builder:
     def quantisation(self, value: Value) -> Quantisation | None:
         """Return how the value's integers stand for numbers, if they do."""
         return self._quantisations.get(value.tensor)
+
+    def _is_whole(self, value: Value | None) -> bool:
+        storage = None if value is None else self._storages.get(value.tensor)
+        return value is None or storage is None or storage.tensor.shape == value.stored
 
     def _quantise(self, name: str, quantisation: Quantisation | None) -> None:
         if quantisation is not None:
@@ -396,6 +403,8 @@ def _step(draft: Draft) -> Step:
         tuple(value.operand for value in draft.outputs),
     )
 
+
+_OF_VIEWS = {"Concat": "Join", "Split": "Cut"}
 
 _DTYPES = {dtype.label: dtype for dtype in DType}
 

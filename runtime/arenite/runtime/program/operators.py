@@ -314,6 +314,40 @@ class Convert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lstm:
+    """Reads x, weights, recurrent weights, a bias, and the states to start from.
+
+    Makes y, the hidden and the cell state, and scratch; one that keeps its states writes them
+    where it reads them, and makes y and scratch. The schema states the shapes.
+    """
+
+    reverse: bool = False
+    batch_major: bool = False
+    keeps_state: bool = False
+    cell_clip: float = math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gru:
+    """Reads x, weights, recurrent weights, both biases, and the state to start from.
+
+    Makes y, the state, and scratch. With `reset_after` the reset gate applies to the product
+    with the recurrent weights, else to the state before it.
+    """
+
+    reverse: bool = False
+    batch_major: bool = False
+    reset_after: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Svdf(Clamped):
+    """Reads x, weights of features and of time, an optional bias, and the state it keeps."""
+
+    rank: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class External:
     """Runs in another runtime, as a model of one operator.
 
@@ -353,5 +387,8 @@ RuntimeOperator: TypeAlias = (
     | Gather
     | Resize2D
     | Convert
+    | Lstm
+    | Gru
+    | Svdf
     | External
 )

@@ -21,6 +21,7 @@ from arenite.runtime.program.operators import (
 
 def conv_2d(t: Translation) -> None:
     """Translate CONV_2D, grouped where its filter has fewer channels than its input."""
+    t = _without_pad(t)
     image, weights = t.value(0), _constant(t, 1)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, channels = weights.shape
@@ -35,6 +36,7 @@ def conv_2d(t: Translation) -> None:
 
 def depthwise_conv_2d(t: Translation) -> None:
     """Translate DEPTHWISE_CONV_2D."""
+    t = _without_pad(t)
     image, weights = t.value(0), _constant(t, 1)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, _ = weights.shape
@@ -44,6 +46,25 @@ def depthwise_conv_2d(t: Translation) -> None:
         padding=t.padding(image.shape[1:3], (height, width), strides, dilations),
     )
     t.finish(t.emit(operator, [image, weights, _bias(t, 2)], op_type="Conv"))
+
+
+def _without_pad(t: Translation) -> Translation:
+    """Return the convolution with a PAD before it as padding of its own, if there is one."""
+    pad, _ = t.producers.get(t.source(), (None, {}))
+    if pad is None or pad.op_type != "PAD" or t.options.get("Padding") != VALID:
+        return t
+    widths = t.builder.array(pad.inputs[1])
+    quantisations = {t.builder.stated_quantisation(name) for name in (t.source(), pad.inputs[0])}
+    if widths is None or widths.shape != (4, 2) or len(quantisations) > 1:
+        return t
+    _, (top, bottom), (left, right), _ = widths.tolist()
+    if widths[[0, 3]].any() or widths.min() < 0:
+        return t
+    return replace(
+        t,
+        operator=replace(t.operator, inputs=(pad.inputs[0], *t.operator.inputs[1:])),
+        options={**t.options, "Padding": (top, right, bottom, left)},
+    )
 
 
 def batch_to_space(t: Translation) -> None:

@@ -7,6 +7,7 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.program.operators import (
     ArgReduce,
+    Convert,
     CumulativeSum,
     L2Norm,
     LocalResponseNorm,
@@ -77,8 +78,17 @@ def cumulative_sum(t: Translation) -> None:
 def softmax(t: Translation) -> None:
     """Translate SOFTMAX or LOG_SOFTMAX."""
     is_log = t.operator.op_type == "LOG_SOFTMAX"
-    beta = 1.0 if is_log else t.number("Beta", 1.0)
-    t.finish(t.emit(Softmax(logarithm=is_log, beta=beta), [t.value()], op_type="Softmax"))
+    operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
+    value = t.value()
+    if value.dtype is t.dtype:
+        t.finish(t.emit(operator, [value], op_type="Softmax"))
+        return
+    for step, (op_type, each) in enumerate((("Convert", Convert()), ("Softmax", operator))):
+        (value,) = t.builder.emit(
+            op_type, each, [value], [(f"{t.target}/{step}", value.shape, value.order)],
+            dtype=DType.FLOAT32,
+        )  # fmt: skip
+    t.finish(t.emit(Convert(), [value], op_type="Convert"))
 
 
 def l2_normalisation(t: Translation) -> None:

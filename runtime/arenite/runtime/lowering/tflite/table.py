@@ -2,7 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-from arenite.runtime.lowering.tflite import elementwise, linear, movement, pooling, resizing
+from arenite.runtime.lowering.tflite import (
+    elementwise,
+    linear,
+    movement,
+    pooling,
+    recurrent,
+    resizing,
+)
 from arenite.runtime.lowering.tflite.translation import Translation
 
 Translate = Callable[[Translation], None]
@@ -41,8 +48,10 @@ TRANSLATORS: Mapping[str, Translate] = {
     "SPACE_TO_BATCH_ND": movement.space_to_batch,
     "SPACE_TO_DEPTH": movement.space_to_depth,
     "STRIDED_SLICE": movement.strided_slice,
+    "SVDF": recurrent.svdf,
     "TILE": movement.tile,
     "TRANSPOSE": movement.transpose,
     "TRANSPOSE_CONV": linear.transpose_conv,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.sequence_lstm,
     "UNPACK": movement.unpack,
 }

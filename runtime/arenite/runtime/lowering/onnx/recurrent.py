@@ -1,0 +1,122 @@
+"""LSTM and GRU, in one direction or both."""
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.program.operators import Gru, Lstm
+
+_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+_LSTM_ORDER = (0, 2, 3, 1)
+"""The gates input, forget, cell, output, where ONNX has input, output, forget, cell."""
+
+
+def lstm(t: Translation) -> None:
+    """Translate LSTM without peepholes."""
+    _check(t)
+    if t.has(7):
+        raise NotLoweredError("it has peepholes")
+    if t.attribute("input_forget", 0):
+        raise NotLoweredError("its input gate is coupled")
+    num_units = t.array(2).shape[2]
+    one, other = np.split(_bias(t, 8 * num_units), 2, axis=1)
+    inputs: list[Value | None] = [
+        _source(t),
+        t.builder.constant(_reordered(t.array(1), num_units), t.source(1)),
+        t.builder.constant(_reordered(t.array(2), num_units), t.source(2)),
+        t.builder.constant(_reordered(one + other, num_units), f"{t.target}/bias"),
+        _state(t, 5),
+        _state(t, 6),
+    ]
+    operator = Lstm(reverse=t.attribute("direction", "forward") == "reverse")
+    _emit(t, operator, inputs, num_states=2, scratch=8 * num_units)
+
+
+def gru(t: Translation) -> None:
+    """Translate GRU."""
+    _check(t)
+    num_units = t.array(2).shape[2]
+    one, other = np.split(_bias(t, 6 * num_units), 2, axis=1)
+    inputs: list[Value | None] = [
+        _source(t),
+        t.builder.constant(t.array(1), t.source(1)),
+        t.builder.constant(t.array(2), t.source(2)),
+        t.builder.constant(one, f"{t.target}/bias"),
+        t.builder.constant(other, f"{t.target}/recurrent_bias"),
+        _state(t, 5),
+    ]
+    operator = Gru(
+        reverse=t.attribute("direction", "forward") == "reverse",
+        reset_after=bool(t.attribute("linear_before_reset", 0)),
+    )
+    _emit(t, operator, inputs, num_states=1, scratch=7 * num_units)
+
+
+def _check(t: Translation) -> None:
+    source = t.value(0)
+    if source.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {source.dtype.label}")
+    if t.has(4) and not _is_whole(t, source):
+        raise NotLoweredError("its sequences have lengths of their own")
+    if t.attribute("layout", 0) or "clip" in t.operator.attributes:
+        raise NotLoweredError("it has another layout, or clips")
+    known = _ACTIVATIONS[t.operator.op_type]
+    given = t.operator.attributes.get("activations", known * t.array(1).shape[0])
+    if given != known * t.array(1).shape[0]:
+        raise NotLoweredError(f"its activations are {given!r}")
+
+
+def _is_whole(t: Translation, source: Value) -> bool:
+    lengths = t.builder.array(t.source(4))
+    return lengths is not None and bool(np.all(lengths == source.shape[0]))
+
+
+def _source(t: Translation) -> Value:
+    return t.builder.as_written(t.value(0), t.target)
+
+
+def _state(t: Translation, position: int) -> Value | None:
+    return t.builder.as_written(t.value(position), t.target) if t.has(position) else None
+
+
+def _bias(t: Translation, length: int) -> Array:
+    given = t.optional_array(3)
+    return np.zeros((t.array(1).shape[0], length), np.float32) if given is None else given
+
+
+def _reordered(stacked: Array, num_units: int) -> Array:
+    """Return weights or biases, stacked by gate on axis 1, with the gates in our order."""
+    gates = stacked.reshape(stacked.shape[0], 4, num_units, *stacked.shape[2:])
+    return gates[:, _LSTM_ORDER].reshape(stacked.shape)
+
+
+def _emit(
+    t: Translation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int, scratch: int
+) -> None:
+    """Add the step and bind what the model reads of it.
+
+    Args:
+        t: The operator.
+        operator: What runs it.
+        inputs: Of the step.
+        num_states: How many states it makes beside y.
+        scratch: Elements for each sequence of the batch.
+    """
+    num_times, batch, _ = t.value(0).shape
+    directions, _, num_units = t.array(2).shape
+    state = (directions, batch, num_units)
+    names = (*t.operator.outputs, "", "", "")[: 1 + num_states]
+    shapes = ((num_times, directions, batch, num_units), *(state,) * num_states)
+    outputs = [
+        (name or f"{t.operator.name}/state{position}", shape, as_written(len(shape)))
+        for position, (name, shape) in enumerate(zip(names, shapes, strict=True))
+    ]
+    outputs.append((f"{t.operator.name}/scratch", (batch, scratch), as_written(2)))
+    made = t.builder.emit(t.operator.op_type, operator, inputs, outputs, step=t.operator.name)
+    for name, value in zip(names, made, strict=False):
+        if name:
+            t.builder.bind(name, value)

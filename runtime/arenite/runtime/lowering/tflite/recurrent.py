@@ -1,0 +1,85 @@
+"""Layers that remember: their state is kept from one run to the next."""
+
+import math
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.tflite.translation import TANH, Translation
+from arenite.runtime.program.operators import Lstm, Svdf
+
+_INPUT_WEIGHTS = (1, 2, 3, 4)  # input, forget, cell, output
+_RECURRENT_WEIGHTS = (5, 6, 7, 8)
+_BIASES = (12, 13, 14, 15)
+_HIDDEN_STATE, _CELL_STATE = 18, 19
+_UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
+"""Peepholes, a projection, and factors of layer norms."""
+
+
+def sequence_lstm(t: Translation) -> None:
+    """Translate UNIDIRECTIONAL_SEQUENCE_LSTM of floating-point numbers."""
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    if any(map(t.has, _UNKNOWN)):
+        raise NotLoweredError("it has peepholes, a projection or a layer norm")
+    if t.integer("FusedActivationFunction", TANH) != TANH:
+        raise NotLoweredError("its activation is not the hyperbolic tangent")
+    if not all(map(t.has, (*_INPUT_WEIGHTS, *_RECURRENT_WEIGHTS))):
+        raise NotLoweredError("its input gate is coupled")
+    source = t.value(0)
+    weights = _stacked(t, _INPUT_WEIGHTS)
+    recurrent = _stacked(t, _RECURRENT_WEIGHTS)
+    num_units = recurrent.shape[2]
+    given = [
+        t.array(position) if t.has(position) else np.zeros(num_units, np.float32)
+        for position in _BIASES
+    ]
+    is_batch_major = not t.integer("TimeMajor", 0)
+    batch = source.shape[0 if is_batch_major else 1]
+    operator = Lstm(
+        batch_major=is_batch_major,
+        keeps_state=True,
+        cell_clip=t.number("CellClip", 0.0) or math.inf,
+    )
+    inputs: list[Value | None] = [
+        source,
+        t.builder.constant(weights, t.source(1)),
+        t.builder.constant(recurrent, t.source(5)),
+        t.builder.constant(np.concatenate(given).reshape(1, -1), t.source(12)),
+        t.value(_HIDDEN_STATE),
+        t.value(_CELL_STATE),
+    ]
+    result, _ = t.builder.emit(
+        "LSTM",
+        operator,
+        inputs,
+        [
+            (t.target, t.shape, as_written(len(t.shape))),
+            (f"{t.target}/scratch", (2, batch, 4 * num_units), as_written(3)),
+        ],
+        step=t.operator.name,
+    )
+    t.finish(result)
+
+
+def _stacked(t: Translation, positions: tuple[int, ...]) -> Array:
+    """Return the weights of the four gates as those of one direction."""
+    arrays = [t.array(position) for position in positions]
+    if any(array.dtype != np.float32 for array in arrays):
+        raise NotLoweredError("its weights are quantised")
+    return np.concatenate(arrays)[np.newaxis]
+
+
+def svdf(t: Translation) -> None:
+    """Translate SVDF, of numbers or of integers."""
+    t.array(1)
+    t.array(2)
+    x, features, times, state = (t.value(position) for position in (0, 1, 2, 4))
+    if x.dtype is DType.FLOAT32 and features.dtype is not DType.FLOAT32:
+        raise NotLoweredError("its weights are quantised")
+    operator = Svdf(rank=t.integer("Rank", 1))
+    t.finish(t.emit(operator, [x, features, times, t.optional_value(3), state]))

@@ -1,0 +1,138 @@
+#include "steps/lstm.hpp"
+
+#include <algorithm>
+
+#include "kernels/functions.hpp"
+#include "steps/recurrent.hpp"
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kGates = 4;  // input, forget, cell, output
+
+class LstmStep final : public Step {
+ public:
+  LstmStep(const Operands& operands, const RecurrentSizes& sizes)
+      : sizes_(sizes), source_(operands.inputs[0]->as<float>()),
+        bias_(operands.inputs[3]->as<float>()), target_(operands.outputs[0]->as<float>()),
+        scratch_(operands.outputs.back()->as<float>()) {
+    const auto& attributes = *operands.step.kernel_as_Lstm();
+    clip_ = attributes.cell_clip();
+    is_reverse_ = attributes.reverse();
+    const std::size_t rows = kGates * sizes.units;
+    for (std::size_t d = 0; d < sizes.directions; ++d) {
+      weights_.emplace_back(operands.inputs[1]->as<float>() + d * rows * sizes.inputs, rows,
+                            sizes.inputs);
+      recurrent_.emplace_back(operands.inputs[2]->as<float>() + d * rows * sizes.units, rows,
+                              sizes.units);
+    }
+    if (attributes.keeps_state()) {
+      hidden_ = operands.inputs[4]->as<float>();
+      cell_ = operands.inputs[5]->as<float>();
+      return;
+    }
+    initial_hidden_ = operands.inputs[4];
+    initial_cell_ = operands.inputs[5];
+    hidden_ = operands.outputs[1]->as<float>();
+    cell_ = operands.outputs[2]->as<float>();
+    starts_anew_ = true;
+  }
+
+  void run() override {
+    if (starts_anew_) {
+      begin(initial_hidden_, hidden_);
+      begin(initial_cell_, cell_);
+    }
+    for (std::size_t d = 0; d < sizes_.directions; ++d) {
+      for (std::size_t i = 0; i < sizes_.times; ++i) {
+        const bool is_backward = is_reverse_ || d == 1;
+        advance(is_backward ? sizes_.times - 1 - i : i, d);
+      }
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  void begin(const TensorView* initial, float* state) const {
+    const std::size_t count = sizes_.directions * sizes_.state();
+    if (initial == nullptr) {
+      std::fill(state, state + count, 0.0f);
+    } else {
+      std::copy(initial->as<float>(), initial->as<float>() + count, state);
+    }
+  }
+
+  void advance(std::size_t time, std::size_t direction) const {
+    const std::size_t units = sizes_.units;
+    const std::size_t rows = kGates * units;
+    float* products = scratch_;
+    float* recurrent = scratch_ + sizes_.batch * rows;
+    float* hidden = hidden_ + direction * sizes_.state();
+    float* cell = cell_ + direction * sizes_.state();
+    const float* bias = bias_ + direction * rows;
+    weights_[direction].multiply(source_ + sizes_.source(time), sizes_.source_stride(),
+                                 sizes_.batch, products);
+    recurrent_[direction].multiply(hidden, units, sizes_.batch, recurrent);
+    for (std::size_t b = 0; b < sizes_.batch; ++b) {
+      const auto gate = [&](std::size_t index, std::size_t unit) {
+        const std::size_t row = index * units + unit;
+        return products[b * rows + row] + recurrent[b * rows + row] + bias[row];
+      };
+      float* target = target_ + sizes_.target(time, direction) + b * sizes_.target_stride();
+      for (std::size_t j = 0; j < units; ++j) {
+        float& memory = cell[b * units + j];
+        memory = sigmoid(gate(1, j)) * memory + sigmoid(gate(0, j)) * std::tanh(gate(2, j));
+        memory = std::min(std::max(memory, -clip_), clip_);
+        const float result = sigmoid(gate(3, j)) * std::tanh(memory);
+        hidden[b * units + j] = result;
+        target[j] = result;
+      }
+    }
+  }
+
+  RecurrentSizes sizes_;
+  const float* source_;
+  const float* bias_;
+  float* target_;
+  float* scratch_;
+  float clip_;
+  bool is_reverse_;
+  bool starts_anew_ = false;
+  const TensorView* initial_hidden_ = nullptr;  // null: zeros
+  const TensorView* initial_cell_ = nullptr;
+  float* hidden_;
+  float* cell_;
+  std::vector<PackedWeights> weights_;  // by direction
+  std::vector<PackedWeights> recurrent_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_lstm(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Lstm();
+  const bool keeps_state = attributes.keeps_state();
+  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == (keeps_state ? 2 : 4),
+          "it has too few operands, or too many");
+  for (std::size_t i = 0; i < 4; ++i) {
+    require(operands, operands.inputs[i] != nullptr, "an input is left out");
+  }
+  const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major());
+  require_numbers(operands, operands.inputs[3], sizes.directions * kGates * sizes.units);
+  require(operands, attributes.cell_clip() > 0, "it clips its cells to nothing");
+  for (const std::size_t position : {4u, 5u}) {
+    if (keeps_state || operands.inputs[position] != nullptr) {
+      require_numbers(operands, operands.inputs[position], sizes.directions * sizes.state());
+    }
+    if (keeps_state) {
+      require(operands, !operands.inputs[position]->is_constant, "it keeps a constant");
+    } else {
+      require_numbers(operands, operands.outputs[position - 3], sizes.directions * sizes.state());
+    }
+  }
+  require_numbers(operands, operands.outputs.back(), 2 * sizes.batch * kGates * sizes.units);
+  return std::make_unique<LstmStep>(operands, sizes);
+}
+
+}  // namespace arenite

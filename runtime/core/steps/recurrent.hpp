@@ -1,0 +1,75 @@
+// What recurrent layers share: their sizes, their weights packed, and where a time step lies.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/gemm.hpp"
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+// Sizes of a layer that reads x, weights (directions, gates * units, inputs) and recurrent
+// weights (directions, gates * units, units).
+struct RecurrentSizes {
+  std::size_t times;
+  std::size_t batch;
+  std::size_t inputs;
+  std::size_t units;
+  std::size_t directions;
+  bool is_batch_major;
+
+  // First element of x at a time, and of y for a direction; then from one sequence to the next.
+  std::size_t source(std::size_t time) const { return time * inputs * (is_batch_major ? 1 : batch); }
+  std::size_t source_stride() const { return inputs * (is_batch_major ? times : 1); }
+  std::size_t target(std::size_t time, std::size_t direction) const {
+    return is_batch_major ? (time * directions + direction) * units
+                          : (time * directions + direction) * batch * units;
+  }
+  std::size_t target_stride() const { return units * (is_batch_major ? times * directions : 1); }
+  std::size_t state() const { return batch * units; }
+};
+
+inline void require_numbers(const Operands& operands, const TensorView* view, std::size_t count) {
+  require(operands, view != nullptr && view->type == program::Type::float32,
+          "it computes in numbers alone, and needs them all");
+  require(operands, view->num_elements() == count, "an operand has another size");
+}
+
+// Requires that x, the weights and y fit each other.
+inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gates,
+                                      bool is_batch_major) {
+  const auto& x = *operands.inputs[0];
+  const auto& weights = *operands.inputs[1];
+  const auto& recurrent = *operands.inputs[2];
+  require(operands, x.rank() == 3 && weights.rank() == 3 && recurrent.rank() == 3,
+          "its input or weights have another rank");
+  RecurrentSizes sizes{x.shape[is_batch_major ? 1 : 0], x.shape[is_batch_major ? 0 : 1],
+                       x.shape[2], recurrent.shape[2], weights.shape[0], is_batch_major};
+  require(operands, sizes.directions == 1 || sizes.directions == 2, "it has another direction");
+  const std::size_t rows = sizes.directions * gates * sizes.units;
+  require_numbers(operands, &x, sizes.times * sizes.batch * sizes.inputs);
+  require_numbers(operands, &weights, rows * sizes.inputs);
+  require_numbers(operands, &recurrent, rows * sizes.units);
+  require_numbers(operands, operands.outputs[0], sizes.times * sizes.directions * sizes.state());
+  return sizes;
+}
+
+// Weights of one direction: `rows` outputs of `depth` inputs, as the kernel reads them.
+struct PackedWeights {
+  std::size_t rows;
+  std::size_t depth;
+  std::vector<float> packed;
+
+  PackedWeights(const float* weights, std::size_t row_count, std::size_t column_count)
+      : rows(row_count), depth(column_count), packed(gemm_scratch(row_count, column_count)) {
+    gemm_pack(weights, 1, depth, rows, depth, packed.data());
+  }
+
+  // Writes batch x rows products of vectors that are `stride` elements apart.
+  void multiply(const float* vectors, std::size_t stride, std::size_t batch, float* products) const {
+    gemm_rows({vectors, stride, 1}, packed.data(), rows, depth, 0, batch, products);
+  }
+};
+
+}  // namespace arenite
