@@ -178,9 +178,10 @@ def compare(
         if isinstance(each, FailedModel):
             click.echo(one_line(f"error: {each.error}"), err=True)
         elif not as_json:
-            results().print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
-            if watched and each.winner is not None:
-                results().print(_map(each.source.problem, each.winner.plan))
+            console = results()
+            console.print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
+            if watched and console.is_terminal and each.winner is not None:
+                console.print(_map(each.source.problem, each.winner.plan))
 
     compared = _collected(_run(tasks, jobs, scheduler), tasks, show)
     reports = [each for each in compared if isinstance(each, ModelReport)]
