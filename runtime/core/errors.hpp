@@ -12,6 +12,12 @@ class ProgramError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A program file of a version that this runtime does not read.
+class VersionError : public ProgramError {
+ public:
+  using ProgramError::ProgramError;
+};
+
 // The operating system refuses memory or a file.
 class SystemError : public std::runtime_error {
  public:

@@ -35,32 +35,46 @@ MappedFile::MappedFile(int descriptor) {
     throw ProgramError("this is not a regular file; give a file that `arenite build` made");
   }
   size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ < kHeadSize) {
-    throw ProgramError("the file has " + std::to_string(size_) + " B; a program has at least " +
-                       std::to_string(kHeadSize));
-  }
   void* mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (mapped == MAP_FAILED) {
     throw SystemError(std::string("the file cannot be mapped: ") + std::strerror(errno));
   }
-  data_ = static_cast<std::uint8_t*>(mapped);
+  data_ = static_cast<const std::uint8_t*>(mapped);
+  is_mapped_ = true;
   try {
     check();
   } catch (...) {
-    munmap(data_, size_);
+    munmap(mapped, size_);
     throw;
   }
 }
 
-MappedFile::~MappedFile() { munmap(data_, size_); }
+MappedFile::MappedFile(const std::byte* data, std::size_t size)
+    : data_(reinterpret_cast<const std::uint8_t*>(data)), size_(size) {
+  if (reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0) {
+    throw ProgramError("the bytes of the file are not aligned to " + std::to_string(kAlignment) +
+                       " B");
+  }
+  check();
+}
+
+MappedFile::~MappedFile() {
+  if (is_mapped_) {
+    munmap(const_cast<std::uint8_t*>(data_), size_);
+  }
+}
 
 void MappedFile::check() {
+  if (size_ < kHeadSize) {
+    throw ProgramError("the file has " + std::to_string(size_) + " B; a program has at least " +
+                       std::to_string(kHeadSize));
+  }
   if (std::memcmp(data_, kMagic, sizeof kMagic) != 0) {
     throw ProgramError("this is not a program file; make one with `arenite build`");
   }
   const auto version = read<std::uint32_t>(data_ + 8);
   if (version != kVersion) {
-    throw ProgramError("the file is of version " + std::to_string(version) +
+    throw VersionError("the file is of version " + std::to_string(version) +
                        "; this runtime reads version " + std::to_string(kVersion) +
                        ": build the program again");
   }
@@ -72,8 +86,8 @@ void MappedFile::check() {
                        std::to_string(program_size) + " B, its weights begin at byte " +
                        std::to_string(weights_offset) + " of " + std::to_string(size_));
   }
-  program_size_ = program_size;
-  weights_offset_ = weights_offset;
+  program_size_ = static_cast<std::size_t>(program_size);
+  weights_offset_ = static_cast<std::size_t>(weights_offset);
   flatbuffers::Verifier verifier(program_data(), program_size_, kMaxDepth, kMaxTables);
   if (program_size_ < 8 || !program::ProgramBufferHasIdentifier(program_data()) ||
       !program::VerifyProgramBuffer(verifier)) {
@@ -87,6 +101,9 @@ void MappedFile::check() {
 }
 
 void MappedFile::release(const std::byte* begin, std::size_t size) const {
+  if (!is_mapped_) {
+    return;
+  }
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const auto from = (first + kPage - 1) / kPage * kPage;
   const auto to = (first + size) / kPage * kPage;

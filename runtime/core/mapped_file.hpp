@@ -1,4 +1,4 @@
-// A program file in memory: mapped read-only, its head checked.
+// A program file in memory, mapped or the caller's, read-only: its head checked.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,13 @@ namespace arenite {
 //   24  offset of the weights, 64 bits, a multiple of the page
 class MappedFile {
  public:
+  static constexpr std::size_t kAlignment = 64;
+
   // Maps an open file; the descriptor may be closed after. Throws ProgramError or SystemError.
   explicit MappedFile(int descriptor);
+  // Takes bytes that the caller has in memory, aligned to kAlignment, and keeps as they are
+  // for as long as this lives. Throws ProgramError.
+  MappedFile(const std::byte* data, std::size_t size);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -32,7 +37,7 @@ class MappedFile {
   std::size_t weights_size() const { return size_ - weights_offset_; }
 
   // Gives back the pages that lie wholly inside these bytes of the weights; they are read
-  // again from the file when touched.
+  // again from the file when touched. Bytes of the caller stay.
   void release(const std::byte* begin, std::size_t size) const;
 
  private:
@@ -40,8 +45,9 @@ class MappedFile {
 
   void check();
 
-  std::uint8_t* data_ = nullptr;
+  const std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
+  bool is_mapped_ = false;
   std::size_t program_size_ = 0;
   std::size_t weights_offset_ = 0;
   const program::Program* program_ = nullptr;

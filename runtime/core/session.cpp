@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "errors.hpp"
 #include "registry.hpp"
@@ -25,14 +26,17 @@ struct Session::Threads {
 };
 
 Session::Session(int descriptor, const SessionOptions& options)
-    : file_(descriptor),
-      tensors_(validated_tensors(file_.program())),
-      arena_(static_cast<std::size_t>(file_.program().arena_size()), options.guard, options.arena),
+    : Session(std::make_shared<const MappedFile>(descriptor), options) {}
+
+Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
+    : file_(std::move(file)),
+      tensors_(validated_tensors(program())),
+      arena_(static_cast<std::size_t>(program().arena_size()), options.guard, options.arena),
       poisons_(options.poison),
       threads_(std::make_unique<Threads>(options.threads)) {
   bind();
   make_steps();
-  make_feeds();
+  make_port_copies();
   nanoseconds_.resize(steps_.size());
   reset();
 }
@@ -44,9 +48,9 @@ void Session::bind() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const auto& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
     // Constants are mapped read-only; no step writes one.
-    std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_.weights())
+    std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights())
                                               : arena_.data();
-    tensors_[i].data = base + tensor.offset();
+    tensors_[i].data = base + static_cast<std::size_t>(tensor.offset());
   }
 }
 
@@ -76,7 +80,7 @@ void Session::make_steps() {
     if (steps_.back()->has_packed_constants()) {
       for (const auto* input : operands.inputs) {
         if (input != nullptr && input->is_constant) {
-          file_.release(input->data, input->size);
+          file_->release(input->data, input->size);
         }
       }
     }
@@ -93,36 +97,54 @@ void Session::make_steps() {
   }
 }
 
-void Session::make_feeds() {
-  for (const auto* port : *program().inputs()) {
-    const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
-    const auto element = static_cast<std::int64_t>(element_size(view.type));
-    std::vector<StridedCopy::Axis> axes(view.rank());
-    std::int64_t stride = element;
-    for (std::size_t i = view.rank(); i-- > 0;) {
-      axes[i].length = view.shape[i];
-      axes[i].target = stride;
-      stride *= static_cast<std::int64_t>(view.shape[i]);
-    }
-    // The caller's axes, innermost last, each where it is stored.
-    stride = element;
-    for (std::size_t axis = view.rank(); axis-- > 0;) {
-      for (std::size_t i = 0; i < view.rank(); ++i) {
-        if (port->permutation()->Get(static_cast<flatbuffers::uoffset_t>(i)) == axis) {
-          axes[i].source = stride;
-          stride *= static_cast<std::int64_t>(view.shape[i]);
-        }
+std::vector<StridedCopy::Axis> Session::axes(const program::Port& port) const {
+  const auto& view = port_tensor(port);
+  const auto element = static_cast<std::int64_t>(element_size(view.type));
+  std::vector<StridedCopy::Axis> axes(view.rank());
+  std::int64_t stride = element;
+  for (std::size_t i = view.rank(); i-- > 0;) {
+    axes[i].length = view.shape[i];
+    axes[i].target = stride;
+    stride *= static_cast<std::int64_t>(view.shape[i]);
+  }
+  // The caller's axes, innermost last, each where it is stored.
+  stride = element;
+  for (std::size_t axis = view.rank(); axis-- > 0;) {
+    for (std::size_t i = 0; i < view.rank(); ++i) {
+      if (port.permutation()->Get(static_cast<flatbuffers::uoffset_t>(i)) == axis) {
+        axes[i].source = stride;
+        stride *= static_cast<std::int64_t>(view.shape[i]);
       }
     }
-    feeds_.emplace_back(std::move(axes), 0, 0, static_cast<std::size_t>(element));
+  }
+  return axes;
+}
+
+void Session::make_port_copies() {
+  for (const auto* port : *program().inputs()) {
+    feeds_.emplace_back(axes(*port), 0, 0, element_size(port_tensor(*port).type));
+  }
+  for (const auto* port : *program().outputs()) {
+    auto back = axes(*port);
+    for (auto& axis : back) {
+      std::swap(axis.source, axis.target);
+    }
+    fetches_.emplace_back(std::move(back), 0, 0, element_size(port_tensor(*port).type));
   }
 }
 
 void Session::feed(std::size_t input, const std::byte* data) {
-  const auto* port = program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input));
-  const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
+  const auto& view = port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
   if (view.size > 0) {
     feeds_[input].run(data, view.data, threads_->pool);
+  }
+}
+
+void Session::fetch(std::size_t output, std::byte* data) const {
+  const auto& view =
+      port_tensor(*program().outputs()->Get(static_cast<flatbuffers::uoffset_t>(output)));
+  if (view.size > 0) {
+    fetches_[output].run(view.data, data, threads_->pool);
   }
 }
 

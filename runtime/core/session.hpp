@@ -25,19 +25,26 @@ class Session {
  public:
   // Loads an open file. Throws ProgramError or SystemError.
   Session(int descriptor, const SessionOptions& options);
+  // Runs a file that sessions share. Throws ProgramError or SystemError.
+  Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const program::Program& program() const { return file_.program(); }
-  const MappedFile& file() const { return file_; }
+  const program::Program& program() const { return file_->program(); }
+  const MappedFile& file() const { return *file_; }
   const Arena& arena() const { return arena_; }
   const TensorView& tensor(std::size_t index) const { return tensors_[index]; }
+  const TensorView& port_tensor(const program::Port& port) const {
+    return tensors_[static_cast<std::size_t>(port.tensor())];
+  }
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
 
   // Copies an input of the caller into the arena: contiguous, its axes as the caller has them.
   void feed(std::size_t input, const std::byte* data);
+  // Copies an output to the caller in the same form.
+  void fetch(std::size_t output, std::byte* data) const;
   // Runs steps [first, last), none of them external. Allocates nothing.
   void run(std::size_t first, std::size_t last);
   // Lets the tensors that are kept between runs start anew.
@@ -56,17 +63,20 @@ class Session {
 
   void bind();
   void make_steps();
-  void make_feeds();
+  // Of the caller's array, the source, and of the tensor; as stored, outermost first.
+  std::vector<StridedCopy::Axis> axes(const program::Port& port) const;
+  void make_port_copies();
   void poison_before(std::size_t step);
   void poison_after(std::size_t step);
 
-  MappedFile file_;
+  std::shared_ptr<const MappedFile> file_;
   std::vector<TensorView> tensors_;
   Arena arena_;
   bool poisons_;
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<StridedCopy> feeds_;  // by input
+  std::vector<StridedCopy> feeds_;    // by input
+  std::vector<StridedCopy> fetches_;  // by output
   std::vector<std::vector<std::uint32_t>> dying_;    // records, by the last step of their life
   std::vector<std::vector<std::uint32_t>> starting_; // records, by their first step
   std::vector<std::int64_t> nanoseconds_;

@@ -17,7 +17,8 @@ using program::Program;
 using program::Type;
 
 constexpr std::size_t kMaxRank = 16;
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 46;
+// What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
 [[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
 
@@ -33,7 +34,7 @@ std::size_t checked_size(const program::Tensor& tensor) {
   std::uint64_t bytes = element_size(tensor.type());
   for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
     const std::uint64_t length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    if (length != 0 && bytes > kMaxBytes / length) {
+    if (length > kMaxBytes || (length != 0 && bytes > kMaxBytes / length)) {
       refuse("tensor " + quoted(tensor.name()) + " is too large");
     }
     bytes *= length;
@@ -66,7 +67,8 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
            ", between two of its elements");
   }
   for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
-    view.shape.push_back(tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis)));
+    const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+    view.shape.push_back(static_cast<std::size_t>(length));
   }
   if (tensor.scales() != nullptr && tensor.scales()->size() > 0) {
     const auto& scales = *tensor.scales();
@@ -80,6 +82,12 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
       }
     }
     view.scales.assign(scales.begin(), scales.end());
+    const bool is_signed = view.type == Type::int8;
+    const std::int32_t lowest = is_signed ? -128 : view.type == Type::uint8 ? 0 : -32768;
+    const std::int32_t highest = is_signed ? 127 : view.type == Type::uint8 ? 255 : 32767;
+    if (tensor.zero_point() < lowest || tensor.zero_point() > highest) {
+      refuse(label + " has a zero point that none of its elements can be");
+    }
     view.zero_point = tensor.zero_point();
     view.axis = tensor.axis();
   }
@@ -297,6 +305,9 @@ std::size_t element_size(Type type) {
 }
 
 std::vector<TensorView> validated_tensors(const Program& program) {
+  if (program.arena_size() > kMaxBytes) {
+    refuse("an arena of " + std::to_string(program.arena_size()) + " B is beyond this machine");
+  }
   std::vector<TensorView> tensors;
   tensors.reserve(program.tensors()->size());
   for (const auto* tensor : *program.tensors()) {

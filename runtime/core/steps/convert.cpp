@@ -1,5 +1,6 @@
 #include "steps/convert.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -139,12 +140,22 @@ class ConvertStep final : public Step {
         out_(Scale::of(*operands.outputs[0])),
         quantises_(operands.outputs[0]->is_quantised()),
         is_plain_(!operands.inputs[0]->is_quantised() && !quantises_),
-        threads_(operands.threads) {}
+        threads_(operands.threads) {
+    if constexpr (kIsTable) {
+      for (std::size_t bits = 0; bits < table_.size(); ++bits) {
+        table_[bits] = one(static_cast<Source>(static_cast<std::uint8_t>(bits)));
+      }
+    }
+  }
 
   void run() override {
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) {
-        target_[i] = one(source_[i]);
+        if constexpr (kIsTable) {
+          target_[i] = table_[static_cast<std::uint8_t>(source_[i])];
+        } else {
+          target_[i] = one(source_[i]);
+        }
       }
     });
   }
@@ -152,6 +163,9 @@ class ConvertStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
+  // Whatever becomes of 8 bits is a table of 256.
+  static constexpr bool kIsTable = sizeof(Source) == 1 && !std::is_same_v<Source, bool>;
+
   Target one(Source value) const {
     constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
     if constexpr (are_integers) {
@@ -170,6 +184,7 @@ class ConvertStep final : public Step {
   bool quantises_;
   bool is_plain_;
   pthreadpool_t threads_;
+  std::array<Target, kIsTable ? 256 : 0> table_{};
 };
 
 }  // namespace
