@@ -7,6 +7,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "utf8.hpp"
 
 namespace arenite {
 
@@ -284,6 +285,46 @@ class Checker {
   LiveRecords records_;
 };
 
+void check_text(const flatbuffers::String* text) {
+  if (text != nullptr && !is_utf8({text->c_str(), text->size()})) {
+    refuse("a name is not UTF-8 text");
+  }
+}
+
+template <typename T>
+void check_names(const flatbuffers::Vector<flatbuffers::Offset<T>>* named) {
+  if (named != nullptr) {
+    for (const auto* each : *named) {
+      check_text(each->name());
+    }
+  }
+}
+
+void check_all_names(const Program& program) {
+  check_text(program.name());
+  check_text(program.digest());
+  check_text(program.producer());
+  check_names(program.tensors());
+  check_names(program.steps());
+  check_names(program.inputs());
+  check_names(program.outputs());
+  check_names(program.records());
+  for (const auto* step : *program.steps()) {
+    const auto* external = step->kernel_as_External();
+    if (external == nullptr) {
+      continue;
+    }
+    check_text(external->runtime());
+    for (const auto* names : {external->input_names(), external->output_names()}) {
+      if (names != nullptr) {
+        for (const auto* name : *names) {
+          check_text(name);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t element_size(Type type) {
@@ -305,6 +346,7 @@ std::size_t element_size(Type type) {
 }
 
 std::vector<TensorView> validated_tensors(const Program& program) {
+  check_all_names(program);
   if (program.arena_size() > kMaxBytes) {
     refuse("an arena of " + std::to_string(program.arena_size()) + " B is beyond this machine");
   }

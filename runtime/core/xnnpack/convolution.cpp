@@ -158,6 +158,18 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
           "rows and weights do not fit");
   const std::size_t rows = source.num_elements() / num_inputs;
   Node node(operands);
+  if (weights.scales.size() > 1) {
+    // Old versions have a scale for each channel in convolutions alone: one pixel a row.
+    const auto x = node.input(source, {rows, 1, 1, num_inputs});
+    const auto y = node.output(result, {rows, 1, 1, num_outputs});
+    const auto filter = node.constant(weights, {num_outputs, 1, 1, num_inputs});
+    const auto bias = node.bias(optional_input(operands, 2), source, weights);
+    return node.make(
+        xnn_define_convolution_2d(node.graph(), 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, num_inputs,
+                                  num_outputs, attributes.min(), attributes.max(), x, filter, bias,
+                                  y, 0),
+        true);
+  }
   const auto x = node.input(source, {rows, num_inputs});
   const auto y = node.output(result, {rows, num_outputs});
   const auto filter = node.constant(weights);
