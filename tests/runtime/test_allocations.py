@@ -1,0 +1,98 @@
+"""A warm run asks nobody for memory: counted where memory is handed out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.running import build, with_random_weights
+from tests.tiny_onnx import parse, save
+
+COUNTER = r"""
+#include <cstddef>
+#include <atomic>
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+static std::atomic<long> count{0};
+static std::atomic<bool> counts{false};
+static void note() { if (counts) ++count; }
+void start() { count = 0; counts = true; }
+long stop() { counts = false; return count; }
+void* malloc(std::size_t n) { note(); return __libc_malloc(n); }
+void* calloc(std::size_t a, std::size_t b) { note(); return __libc_calloc(a, b); }
+void* realloc(void* p, std::size_t n) { note(); return __libc_realloc(p, n); }
+void* memalign(std::size_t a, std::size_t n) { note(); return __libc_memalign(a, n); }
+void* aligned_alloc(std::size_t a, std::size_t n) { note(); return __libc_memalign(a, n); }
+int posix_memalign(void** p, std::size_t a, std::size_t n) {
+  note();
+  *p = __libc_memalign(a, n);
+  return *p == nullptr ? 12 : 0;
+}
+}
+"""
+SCRIPT = """
+import ctypes, json, sys
+import numpy as np
+from arenite.runtime import _core
+from arenite.runtime.session import Session
+counter = ctypes.CDLL(sys.argv[1])
+counter.stop.restype = ctypes.c_long
+session = Session(sys.argv[2], threads=int(sys.argv[3]))
+feeds = {port.name: np.ones(port.shape, port.dtype) for port in session.inputs}
+session.run(feeds)
+before = _core.allocations()
+counter.start()
+for _ in range(20):
+    session.invoke()
+count = counter.stop()
+counter.start()
+bytearray(1 << 20)
+json.dump({"heap": count, "kernels": _core.allocations() - before, "ever": before,
+           "control": counter.stop()}, sys.stdout)
+"""
+NETWORK = """(float[1,6,16,16] x, int64[3] i) => (y, z)
+<float[12,6,3,3] w, float[12] b, float[12,1,3,3] d, float[6,12,1,1] p, float[384,10] f,
+int64[5] s = {1,2,3,16,16}, int64[4] u = {1,6,16,16}, float[4] k = {1,1,2,2}>
+{
+  a = Conv<pads=[1,1,1,1]>(x, w, b) r = Relu(a)
+  c = Conv<group=12, pads=[1,1,1,1]>(r, d) h = HardSwish(c) e = Conv(h, p)
+  m = Add(e, x) g = Reshape(m, s) t = Transpose<perm=[0,2,1,3,4]>(g) v = Reshape(t, u)
+  q = MaxPool<kernel_shape=[2,2], strides=[2,2]>(v) j = Concat<axis=1>(q, q)
+  n = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">
+      (q, , k)
+  o = AveragePool<kernel_shape=[2,2], strides=[2,2], pads=[1,1,1,1], count_include_pad=1>(q)
+  l = MatMul(n, n) ab = LRN<size=3>(q) ac = Tanh(ab) ad = Flatten(ac) ae = Gemm(ad, f)
+  y = Softmax<axis=-1>(ae) af = ReduceMax<axes=[1]>(l) z = Gather<axis=3>(af, i)
+}"""
+
+
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory) -> Path:
+    """A library that counts what is asked of the heap, to be loaded before all others."""
+    folder = tmp_path_factory.mktemp("counter")
+    source = folder / "counter.cpp"
+    source.write_text(COUNTER)
+    library = folder / "counter.so"
+    subprocess.run(["g++", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_warm_run_allocates_nothing(counter, tmp_path, threads):
+    model = save(tmp_path, with_random_weights(parse(NETWORK)))
+    program = build(model, tmp_path)
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT, counter, program, str(threads)],
+        env={"LD_PRELOAD": str(counter), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    counted = json.loads(process.stdout)
+    assert counted["heap"] == 0
+    assert counted["kernels"] == 0
+    assert counted["ever"] > 0  # the kernels' hook is in force
+    assert counted["control"] > 0  # and so is the counter
