@@ -1,0 +1,237 @@
+"""What a session promises its caller."""
+
+import json
+import math
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.runtime.running import build, random_feeds, with_random_weights
+from tests.tiny_onnx import parse, save
+
+from arenite.planner.verify import OverlapError
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.errors import (
+    InputNameError,
+    InputShapeError,
+    InputTypeError,
+    ProgramError,
+)
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
+from arenite.strategies import find
+
+CLASSIFIER = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f>
+{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) r = Relu(c)
+  e = Conv<group=8, pads=[1,1,1,1]>(r, d) a = Add(e, r)
+  p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a) q = Flatten(p) l = Gemm<alpha=0.01>(q, f)
+  y = Softmax<axis=-1>(l) }"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A small classifier of images."""
+    return save(tmp_path, with_random_weights(parse(CLASSIFIER)))
+
+
+@pytest.fixture
+def program(model, tmp_path):
+    """Its program file."""
+    return build(model, tmp_path)
+
+
+def test_inputs_and_outputs_are_those_of_the_model(program):
+    with Session(program) as session:
+        (image,), (scores,) = session.inputs, session.outputs
+        assert (image.name, image.shape, image.dtype) == ("x", (1, 3, 16, 16), np.float32)
+        assert (scores.name, scores.shape, scores.dtype) == ("y", (1, 5), np.float32)
+
+
+def test_views_feed_and_read_without_a_copy(program):
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)["y"]
+        session.inputs[0].view[...] = feeds["x"]
+        session.invoke()
+        np.testing.assert_array_equal(session.outputs[0].view, expected)
+        address = session._core.arena_address  # shown to nobody else
+        for port in (*session.inputs, *session.outputs):
+            inside = port.view.__array_interface__["data"][0] - address
+            assert 0 <= inside < session.arena_bytes
+        # The caller's channels come first, the stored ones last.
+        assert session.inputs[0].view.strides[1] == 4
+
+
+def test_outputs_are_copies_unless_views_are_asked_for(program):
+    with Session(program) as session:
+        first, second = random_feeds(session, 1), random_feeds(session, 2)
+        kept = session.run(first)["y"]
+        seen = session.run(first, copy=False)["y"]
+        np.testing.assert_array_equal(kept, seen)
+        session.run(second)
+        assert not np.array_equal(kept, seen)
+
+
+def test_an_array_in_any_memory_order_is_fed(program):
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)["y"]
+        turned = np.asfortranarray(feeds["x"])
+        np.testing.assert_array_equal(session.run({"x": turned})["y"], expected)
+
+
+def test_a_missing_input_is_named(program):
+    with Session(program) as session, pytest.raises(InputNameError, match="'x' is missing"):
+        session.run({})
+
+
+def test_an_unknown_input_is_named(program):
+    with Session(program) as session, pytest.raises(InputNameError, match="'z' is not an input"):
+        session.run(random_feeds(session) | {"z": np.zeros(1, np.float32)})
+
+
+def test_another_shape_is_refused(program):
+    with Session(program) as session, pytest.raises(InputShapeError, match="1x16x16x3"):
+        session.run({"x": np.zeros((1, 16, 16, 3), np.float32)})
+
+
+def test_another_type_is_refused(program):
+    with Session(program) as session, pytest.raises(InputTypeError, match="float64"):
+        session.run({"x": np.zeros((1, 3, 16, 16))})
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"not a program at all, but long enough to be one"]
+)
+def test_what_is_no_program_is_refused(tmp_path, content):
+    path = tmp_path / "model.arena"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ProgramError, match=r"model\.arena"):
+        Session(path)
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(ProgramError, match="not a regular file"):
+        Session(tmp_path)
+
+
+def test_no_threads_cannot_compute(program):
+    with pytest.raises(ValueError, match="at least 1"):
+        Session(program, threads=0)
+
+
+def test_two_threads_give_what_one_gives(program):
+    with Session(program) as one, Session(program, threads=2) as two:
+        feeds = random_feeds(one)
+        np.testing.assert_allclose(one.run(feeds)["y"], two.run(feeds)["y"], rtol=1e-6)
+
+
+def test_sessions_of_one_file_run_side_by_side(program):
+    sessions = [Session(program) for _ in range(4)]
+    feeds = [random_feeds(sessions[0], seed) for seed in range(4)]
+    expected = [sessions[0].run(each)["y"] for each in feeds]
+    found = [[] for _ in sessions]
+
+    def work(index):
+        for _ in range(50):
+            found[index].append(sessions[index].run(feeds[index])["y"])
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for index, results in enumerate(found):
+        assert all(np.array_equal(result, expected[index]) for result in results)
+
+
+def test_a_profile_names_every_step(program):
+    with Session(program) as session:
+        session.run(random_feeds(session))
+        steps = session.profile()
+        assert len(steps) == len(session.backends())
+        assert {step.backend for step in steps} <= {"xnnpack", "arenite"}
+        assert all(step.nanoseconds > 0 and step.bytes > 0 for step in steps)
+
+
+def test_a_program_that_is_not_on_disk_runs(model):
+    compiled = compile_model(model)
+    assembly = compiled.assemble(find("best")(compiled.source.problem))
+    with Session.of_pieces(list(program_file.pieces(assembly)), "in memory") as session:
+        assert session.run(random_feeds(session))["y"].sum() == pytest.approx(1)
+
+
+def test_tensors_that_share_memory_by_plan_share_it(model, tmp_path):
+    compiled = compile_model(model)
+    problem = compiled.source.problem
+    plan = find("best")(problem)
+    assert plan.height < sum(record.size for record in problem.records)
+    with Session(build(model, tmp_path)) as session:
+        session.run(random_feeds(session))
+        # The sum lies where one of its operands lay: nothing of that is left.
+        assert session.arena_bytes == plan.height
+
+
+def wrong_plan(compiled):
+    """A plan with everything at the bottom of the arena."""
+    plan = find("no-reuse")(compiled.source.problem)
+    object.__setattr__(plan, "offsets", (0,) * len(plan.offsets))
+    return plan
+
+
+def test_a_wrong_plan_is_refused_when_it_is_assembled(model):
+    compiled = compile_model(model)
+    with pytest.raises(OverlapError):
+        compiled.assemble(wrong_plan(compiled))
+
+
+def test_a_wrong_plan_is_refused_when_it_is_loaded(model, monkeypatch):
+    compiled = compile_model(model)
+    monkeypatch.setattr("arenite.runtime.compiler.verify", lambda *_: None)
+    pieces = list(program_file.pieces(compiled.assemble(wrong_plan(compiled))))
+    with pytest.raises(ProgramError, match="shares bytes with another"):
+        Session.of_pieces(pieces, "wrong")
+
+
+def test_poison_shows_a_step_that_reads_what_nobody_wrote(model):
+    compiled = compile_model(model)
+    assembly = compiled.assemble(find("best")(compiled.source.problem))
+    root = json.loads(assembly.program)
+    step = next(i for i, each in enumerate(root["steps"]) if each["kernel_type"] == "Pool2D")
+    source = root["tensors"][root["steps"][step]["inputs"][0]]
+    size = 4 * math.prod(source["shape"])
+    end = root["arena_size"]
+    root["steps"][step]["inputs"] = [len(root["tensors"])]
+    root["tensors"].append(source | {"name": "never written", "offset": end})
+    root["records"].append(
+        {"name": "never written", "offset": end, "size": size, "start": step, "end": step + 1}
+    )
+    root["arena_size"] += size
+    pieces = list(program_file.pieces(replace(assembly, program=json.dumps(root))))
+    for poison in (False, True):
+        with Session.of_pieces(pieces, "wrong", poison=poison) as session:
+            scores = session.run(random_feeds(session))["y"]
+        assert np.isfinite(scores).all() != poison
+
+
+def test_poison_leaves_a_right_program_right(program):
+    with Session(program) as plain, Session(program, poison=True, guard=True) as poisoned:
+        feeds = random_feeds(plain)
+        np.testing.assert_array_equal(plain.run(feeds)["y"], poisoned.run(feeds)["y"])
+
+
+def test_a_session_needs_neither_the_format_nor_another_runtime(program):
+    script = (
+        "import sys; from arenite.runtime.session import Session; import numpy as np\n"
+        "s = Session(sys.argv[1]); s.run({p.name: np.zeros(p.shape, p.dtype) for p in s.inputs})\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script, program], capture_output=True, text=True, check=True
+    )
+    foreign = {"onnx", "onnxruntime", "google", "tflite", "flatbuffers", "click", "rich"}
+    assert not foreign.intersection(process.stdout.split())
