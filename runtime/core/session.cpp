@@ -62,7 +62,7 @@ void Session::make_steps() {
       steps_.push_back(nullptr);
       continue;
     }
-    Operands operands{*step, {}, {}, threads_->pool, step == steps[steps.size() - 1]};
+    Operands operands{*step, {}, {}, threads_->pool};
     const auto find = [this](std::int32_t index) {
       return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     };

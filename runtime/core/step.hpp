@@ -18,7 +18,6 @@ struct Operands {
   std::vector<const TensorView*> inputs;
   std::vector<const TensorView*> outputs;
   pthreadpool* threads;  // null: the calling thread alone
-  bool is_last = false;  // of the run
 };
 
 class Step {
