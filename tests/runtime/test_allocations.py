@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.runtime.running import build, with_random_weights
 from tests.tiny_onnx import parse, save
 

@@ -143,6 +143,10 @@ class Builder:
             self._values[name] = self.constant(array, name, self._stated_quantisation(name))
         return self._values[name]
 
+    def has(self, name: str) -> bool:
+        """Tell whether a tensor of the model has been given a value."""
+        return name in self._values
+
     def add_input(self, name: str, order: Order) -> None:
         """Let a graph input be stored in an order."""
         tensor = self.graph.tensors[name]

@@ -130,6 +130,13 @@ class Values:
                 self._known.update(self._compute(current, source))
         return self._known.get(name)
 
+    def computation(self, name: str) -> tuple[onnx.NodeProto, tuple[str, ...]] | None:
+        """Return the node that computes a value and the names it reads, if one does."""
+        source = self._sources.get(name)
+        if not isinstance(source, _Computation):
+            return None
+        return source.node, tuple(each.name if each.type else "" for each in source.inputs)
+
     def as_tensor(self, name: str) -> onnx.TensorProto | None:
         """Return the value as ONNX writes it, None if it is not known."""
         value = self.get(name)
@@ -183,6 +190,8 @@ class Values:
                 if value is None:
                     return None
                 feeds[input_name(position)] = value
+        if node.op_type == "DequantizeLinear" and feeds[input_name(1)].ndim < 2:
+            return [_dequantised(node, list(feeds.values()))]
         model = single_node_model(node, self._dialect, inputs, {})
         try:
             with np.errstate(all="ignore"):
@@ -192,3 +201,18 @@ class Values:
         except _EVALUATION_ERRORS as error:
             self.failures[name] = f"its value cannot be worked out: {error}"
             return None
+
+
+def _dequantised(node: onnx.NodeProto, inputs: Sequence[Array]) -> Array:
+    """Return scale * (q - zero point); onnx.reference has it from version 19 on alone."""
+    integers, stated, *zero_points = inputs
+    scale = stated.astype(np.float32)
+    zero_point = zero_points[0] if zero_points else np.zeros((), integers.dtype)
+    if scale.size > 1:
+        axis = next((each.i for each in node.attribute if each.name == "axis"), 1)
+        shape = [1] * integers.ndim
+        shape[axis] = -1
+        scale, zero_point = scale.reshape(shape), np.broadcast_to(zero_point, scale.shape)
+        zero_point = zero_point.reshape(shape)
+    difference = integers.astype(np.int32) - zero_point.astype(np.int32)
+    return np.asarray(difference.astype(np.float32) * scale).reshape(integers.shape)

@@ -61,11 +61,16 @@ def unary(t: Translation) -> None:
     """Translate an activation or a function of one number."""
     value = t.value()
     _check_type(value)
-    operator = _unary(t.operator.op_type.rpartition(".")[2], t.operator.attributes)
+    operator = unary_operator(t.operator.op_type.rpartition(".")[2], t.operator.attributes)
     t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
 
 
-def _unary(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary:
+def unary_operator(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary:
+    """Return what runs an operator of one number.
+
+    Raises:
+        NotLoweredError: There is no kernel for it.
+    """
     if kind in _PLAIN:
         return Unary(function=_PLAIN[kind])
     if kind == "Gelu":
@@ -96,7 +101,7 @@ def apply_activation(
         operator = Unary(function=F.CLAMP, alpha=low, beta=high)
     else:
         names = [name for name, _ in _WITH_NUMBERS.get(kind, (F.CLAMP, ()))[1]]
-        operator = _unary(kind, dict(zip(names, numbers, strict=False)))
+        operator = unary_operator(kind, dict(zip(names, numbers, strict=False)))
     return t.emit(operator, [value], shape=value.shape, order=value.order, op_type=kind)
 
 
@@ -107,11 +112,16 @@ def relu(t: Translation) -> None:
 
 def clip(t: Translation) -> None:
     """Translate Clip, its bounds attributes or constant inputs."""
+    clamp(t, *clip_bounds(t))
+
+
+def clip_bounds(t: Translation) -> tuple[float, float]:
+    """Return the bounds of a Clip."""
     bounds = []
     for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
         given = t.optional_array(position) if t.opset >= 11 else None
         bounds.append(float(given) if given is not None else t.attribute(name, default))
-    clamp(t, *bounds)
+    return bounds[0], bounds[1]
 
 
 def clamp(t: Translation, low: float, high: float) -> None:
@@ -181,7 +191,7 @@ def combine(
     _check_type(other)
     dtype = t.dtype if name == t.target else one.dtype
     rank = max(len(one.shape), len(other.shape))
-    one, other = _aligned(one, rank), _aligned(other, rank)
+    one, other = aligned(one, rank), aligned(other, rank)
     leader = max(one, other, key=lambda v: (v.array is None, math.prod(v.shape)))
     order = leader.order
     operands: list[Value | None] = [t.builder.in_order(v, order, name) for v in (one, other)]
@@ -198,7 +208,8 @@ _OP_TYPES = {function: op_type for op_type, function in BINARY.items()} | {
 }  # fmt: skip
 
 
-def _aligned(value: Value, rank: int) -> Value:
+def aligned(value: Value, rank: int) -> Value:
+    """Return the value with axes of length 1 in front, up to a rank."""
     shape, order = aligned_to(value.shape, value.order, rank)
     array = None if value.array is None else value.array.reshape(shape)
     return replace(value, shape=shape, order=order, array=array)
@@ -209,10 +220,10 @@ def where(t: Translation) -> None:
     values = [t.value(position) for position in range(3)]
     _check_type(values[1])
     rank = max(len(value.shape) for value in values)
-    aligned = [_aligned(value, rank) for value in values]
-    leader = max(aligned, key=lambda v: (v.array is None, math.prod(v.shape)))
+    padded = [aligned(value, rank) for value in values]
+    leader = max(padded, key=lambda v: (v.array is None, math.prod(v.shape)))
     operands: list[Value | None] = [
-        t.builder.in_order(value, leader.order, t.target) for value in aligned
+        t.builder.in_order(value, leader.order, t.target) for value in padded
     ]
     t.finish(t.emit(Select(), operands, order=leader.order))
 

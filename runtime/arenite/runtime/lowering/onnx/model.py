@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from arenite.planner.errors import UnsupportedModelError
@@ -13,17 +14,20 @@ from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperator
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
 from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.lowering.onnx.external import KNOWN_TYPES, external
+from arenite.runtime.lowering.onnx.quantisation import stated_quantisations, with_twins
+from arenite.runtime.lowering.onnx.quantised import Quantised
 from arenite.runtime.lowering.onnx.table import TRANSLATORS
 from arenite.runtime.lowering.onnx.translation import Translation
 
 _TAKES_IMAGES = frozenset(
     {"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace",
-     "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "LRN", "MaxPool", "Resize",
-     "SpaceToDepth", "Upsample", "com.microsoft.FusedConv"}
+     "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "LRN", "MaxPool",
+     "QLinearConv", "Resize", "SpaceToDepth", "Upsample", "com.microsoft.FusedConv"}
 )  # fmt: skip
 _KEEPS_LAYOUT = frozenset(
-    {"Add", "Cast", "Clip", "Div", "Identity", "Mul", "Pad", "Relu", "Slice", "Sub"}
-)
+    {"Add", "Cast", "Clip", "DequantizeLinear", "Div", "Identity", "Mul", "Pad", "QuantizeLinear",
+     "Relu", "Slice", "Sub"}
+)  # fmt: skip
 
 
 def lower_onnx(
@@ -40,8 +44,10 @@ def lower_onnx(
             subgraphs, one of ONNX Runtime's.
     """
     model = read_onnx_model(path, dims=dims or {}, shapes=shapes or {})
-    graph = model.graph
-    builder = Builder(graph, model.values.get)
+    quantisations = stated_quantisations(model)
+    graph = with_twins(model.graph, quantisations)
+    builder = Builder(graph, model.values.get, quantisations.get)
+    quantised = Quantised(builder, model, quantisations)
     producers = {name: each for each in graph.operators for name in each.writes}
     for name in graph.inputs:
         if graph.tensors[name].dtype not in KNOWN_TYPES:
@@ -54,6 +60,7 @@ def lower_onnx(
         _translate(
             Translation(builder, operator, model.dialect.opsets.get("", 1), producers),
             model,
+            quantised,
             refused,
         )
         if refused:
@@ -62,18 +69,25 @@ def lower_onnx(
         raise UnsupportedOperatorsError(
             str(path), refused, "the core lacks it, and ONNX Runtime cannot run it alone"
         )
-    fallbacks = Counter(builder.fallbacks.values())
-    if fallbacks:
-        builder.notes.append(
-            "operators left to ONNX Runtime: "
-            + "; ".join(f"{n} {reason}" for reason, n in fallbacks.items())
-        )
-    return builder.finish()
+    lowered = builder.finish()
+    fallbacks = Counter(
+        reason for name, reason in builder.fallbacks.items() if name in lowered.steps
+    )
+    if not fallbacks:
+        return lowered
+    note = "operators left to ONNX Runtime: " + "; ".join(
+        f"{n} {reason}" for reason, n in fallbacks.items()
+    )
+    return replace(lowered, notes=(*lowered.notes, note))
 
 
-def _translate(t: Translation, model: OnnxModel, refused: list[tuple[str, str, str]]) -> None:
+def _translate(
+    t: Translation, model: OnnxModel, quantised: Quantised, refused: list[tuple[str, str, str]]
+) -> None:
     operator = t.operator
     try:
+        if quantised.translate(t):
+            return
         translate = TRANSLATORS.get(operator.op_type)
         if translate is None:
             raise NotLoweredError("there is no kernel of ours")

@@ -15,6 +15,7 @@ from arenite.runtime.program.operators import (
     PoolKind,
     Reduce,
     ReduceFunction,
+    RuntimeOperator,
     Softmax,
 )
 
@@ -83,9 +84,13 @@ def softmax(t: Translation) -> None:
     if value.dtype is t.dtype:
         t.finish(t.emit(operator, [value], op_type="Softmax"))
         return
-    for step, (op_type, each) in enumerate((("Convert", Convert()), ("Softmax", operator))):
+    steps: tuple[tuple[str, RuntimeOperator], ...] = (
+        ("Convert", Convert()),
+        ("Softmax", operator),
+    )
+    for op_type, each in steps:
         (value,) = t.builder.emit(
-            op_type, each, [value], [(f"{t.target}/{step}", value.shape, value.order)],
+            op_type, each, [value], [(f"{t.target}/{op_type}", value.shape, value.order)],
             dtype=DType.FLOAT32,
         )  # fmt: skip
     t.finish(t.emit(Convert(), [value], op_type="Convert"))

@@ -1,0 +1,337 @@
+"""Operators on 8-bit integers: those between DequantizeLinear and QuantizeLinear, and QLinear's.
+
+What stands between the two is translated as it is written first, in floating point; where a
+QuantizeLinear ends a form that has a kernel for integers, that kernel takes its place, and
+the steps that nothing reads any more are left out of the program.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.importers.onnx.reader import OnnxModel
+from arenite.runtime.lowering.builder import Builder, Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.lowered import Array, Quantisation
+from arenite.runtime.lowering.onnx import elementwise, movement
+from arenite.runtime.lowering.onnx import quantised_kernels as kernels
+from arenite.runtime.lowering.onnx.quantisation import (
+    MOVES,
+    Weights,
+    dequantised,
+    integers,
+    signed,
+    transposed,
+    twin,
+)
+from arenite.runtime.lowering.onnx.quantised_kernels import Call
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.program.operators import (
+    BinaryFunction,
+    Convert,
+    PoolKind,
+    Unary,
+    UnaryFunction,
+)
+
+_BINARY = {
+    "Add": BinaryFunction.ADD, "Div": BinaryFunction.DIVIDE, "Mul": BinaryFunction.MULTIPLY,
+    "Sub": BinaryFunction.SUBTRACT,
+}  # fmt: skip
+_POOLS = {
+    "AveragePool": (PoolKind.AVERAGE, False),
+    "GlobalAveragePool": (PoolKind.AVERAGE, True),
+    "MaxPool": (PoolKind.MAXIMUM, False),
+}
+_PRODUCTS = frozenset({"Conv", "Gemm", "MatMul"})
+_MOVE: Mapping[str, Callable[[Translation], None]] = {
+    "DepthToSpace": movement.depth_to_space, "Flatten": movement.reshape,
+    "Identity": elementwise.view, "Reshape": movement.reshape, "Slice": movement.slice_,
+    "SpaceToDepth": movement.space_to_depth, "Split": movement.split,
+    "Squeeze": movement.reshape, "Tile": movement.tile, "Transpose": movement.transpose,
+    "Unsqueeze": movement.reshape,
+}  # fmt: skip
+
+
+class Quantised:
+    """Translates what computes on 8-bit integers.
+
+    Args:
+        builder: The program so far.
+        model: What is translated.
+        quantisations: Of its 8-bit tensors and their twins.
+    """
+
+    def __init__(
+        self, builder: Builder, model: OnnxModel, quantisations: Mapping[str, Quantisation]
+    ) -> None:
+        self._builder = builder
+        self._model = model
+        self._quantisations = quantisations
+        self._num_readers = Counter(n for each in model.graph.operators for n in each.reads)
+        self._quantisers = {
+            each.inputs[0]: each.outputs[0]
+            for each in model.graph.operators
+            if each.op_type.endswith("QuantizeLinear")
+        }
+
+    def translate(self, t: Translation) -> bool:
+        """Translate an operator on integers; tell whether it is one.
+
+        Raises:
+            NotLoweredError: It is, and has a form that no kernel of ours runs.
+        """
+        kind = t.operator.op_type.rpartition(".")[2]
+        if t.target not in self._quantisations and kind != "DequantizeLinear":
+            return False
+        if kind == "DequantizeLinear":
+            return self._dequantise(t)
+        if kind == "QuantizeLinear":
+            self._quantise(t)
+        elif kind in ("QLinearConv", "QLinearMatMul", "QGemm"):
+            self._bind(t.target, self._product(t, kind))
+        elif kind.startswith("QLinear"):
+            self._bind(t.target, self._function(t, kind.removeprefix("QLinear")))
+        elif kind == "MaxPool":
+            self._bind(t.target, self._pool(self._call(t, t.target), kind, t.source()))
+        elif kind in MOVES:
+            self._move(t, t.source(), t.operator.outputs)
+        else:
+            return False
+        return True
+
+    # Integers and numbers.
+
+    def _value(self, name: str) -> Value:
+        """Return a tensor of integers as signed ones."""
+        quantisation = self._quantisations.get(name)
+        if quantisation is None:
+            raise NotLoweredError(f"the scale of {name!r} is not one constant")
+        alias = twin(self._model.graph, name)
+        if alias == name or self._builder.has(alias):
+            return self._builder.value(alias)
+        array = self._builder.array(name)
+        if array is not None:
+            made = self._builder.constant(signed(array), name, self._quantisations[alias])
+        else:
+            made = self._converted(self._builder.value(name), alias, DType.INT8)
+        self._builder.bind(alias, made)
+        return made
+
+    def _bind(self, name: str, value: Value) -> None:
+        """Let a tensor of integers be these signed ones."""
+        alias = twin(self._model.graph, name)
+        self._builder.bind(alias, value)
+        if alias != name:
+            self._builder.bind(name, self._converted(value, name, DType.UINT8))
+
+    def _converted(self, value: Value, name: str, dtype: DType) -> Value:
+        (result,) = self._builder.emit(
+            "Convert", Convert(), [value], [(name, value.shape, value.order)], dtype=dtype
+        )
+        return result
+
+    def _dequantise(self, t: Translation) -> bool:
+        if t.source() not in self._quantisations or t.dtype is not DType.FLOAT32:
+            return False
+        t.finish(self._converted(self._value(t.source()), t.target, t.dtype))
+        return True
+
+    def _quantise(self, t: Translation) -> None:
+        if self._builder.has(twin(self._model.graph, t.target)):
+            return  # made together with another part of a Split
+        made = self._collapsed(t)
+        if made is None:
+            alias = twin(self._model.graph, t.target)
+            made = self._converted(t.value(), alias, DType.INT8)
+        self._bind(t.target, made)
+
+    def _call(self, t: Translation, target: str) -> Call:
+        alias = twin(self._model.graph, target)
+        return Call(t, alias, self._quantisations[alias])
+
+    # Between DequantizeLinear and QuantizeLinear.
+
+    def _collapsed(self, t: Translation) -> Value | None:
+        """Return what a kernel for integers makes of what ends here, None if there is none."""
+        operator = t.producers.get(t.source())
+        if operator is None:
+            return None
+        last = replace(t, operator=operator)
+        if operator.op_type in ("Relu", "Clip"):
+            try:
+                low, high = _bounds(last)
+            except NotLoweredError:
+                return None
+            before = t.producers.get(operator.inputs[0])
+            if before is not None and before.op_type in (*_PRODUCTS, *_BINARY):
+                call = self._call(replace(t, operator=before), t.target)
+                made = self._computed(replace(call, low=low, high=high))
+                if made is not None:
+                    return made
+        return self._computed(self._call(last, t.target))
+
+    def _computed(self, call: Call) -> Value | None:
+        try:
+            return self._compute(call)
+        except NotLoweredError:
+            return None
+
+    def _compute(self, call: Call) -> Value:
+        t = call.t
+        kind = t.operator.op_type
+        if kind in _PRODUCTS:
+            return self._float_product(call)
+        if kind == "Concat":
+            return kernels.concat(call, [self._operand(t, name) for name in t.operator.inputs])
+        source = self._operand(t, t.source())
+        if kind in _BINARY:
+            return kernels.binary(call, _BINARY[kind], source, self._operand(t, t.source(1)))
+        if kind in _POOLS:
+            pool_kind, is_global = _POOLS[kind]
+            return kernels.pool(call, source, pool_kind, is_global=is_global)
+        if kind == "Softmax":
+            return kernels.softmax(call, source)
+        if kind in ("Relu", "Clip"):
+            low, high = _bounds(t)
+            operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
+            return kernels.unary(call, operator, source)
+        if kind in elementwise.UNARY:
+            operator = elementwise.unary_operator(kind, t.operator.attributes)
+            return kernels.unary(call, operator, source)
+        if kind == "Pad":
+            return self._padded(call, source)
+        if kind in MOVES:
+            return self._moved(call, source)
+        raise NotLoweredError("there is no kernel for integers")
+
+    def _operand(self, t: Translation, name: str) -> Value:
+        """Return the integers that an operand was made of by DequantizeLinear."""
+        producer = t.producers.get(name)
+        if producer is not None and producer.op_type.endswith("DequantizeLinear"):
+            return self._value(producer.inputs[0])
+        weights = dequantised(self._model, name) if producer is None else None
+        if weights is None or len(weights.scales) != 1:
+            raise NotLoweredError(f"{name!r} is made of no integers")
+        quantisation = Quantisation(weights.scales, weights.zero_point)
+        return self._builder.constant(weights.array, name, quantisation)
+
+    def _float_product(self, call: Call) -> Value:
+        t = call.t
+        source = self._operand(t, t.source())
+        weights = dequantised(self._model, t.source(1))
+        if weights is None:
+            raise NotLoweredError("its weights are made of no integers")
+        bias = t.optional_array(2)
+        if t.operator.op_type == "Conv":
+            return kernels.convolution(call, source, weights, bias)
+        return _matrix_product(call, source, weights, bias)
+
+    def _moved(self, call: Call, source: Value) -> Value:
+        """Return a part or another order of a value, with all other parts of a Split."""
+        t = call.t
+        outputs = [self._quantisers.get(name, name) for name in t.operator.outputs]
+        for name, output in zip(t.operator.outputs, outputs, strict=True):
+            is_read = self._num_readers[name] > 0
+            if is_read and self._quantisations.get(output) is None:
+                raise NotLoweredError(f"its output {name!r} stays a number")
+            if is_read and self._quantisations[twin(t.builder.graph, output)] != call.quantisation:
+                raise NotLoweredError("its outputs differ in scale")
+        value = kernels.rescaled(t, source, call.quantisation, call.target)
+        self._run_move(t, value, outputs)
+        return self._builder.value(call.target)
+
+    def _padded(self, call: Call, source: Value) -> Value:
+        t = call.t
+        if t.opset < 11 or t.attribute("mode", "constant") != "constant":
+            raise NotLoweredError("it pads with no constant")
+        given = t.optional_array(2)
+        number = 0.0 if given is None else float(given.reshape(()))
+        steps = round(number / call.quantisation.scales[0]) + call.quantisation.zero_point
+        fill = np.array(min(max(steps, -128), 127), np.int8)
+        names = (
+            f"{call.target}/source",
+            t.source(1),
+            f"{call.target}/fill",
+            *t.operator.inputs[3:],
+        )
+        value = kernels.rescaled(t, source, call.quantisation, call.target)
+        self._builder.bind(names[0], value)
+        self._builder.bind(names[2], self._builder.constant(fill, names[2]))
+        movement.pad(
+            replace(t, operator=replace(t.operator, inputs=names, outputs=(call.target,)))
+        )
+        return self._builder.value(call.target)
+
+    # Operators whose operands are integers themselves.
+
+    def _move(self, t: Translation, source: str, outputs: tuple[str, ...]) -> None:
+        self._run_move(t, self._value(source), list(outputs))
+        for name in outputs:
+            self._bind(name, self._builder.value(twin(self._model.graph, name)))
+
+    def _run_move(self, t: Translation, value: Value, outputs: list[str]) -> None:
+        graph = self._model.graph
+        source = f"{outputs[0]}/source"
+        self._builder.bind(source, value)
+        names = tuple(
+            twin(graph, name) if name in self._quantisations else name for name in outputs
+        )
+        operator = replace(t.operator, inputs=(source, *t.operator.inputs[1:]), outputs=names)
+        _MOVE[t.operator.op_type](replace(t, operator=operator))
+
+    def _pool(self, call: Call, kind: str, source: str) -> Value:
+        pool_kind, is_global = _POOLS[kind]
+        return kernels.pool(call, self._value(source), pool_kind, is_global=is_global)
+
+    def _product(self, t: Translation, kind: str) -> Value:
+        call = self._call(t, t.target)
+        axis = 0 if kind == "QLinearConv" else 1
+        if kind == "QGemm" and t.attribute("transB", 0):
+            axis = 0
+        weights = integers(self._model, t.source(3), t.source(4), t.source(5), axis)
+        if weights is None:
+            raise NotLoweredError("its weights are not constant integers of 8 bits")
+        source = self._value(t.source())
+        if kind == "QLinearConv":
+            return kernels.convolution(call, source, weights, t.optional_array(8))
+        bias = t.optional_array(6) if kind == "QGemm" else None
+        return _matrix_product(call, source, weights, bias)
+
+    def _function(self, t: Translation, kind: str) -> Value:
+        call = self._call(t, t.target)
+        if kind == "Concat":
+            values = [self._value(name) for name in t.operator.inputs[2::3]]
+            return kernels.concat(call, values)
+        if t.attribute("channels_last", 0):
+            raise NotLoweredError("its channels are last")
+        if kind in _POOLS:
+            return self._pool(call, kind, t.source())
+        source = self._value(t.source())
+        if kind in _BINARY:
+            return kernels.binary(call, _BINARY[kind], source, self._value(t.source(3)))
+        if kind == "Softmax":
+            return kernels.softmax(call, source)
+        if kind in ("LeakyRelu", "Sigmoid"):
+            operator = elementwise.unary_operator(kind, t.operator.attributes)
+            return kernels.unary(call, operator, source)
+        raise NotLoweredError("there is no kernel for integers")
+
+
+def _matrix_product(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+    t = call.t
+    if t.operator.op_type == "Gemm" and t.attribute("beta", 1.0) != 1.0:
+        raise NotLoweredError("it scales its bias")
+    if t.attribute("transA", 0) or t.attribute("alpha", 1.0) != 1.0:
+        raise NotLoweredError("it scales or transposes its input")
+    if t.attribute("transB", 0):
+        weights = transposed(weights)
+    return kernels.linear(call, source, weights, bias)
+
+
+def _bounds(t: Translation) -> tuple[float, float]:
+    return (0.0, math.inf) if t.operator.op_type == "Relu" else elementwise.clip_bounds(t)

@@ -1,0 +1,249 @@
+"""The steps that run operators on signed 8-bit integers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.runtime.lowering.builder import Value
+from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
+from arenite.runtime.lowering.lowered import Array, Quantisation
+from arenite.runtime.lowering.moves import whole
+from arenite.runtime.lowering.onnx.elementwise import aligned
+from arenite.runtime.lowering.onnx.quantisation import Weights
+from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.windows import pair, window
+from arenite.runtime.program.operators import (
+    Binary,
+    BinaryFunction,
+    Conv2D,
+    Convert,
+    Copy,
+    DepthwiseConv2D,
+    FullyConnected,
+    Move,
+    Pool2D,
+    PoolKind,
+    RuntimeOperator,
+    Softmax,
+    Unary,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator and the signed integers that it is to make.
+
+    Attributes:
+        t: The operator, as the model has it.
+        target: Name of what is made.
+        quantisation: Of what is made.
+        low: Smallest number of the result.
+        high: Largest number of the result.
+    """
+
+    t: Translation
+    target: str
+    quantisation: Quantisation
+    low: float = -math.inf
+    high: float = math.inf
+
+    def emit(
+        self,
+        operator: RuntimeOperator,
+        inputs: Sequence[Value | None],
+        shape: Shape,
+        order: Order,
+        op_type: str,
+    ) -> Value:
+        """Add the step that makes the target."""
+        (result,) = self.t.builder.emit(
+            op_type, operator, inputs, [(self.target, shape, order)],
+            dtype=DType.INT8, quantisation=self.quantisation,
+        )  # fmt: skip
+        return result
+
+
+def rescaled(t: Translation, value: Value, quantisation: Quantisation, name: str) -> Value:
+    """Return the value as integers with another scale and zero point."""
+    if t.builder.quantisation(value) == quantisation:
+        return value
+    (result,) = t.builder.emit(
+        "Convert", Convert(), [value], [(f"{name}/rescaled", value.shape, value.order)],
+        dtype=DType.INT8, quantisation=quantisation,
+    )  # fmt: skip
+    return result
+
+
+def convolution(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+    """Add a convolution over rows and columns.
+
+    Args:
+        call: What is made.
+        source: The image.
+        weights: The filter, as ONNX has it.
+        bias: int32, or numbers.
+    """
+    t = call.t
+    if len(source.shape) != 4 or weights.array.ndim != 4:
+        raise NotLoweredError("it is no convolution over rows and columns")
+    factors = _product_scales(call, source, weights, axis=0)
+    groups = t.attribute("group", 1)
+    num_outputs, _, *kernel = weights.array.shape
+    opening = window(t, source.shape, (kernel[0], kernel[1]))
+    operator: Conv2D | DepthwiseConv2D
+    if groups > 1 and groups == source.shape[1]:
+        operator = DepthwiseConv2D(
+            min=call.low, max=call.high,
+            strides=opening.strides, dilations=opening.dilations, padding=opening.padding,
+        )  # fmt: skip
+        stored, axis = weights.array.transpose(1, 2, 3, 0), 3
+    else:
+        operator = Conv2D(
+            min=call.low, max=call.high, groups=groups,
+            strides=opening.strides, dilations=opening.dilations, padding=opening.padding,
+        )  # fmt: skip
+        stored, axis = weights.array.transpose(0, 2, 3, 1), 0
+    image = t.builder.in_order(source, channels_last(4), call.target)
+    inputs = [
+        image,
+        t.builder.constant(stored, f"{call.target}/filter", Quantisation(weights.scales, 0, axis)),
+        _bias(call, bias, factors, num_outputs),
+    ]
+    shape = (source.shape[0], num_outputs, *opening.output)
+    return call.emit(operator, inputs, shape, channels_last(4), "Conv")
+
+
+def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+    """Add a product with weights: inputs, outputs.
+
+    Args:
+        call: What is made.
+        source: What is multiplied, along its last axis.
+        weights: The second operand, as ONNX has it.
+        bias: int32, or numbers.
+    """
+    t = call.t
+    if weights.array.ndim != 2 or len(source.shape) < 2:
+        raise NotLoweredError("it is no product with a matrix")
+    factors = _product_scales(call, source, weights, axis=1)
+    num_outputs = weights.array.shape[1]
+    inputs = [
+        t.builder.as_written(source, call.target),
+        t.builder.constant(
+            weights.array.T, f"{call.target}/weights", Quantisation(weights.scales, 0, 0)
+        ),
+        _bias(call, bias, factors, num_outputs),
+    ]
+    shape = (*source.shape[:-1], num_outputs)
+    operator = FullyConnected(min=call.low, max=call.high)
+    return call.emit(operator, inputs, shape, as_written(len(shape)), "Gemm")
+
+
+def _product_scales(call: Call, source: Value, weights: Weights, axis: int) -> Array:
+    """Return the scales of the sums, if a kernel takes them on to the output."""
+    quantisation = call.t.builder.quantisation(source)
+    assert quantisation is not None
+    if weights.zero_point != 0:
+        raise NotLoweredError("its weights have a zero point")
+    if len(weights.scales) > 1 and weights.axis != axis:
+        raise NotLoweredError("its weights have scales along another axis")
+    products = np.float64(quantisation.scales[0]) * np.asarray(weights.scales)
+    factors = products / call.quantisation.scales[0]
+    if factors.min() < 2.0**-32 or factors.max() >= 2.0**8:
+        raise NotLoweredError("its scales are too far apart")
+    return products
+
+
+def _bias(call: Call, bias: Array | None, scales: Array, count: int) -> Value | None:
+    if bias is None:
+        return None
+    if bias.size not in (1, count):
+        raise NotLoweredError("its bias is not one number for each output")
+    if bias.dtype != np.int32:
+        limits = np.iinfo(np.int32)
+        bias = np.clip(np.rint(bias.reshape(-1) / scales), limits.min, limits.max)
+    vector = np.broadcast_to(bias.reshape(-1), (count,)).astype(np.int32)
+    return call.t.builder.constant(vector, f"{call.target}/bias")
+
+
+def binary(call: Call, function: BinaryFunction, one: Value, other: Value) -> Value:
+    """Add a function of two values that broadcast."""
+    rank = max(len(one.shape), len(other.shape))
+    operands = [aligned(one, rank), aligned(other, rank)]
+    leader = max(operands, key=lambda v: (v.array is None, math.prod(v.shape)))
+    shape = np.broadcast_shapes(*(value.shape for value in operands))
+    inputs: list[Value | None] = []
+    for value in operands:
+        moved = call.t.builder.in_order(value, leader.order, call.target)
+        if moved.tensor != value.tensor and value.array is not None:
+            quantisation = call.t.builder.quantisation(value)
+            array = value.array.transpose(leader.order)
+            constant = call.t.builder.constant(array, call.target, quantisation)
+            moved = Value(constant.tensor, value.dtype, value.shape, leader.order)
+        inputs.append(moved)
+    operator = Binary(function=function, min=call.low, max=call.high)
+    return call.emit(operator, inputs, shape, leader.order, function.value.capitalize())
+
+
+def unary(call: Call, operator: Unary, value: Value) -> Value:
+    """Add a function of one number."""
+    return call.emit(operator, [value], value.shape, value.order, "Unary")
+
+
+def softmax(call: Call, value: Value) -> Value:
+    """Add a softmax over the last axis."""
+    rank = len(value.shape)
+    default = 1 if call.t.opset < 13 else -1
+    if call.t.axis(default, rank) != rank - 1:
+        raise NotLoweredError("it is not over the last axis")
+    value = call.t.builder.as_written(value, call.target)
+    return call.emit(Softmax(), [value], value.shape, value.order, "Softmax")
+
+
+def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
+    """Add a pool over rows and columns."""
+    t = call.t
+    if len(value.shape) != 4:
+        raise NotLoweredError("it is no pool over rows and columns")
+    image = t.builder.in_order(value, channels_last(4), call.target)
+    if is_global:
+        whole_image = (value.shape[2], value.shape[3])
+        operator = Pool2D(kind=kind, window=whole_image, strides=whole_image)
+        shape = (*value.shape[:2], 1, 1)
+        return call.emit(operator, [image], shape, channels_last(4), "GlobalAveragePool")
+    kernel = pair(t.integers("kernel_shape"))
+    is_ceil = bool(t.attribute("ceil_mode", 0))
+    opening = window(t, value.shape, kernel, ceil=is_ceil)
+    counts = bool(t.attribute("count_include_pad", 0)) and max(opening.padding) > 0
+    if any(t.operator.outputs[1:]) or (counts and is_ceil) or opening.output != t.shape[2:]:
+        raise NotLoweredError("it is a pool of another form")
+    operator = Pool2D(
+        kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
+        padding=opening.padding, count_padding=counts and kind is PoolKind.AVERAGE,
+    )  # fmt: skip
+    if kind is PoolKind.MAXIMUM:
+        # Its kernels compare integers and leave them as they are.
+        image = rescaled(t, image, call.quantisation, call.target)
+    shape = (*value.shape[:2], *opening.output)
+    return call.emit(operator, [image], shape, channels_last(4), t.operator.op_type)
+
+
+def concat(call: Call, values: Sequence[Value]) -> Value:
+    """Add a concatenation, each part in the scale of the result."""
+    t = call.t
+    axis = t.axis(1, len(t.shape))
+    order = values[0].order
+    parts: list[Value | None] = []
+    moves: list[Move] = []
+    begin = [0] * len(t.shape)
+    for position, value in enumerate(values):
+        part = t.builder.in_order(value, order, call.target)
+        part = rescaled(t, part, call.quantisation, f"{call.target}/{position}")
+        parts.append(part)
+        moves.append(whole(part, t.shape, order, begin, position))
+        begin[axis] += value.shape[axis]
+    return call.emit(Copy(moves=tuple(moves)), parts, t.shape, order, "Concat")
