@@ -8,11 +8,12 @@ CORES := */core */core/* runtime/arenite/runtime/targets/*/core
 NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/,CMakeLists.txt *.cpp *.hpp *.fbs)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs unit bench fuzz clean
+.PHONY: help demo test test-arm lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, verify the plan, compare the strategies"
 	@echo "make test   lint, type-check and test everything"
+	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
 	@echo "make fuzz   throw 10,000 random problems at the native core under the sanitizers"
@@ -43,6 +44,9 @@ docs: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest
+
+test-arm: $(STAMP)
+	@scripts/test-arm.sh $(BIN)/python -rP
 
 bench: $(STAMP)
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -35,6 +35,7 @@ MappedFile::MappedFile(int descriptor) {
     throw ProgramError("this is not a regular file; give a file that `arenite build` made");
   }
   size_ = static_cast<std::size_t>(status.st_size);
+  check_size();
   void* mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (mapped == MAP_FAILED) {
     throw SystemError(std::string("the file cannot be mapped: ") + std::strerror(errno));
@@ -55,6 +56,7 @@ MappedFile::MappedFile(const std::byte* data, std::size_t size)
     throw ProgramError("the bytes of the file are not aligned to " + std::to_string(kAlignment) +
                        " B");
   }
+  check_size();
   check();
 }
 
@@ -64,11 +66,14 @@ MappedFile::~MappedFile() {
   }
 }
 
-void MappedFile::check() {
+void MappedFile::check_size() const {
   if (size_ < kHeadSize) {
     throw ProgramError("the file has " + std::to_string(size_) + " B; a program has at least " +
                        std::to_string(kHeadSize));
   }
+}
+
+void MappedFile::check() {
   if (std::memcmp(data_, kMagic, sizeof kMagic) != 0) {
     throw ProgramError("this is not a program file; make one with `arenite build`");
   }

@@ -43,6 +43,7 @@ class MappedFile {
  private:
   static constexpr std::size_t kHeadSize = 32;
 
+  void check_size() const;
   void check();
 
   const std::uint8_t* data_ = nullptr;

@@ -1,0 +1,314 @@
+/* arenite-run: run a model, say how long it takes and what comes out. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "arenite.h"
+
+enum { NUM_TOP = 5, MAX_RUNS = 1000000 };
+
+static const char usage[] =
+    "usage: arenite-run MODEL.arena [--input FILE.raw]... [--output FILE.raw] [--runs N] "
+    "[--threads N]\n"
+    "\n"
+    "  --input FILE   bytes of an input, contiguous under the model's axes; once for each input,\n"
+    "                 in order. Inputs without one are zeros.\n"
+    "  --output FILE  write the outputs, one after the other\n"
+    "  --runs N       times to run; 1 by default. Before each the inputs are fed again and kept\n"
+    "                 tensors start anew.\n"
+    "  --threads N    that compute; 1 by default\n";
+
+typedef struct arguments {
+  const char *model;
+  const char **inputs;
+  size_t num_inputs;
+  const char *output;
+  unsigned runs;
+  unsigned threads;
+} arguments;
+
+/* What a program ends with; it is not freed, as the process ends. */
+static int failed(const char *label, const char *reason) {
+  fprintf(stderr, "error: %s: %s\n", label, reason);
+  return 1;
+}
+
+static int parse_count(const char *text, unsigned limit, unsigned *count) {
+  char *end;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || value < 1 || value > (long)limit) {
+    fprintf(stderr, "error: %s: not a number from 1 to %u\n", text, limit);
+    return 0;
+  }
+  *count = (unsigned)value;
+  return 1;
+}
+
+static int parse(int argc, char **argv, arguments *given) {
+  for (int i = 1; i < argc; ++i) {
+    const char *word = argv[i];
+    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (word[0] != '-' && given->model == NULL) {
+      given->model = word;
+      continue;
+    }
+    if (value == NULL) {
+      return 0;
+    }
+    ++i;
+    if (strcmp(word, "--input") == 0) {
+      given->inputs[given->num_inputs++] = value;
+    } else if (strcmp(word, "--output") == 0) {
+      given->output = value;
+    } else if (strcmp(word, "--runs") == 0) {
+      if (!parse_count(value, MAX_RUNS, &given->runs)) {
+        return 0;
+      }
+    } else if (strcmp(word, "--threads") == 0) {
+      if (!parse_count(value, 256, &given->threads)) {
+        return 0;
+      }
+    } else {
+      return 0;
+    }
+  }
+  return given->model != NULL;
+}
+
+static double now_ms(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static float half_to_float(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const float fraction = (float)(half & 1023);
+  const float magnitude = exponent == 31  ? (half & 1023 ? NAN : INFINITY)
+                          : exponent == 0 ? ldexpf(fraction, -24)
+                                          : ldexpf(1024.0f + fraction, exponent - 25);
+  return half >> 15 ? -magnitude : magnitude;
+}
+
+/* Element `index` of a contiguous array, as the number that it stands for. */
+static double element(const arenite_tensor *tensor, const void *data, size_t index) {
+  double value = 0;
+  switch (tensor->type) {
+    case ARENITE_FLOAT32:
+      return ((const float *)data)[index];
+    case ARENITE_FLOAT16:
+      return half_to_float(((const uint16_t *)data)[index]);
+    case ARENITE_INT8:
+      value = ((const int8_t *)data)[index];
+      break;
+    case ARENITE_UINT8:
+    case ARENITE_BOOLEAN:
+      value = ((const uint8_t *)data)[index];
+      break;
+    case ARENITE_INT16:
+      value = ((const int16_t *)data)[index];
+      break;
+    case ARENITE_INT32:
+      value = ((const int32_t *)data)[index];
+      break;
+    case ARENITE_INT64:
+      value = (double)((const int64_t *)data)[index];
+      break;
+  }
+  return tensor->scale > 0 ? (value - tensor->zero_point) * tensor->scale : value;
+}
+
+static size_t element_size(const arenite_tensor *tensor) {
+  size_t count = 1;
+  for (size_t axis = 0; axis < tensor->rank; ++axis) {
+    count *= tensor->shape[axis];
+  }
+  return count > 0 ? tensor->size / count : 1;
+}
+
+static void print_tensor(const char *role, const arenite_tensor *tensor) {
+  printf("%-8s %s: %s ", role, tensor->name, arenite_type_name(tensor->type));
+  for (size_t axis = 0; axis < tensor->rank; ++axis) {
+    printf("%s%zu", axis > 0 ? "x" : "", tensor->shape[axis]);
+  }
+  printf(", %zu B\n", tensor->size);
+}
+
+/* The range of an output, and of its largest numbers where they are. */
+static void print_values(const arenite_tensor *tensor, const void *data) {
+  const size_t count = tensor->size / element_size(tensor);
+  size_t top[NUM_TOP];
+  size_t num_top = 0;
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double value = element(tensor, data, i);
+    least = value < least ? value : least;
+    most = value > most ? value : most;
+    sum += value;
+    size_t place = num_top;
+    while (place > 0 && element(tensor, data, top[place - 1]) < value) {
+      --place;
+    }
+    if (place < NUM_TOP) {
+      num_top += num_top < NUM_TOP;
+      memmove(top + place + 1, top + place, (num_top - place - 1) * sizeof *top);
+      top[place] = i;
+    }
+  }
+  if (count == 0) {
+    return;
+  }
+  printf("         least %.6g, most %.6g, mean %.6g\n         top", least, most,
+         sum / (double)count);
+  for (size_t i = 0; i < num_top; ++i) {
+    printf(" [%zu] %.6g", top[i], element(tensor, data, top[i]));
+  }
+  printf("\n");
+}
+
+static int read_input(const char *path, const arenite_tensor *tensor, void *data) {
+  FILE *stream = fopen(path, "rb");
+  if (stream == NULL) {
+    return failed(path, "cannot be opened");
+  }
+  const size_t read = fread(data, 1, tensor->size, stream);
+  const int is_whole = read == tensor->size && fgetc(stream) == EOF;
+  fclose(stream);
+  if (!is_whole) {
+    fprintf(stderr, "error: %s: input %s has %zu B, not this file's\n", path, tensor->name,
+            tensor->size);
+    return 1;
+  }
+  return 0;
+}
+
+/* The arrays that are fed before each run: from the files, then zeros. Null on failure. */
+static void **read_inputs(const arenite_session *session, const arguments *given) {
+  const size_t count = arenite_session_num_inputs(session);
+  void **arrays = calloc(count + 1, sizeof *arrays);
+  if (arrays == NULL || given->num_inputs > count) {
+    fprintf(stderr, "error: the model has %zu inputs, not %zu\n", count, given->num_inputs);
+    return NULL;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const arenite_tensor *tensor = arenite_session_input(session, i);
+    arrays[i] = calloc(tensor->size + 1, 1);
+    if (arrays[i] == NULL) {
+      failed(tensor->name, "no memory");
+      return NULL;
+    }
+    if (i < given->num_inputs && read_input(given->inputs[i], tensor, arrays[i]) != 0) {
+      return NULL;
+    }
+    print_tensor("input", tensor);
+  }
+  return arrays;
+}
+
+static int time_runs(arenite_session *session, void *const *inputs, const arguments *given) {
+  double *spent = malloc(given->runs * sizeof *spent);
+  if (spent == NULL) {
+    return failed(given->model, "no memory for the times");
+  }
+  for (unsigned run = 0; run < given->runs; ++run) {
+    arenite_session_reset(session);
+    for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
+      const size_t size = arenite_session_input(session, i)->size;
+      if (arenite_session_feed(session, i, inputs[i], size) != ARENITE_OK) {
+        return failed(given->model, arenite_last_error());
+      }
+    }
+    const double begun = now_ms();
+    if (arenite_session_run(session) != ARENITE_OK) {
+      return failed(given->model, arenite_last_error());
+    }
+    spent[run] = now_ms() - begun;
+  }
+  qsort(spent, given->runs, sizeof *spent, ascending);
+  const double median = (spent[(given->runs - 1) / 2] + spent[given->runs / 2]) / 2;
+  printf("time     median %.3f ms, least %.3f ms of %u\n", median, spent[0], given->runs);
+  free(spent);
+  return 0;
+}
+
+/* The most memory that the process has had: "VmHWM:    14084 kB" in a file of Linux. */
+static void print_memory(void) {
+  FILE *stream = fopen("/proc/self/status", "r");
+  char line[128];
+  while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
+    unsigned long peak;
+    if (sscanf(line, "VmHWM: %lu", &peak) == 1) {
+      printf("memory   %lu KiB resident at most\n", peak);
+    }
+  }
+  if (stream != NULL) {
+    fclose(stream);
+  }
+}
+
+static int print_outputs(const arenite_session *session, const char *path) {
+  FILE *stream = path != NULL ? fopen(path, "wb") : NULL;
+  if (path != NULL && stream == NULL) {
+    return failed(path, "cannot be written");
+  }
+  for (size_t i = 0; i < arenite_session_num_outputs(session); ++i) {
+    const arenite_tensor *tensor = arenite_session_output(session, i);
+    void *data = malloc(tensor->size + 1);
+    if (data == NULL || arenite_session_fetch(session, i, data, tensor->size) != ARENITE_OK) {
+      return failed(tensor->name, data == NULL ? "no memory" : arenite_last_error());
+    }
+    print_tensor("output", tensor);
+    print_values(tensor, data);
+    if (stream != NULL && fwrite(data, 1, tensor->size, stream) != tensor->size) {
+      return failed(path, "cannot be written");
+    }
+    free(data);
+  }
+  return stream != NULL && fclose(stream) != 0 ? failed(path, "cannot be written") : 0;
+}
+
+int main(int argc, char **argv) {
+  arguments given = {NULL, NULL, 0, NULL, 1, 1};
+  given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
+  if (given.inputs == NULL || !parse(argc, argv, &given)) {
+    fputs(usage, stderr);
+    return 2;
+  }
+  arenite_model *model;
+  arenite_session *session;
+  arenite_options options = ARENITE_OPTIONS_DEFAULT;
+  options.threads = given.threads;
+  const double begun = now_ms();
+  if (arenite_model_open(given.model, &model) != ARENITE_OK ||
+      arenite_session_create(model, &options, &session) != ARENITE_OK) {
+    return failed(given.model, arenite_last_error());
+  }
+  printf("model    %s\n", arenite_model_name(model));
+  printf("arena    %zu B\n", arenite_model_arena_size(model));
+  printf("weights  %zu B\n", arenite_model_weights_size(model));
+  printf("load     %.3f ms\n", now_ms() - begun);
+  void **inputs = read_inputs(session, &given);
+  if (inputs == NULL || time_runs(session, inputs, &given) != 0 ||
+      print_outputs(session, given.output) != 0) {
+    return 1;
+  }
+  print_memory();
+  for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
+    free(inputs[i]);
+  }
+  free(inputs);
+  free(given.inputs);
+  arenite_session_destroy(session);
+  arenite_model_close(model);
+  return 0;
+}

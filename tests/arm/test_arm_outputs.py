@@ -1,0 +1,157 @@
+"""The cross-compiled runner under emulation against this machine's session.
+
+`make test-arm` compiles it and says where; elsewhere these tests are skipped.
+"""
+
+import os
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
+from arenite.strategies import find
+from shared_material import shared
+from tiny_programs import accumulator, classifier
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor to emulate; `cortex-a72` has no dot product, `max` has everything."""
+
+    arch: str
+    triplet: str
+    emulator: str
+    processor: str
+
+
+_ARM64 = ("arm64", "aarch64-linux-gnu", "qemu-aarch64-static")
+_ARMHF = ("armhf", "arm-linux-gnueabihf", "qemu-arm-static")
+MACHINES = [
+    Machine(*_ARM64, "cortex-a72"),
+    Machine(*_ARM64, "max"),
+    Machine(*_ARMHF, "cortex-a7"),
+    Machine(*_ARMHF, "max"),
+]
+
+SHARED_MODELS = [
+    "hello_world_int8", "kws_ref_model", "pretrainedResnet", "pretrainedResnet_quant",
+    "person_detect", "vww_96_float", "vww_96_int8", "mobilenet_v1_0.5_160_quant",
+    "tf2_mobilenet_v2_1.0_224_ptq", "ultraface_rfb320",
+]  # fmt: skip
+
+RELATIVE_TOLERANCE = 1e-5
+"""Of an output's largest number: sums run in another order, and a * b + c rounds once."""
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    folder = os.environ.get("ARENITE_ARM")
+    if folder is None:
+        pytest.skip("needs the cross-compiled runner: run `make test-arm`")
+    return Path(folder)
+
+
+@pytest.fixture(params=MACHINES, ids=lambda machine: f"{machine.arch}-{machine.processor}")
+def machine(request) -> Machine:
+    return request.param
+
+
+def emulate(
+    root: Path, machine: Machine, program: Path, *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
+    library = root / machine.arch / "sysroot" / "usr" / "lib" / machine.triplet
+    command: list[str | Path] = [
+        machine.emulator, "-cpu", machine.processor, "-L", f"/usr/{machine.triplet}",
+        "-E", f"LD_LIBRARY_PATH={library}", root / machine.arch / "build" / "arenite-run",
+        program, *arguments,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def emulated_outputs(
+    root: Path, machine: Machine, program: Path, feeds: list[np.ndarray], folder: Path
+) -> bytes:
+    """Return the outputs, one behind the other."""
+    arguments: list[str | Path] = ["--output", folder / "out"]
+    for index, array in enumerate(feeds):
+        array.tofile(folder / f"in{index}")
+        arguments += ["--input", folder / f"in{index}"]
+    done = emulate(root, machine, program, *arguments)
+    assert done.returncode == 0, done.stderr
+    return (folder / "out").read_bytes()
+
+
+def random_feeds(session: Session) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(0)
+    feeds = {}
+    for port in session.inputs:
+        if port.dtype.kind == "f":
+            feeds[port.name] = generator.standard_normal(port.shape).astype(port.dtype)
+        else:
+            limits = np.iinfo(port.dtype)
+            feeds[port.name] = generator.integers(
+                limits.min, limits.max, port.shape, port.dtype, endpoint=True
+            )
+    return feeds
+
+
+def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> None:
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)
+    raw = emulated_outputs(root, machine, program, list(feeds.values()), folder)
+    assert len(raw) == sum(array.nbytes for array in expected.values())
+    start = 0
+    for name, theirs in expected.items():
+        ours = np.frombuffer(raw, theirs.dtype, theirs.size, start).reshape(theirs.shape)
+        start += theirs.nbytes
+        distance = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+        if theirs.dtype.kind == "f":
+            worst = distance.max() / np.abs(theirs).max()
+            summary = f"worst {worst:.1e} of the largest"
+            limit = RELATIVE_TOLERANCE
+        else:
+            worst = distance.max()
+            summary = f"{np.count_nonzero(distance)} of {distance.size} differ, by {worst:.0f}"
+            limit = 1
+        label = f"{program.stem} {name} on {machine.arch} {machine.processor}"
+        print(f"{label}: {summary}")  # noqa: T201  # `make test-arm` shows it
+        assert worst <= limit, summary
+
+
+@pytest.mark.parametrize("quantised", [False, True], ids=["float", "int8"])
+def test_a_small_classifier_gives_this_machines_outputs(root, machine, tmp_path, quantised):
+    assert_agrees(root, machine, classifier(tmp_path, quantised=quantised), tmp_path)
+
+
+def test_a_state_is_set_up(root, machine, tmp_path):
+    assert_agrees(root, machine, accumulator(tmp_path), tmp_path)
+
+
+def test_an_arena_beyond_32_bits_is_refused(root, tmp_path):
+    program = classifier(tmp_path, quantised=True)
+    with Session(program) as session:
+        stated = struct.pack("<Q", session.arena_bytes)
+    data = program.read_bytes()
+    assert data.count(stated) == 1
+    program.write_bytes(data.replace(stated, struct.pack("<Q", (1 << 32) + 4096)))
+    done = emulate(root, MACHINES[-1], program)
+    assert done.returncode == 1
+    assert "beyond this machine" in done.stderr
+
+
+@pytest.mark.parametrize("name", SHARED_MODELS)
+def test_a_trained_model_gives_this_machines_outputs(root, machine, tmp_path_factory, name):
+    path = shared(f"models/tflite/{name}.tflite")
+    folder = tmp_path_factory.mktemp(name)
+    compiled = compile_model(path)
+    plan = find("greedy-by-size")(compiled.source.problem)
+    program = folder / f"{name}.arena"
+    program_file.write(program, compiled.assemble(plan))
+    assert_agrees(root, machine, program, folder)

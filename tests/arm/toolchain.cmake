@@ -1,0 +1,23 @@
+# Cross compilation for ARM Debian: ARENITE_ARCH is arm64 or armhf, ARENITE_SYSROOT a folder of
+# unpacked packages. The C and C++ libraries come with the cross compiler.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ARENITE_ARCH ARENITE_SYSROOT)
+set(CMAKE_SYSTEM_NAME Linux)
+if(ARENITE_ARCH STREQUAL arm64)
+  set(CMAKE_SYSTEM_PROCESSOR aarch64)
+  set(TRIPLET aarch64-linux-gnu)
+else()
+  set(CMAKE_SYSTEM_PROCESSOR armv7l)
+  set(TRIPLET arm-linux-gnueabihf)
+endif()
+set(CMAKE_C_COMPILER ${TRIPLET}-gcc)
+set(CMAKE_CXX_COMPILER ${TRIPLET}-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE ${TRIPLET})
+
+set(CMAKE_FIND_ROOT_PATH ${ARENITE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+# XNNPACK needs libcpuinfo, which is not on the link line.
+set(RPATH_LINK -Wl,-rpath-link,${ARENITE_SYSROOT}/usr/lib/${TRIPLET})
+set(CMAKE_EXE_LINKER_FLAGS_INIT ${RPATH_LINK})
+set(CMAKE_SHARED_LINKER_FLAGS_INIT ${RPATH_LINK})

@@ -1,0 +1,195 @@
+/* What the tests run: a model by each way in, or every call with what is wrong. */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arenite.h"
+
+static size_t num_allocations;
+extern void *__libc_malloc(size_t size);
+
+/* Stands before the C library's, for every shared library of this process. */
+void *malloc(size_t size) {
+  ++num_allocations;
+  return __libc_malloc(size);
+}
+
+static void *aligned(size_t size) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, ARENITE_ALIGNMENT, size > 0 ? size : 1) != 0) {
+    exit(3);
+  }
+  return memory;
+}
+
+static void *read_file(const char *path, size_t *size) {
+  FILE *stream = fopen(path, "rb");
+  if (stream == NULL) {
+    exit(3);
+  }
+  fseek(stream, 0, SEEK_END);
+  *size = (size_t)ftell(stream);
+  rewind(stream);
+  char *data = aligned(*size);
+  if (fread(data, 1, *size, stream) != *size) {
+    exit(3);
+  }
+  fclose(stream);
+  return data;
+}
+
+static void check(arenite_status status) {
+  if (status != ARENITE_OK) {
+    fprintf(stderr, "%d: %s\n", (int)status, arenite_last_error());
+    exit(1);
+  }
+}
+
+static void describe(const char *role, const arenite_tensor *tensor) {
+  printf("%s %s %s", role, tensor->name, arenite_type_name(tensor->type));
+  for (size_t i = 0; i < tensor->rank; ++i) {
+    printf(" %zu:%td", tensor->shape[i], tensor->strides[i]);
+  }
+  printf(" %g %d\n", (double)tensor->scale, (int)tensor->zero_point);
+}
+
+/* way INPUT OUTPUT: two runs, the states anew between them. */
+static int run(const char *way, const char *path, const char *input, const char *output) {
+  arenite_model *model = NULL;
+  arenite_session *session = NULL;
+  arenite_options options = ARENITE_OPTIONS_DEFAULT;
+  size_t size = 0;
+  void *file = NULL, *arena = NULL;
+  if (strcmp(way, "memory") == 0) {
+    file = read_file(path, &size);
+    check(arenite_model_from_memory(file, size, &model));
+  } else {
+    check(arenite_model_open(path, &model));
+  }
+  if (strcmp(way, "arena") == 0) {
+    options.arena_size = arenite_model_arena_size(model);
+    options.arena = arena = aligned(options.arena_size);
+    memset(arena, 0xa5, options.arena_size);
+  } else if (strcmp(way, "threads") == 0) {
+    options.threads = 2;
+  }
+  check(arenite_session_create(model, &options, &session));
+  arenite_model_close(model);
+  describe("input", arenite_session_input(session, 0));
+  describe("output", arenite_session_output(session, 0));
+  if (arena != NULL) {
+    const char *data = arenite_session_input(session, 0)->data;
+    printf("inside %d\n", data >= (char *)arena && data < (char *)arena + options.arena_size);
+  }
+  const arenite_tensor *result = arenite_session_output(session, 0);
+  const size_t result_size = result->size;
+  char *fetched = aligned(result_size);
+  char *fed = read_file(input, &size);
+  const size_t before = num_allocations;
+  for (int i = 0; i < 2; ++i) {
+    check(arenite_session_reset(session));
+    check(arenite_session_feed(session, 0, fed, size));
+    check(arenite_session_run(session));
+    check(arenite_session_fetch(session, 0, fetched, result_size));
+  }
+  printf("allocations %zu\n", num_allocations - before);
+  arenite_session_destroy(session);
+  FILE *stream = fopen(output, "wb");
+  if (stream == NULL || fwrite(fetched, 1, result_size, stream) != result_size) {
+    return 3;
+  }
+  fclose(stream);
+  free(fetched);
+  free(fed);
+  free(file);
+  free(arena);
+  return 0;
+}
+
+static void report(const char *label, arenite_status status) {
+  printf("%s\t%d\t%s\n", label, (int)status, status == ARENITE_OK ? "" : arenite_last_error());
+}
+
+/* PATH: opens a file that is wrong, from disk and from memory. */
+static int open_wrong(const char *path) {
+  arenite_model *model = (arenite_model *)1;
+  report("file", arenite_model_open(path, &model));
+  printf("model\t%d\t\n", model == NULL ? 0 : 1);
+  arenite_model_close(model);
+  FILE *stream = fopen(path, "rb");
+  if (stream != NULL) {
+    fclose(stream);
+    size_t size;
+    char *data = read_file(path, &size);
+    report("memory", arenite_model_from_memory(data, size, &model));
+    arenite_model_close(model);
+    free(data);
+  }
+  return 0;
+}
+
+/* PATH: every call with what is wrong. */
+static int misuse(const char *path) {
+  arenite_model *model = NULL;
+  arenite_session *session = NULL;
+  arenite_options options = ARENITE_OPTIONS_DEFAULT;
+  char byte = 0;
+  static char memory[128];
+  report("open null", arenite_model_open(NULL, &model));
+  report("open to null", arenite_model_open(path, NULL));
+  report("memory null", arenite_model_from_memory(NULL, 1, &model));
+  report("memory misaligned",
+         arenite_model_from_memory(memory + (uintptr_t)memory % 2 + 1, 64, &model));
+  report("session of null", arenite_session_create(NULL, NULL, &session));
+  check(arenite_model_open(path, &model));
+  report("session to null", arenite_session_create(model, NULL, NULL));
+  options.struct_size = 1;
+  report("options of another size", arenite_session_create(model, &options, &session));
+  options.struct_size = sizeof options;
+  options.threads = 100000;
+  report("too many threads", arenite_session_create(model, &options, &session));
+  options.threads = 0;
+  options.arena_size = arenite_model_arena_size(model);
+  char *arena = aligned(options.arena_size + ARENITE_ALIGNMENT);
+  options.arena = arena + 1;
+  report("arena misaligned", arenite_session_create(model, &options, &session));
+  options.arena = arena;
+  --options.arena_size;
+  report("arena too small", arenite_session_create(model, &options, &session));
+  check(arenite_session_create(model, NULL, &session));
+  report("feed null", arenite_session_feed(NULL, 0, &byte, 1));
+  report("feed from null",
+         arenite_session_feed(session, 0, NULL, arenite_session_input(session, 0)->size));
+  report("feed another size", arenite_session_feed(session, 0, &byte, 1));
+  report("feed no such input", arenite_session_feed(session, 9, &byte, 1));
+  report("fetch null", arenite_session_fetch(NULL, 0, &byte, 1));
+  report("fetch another size", arenite_session_fetch(session, 0, &byte, 1));
+  report("fetch no such output", arenite_session_fetch(session, 9, &byte, 1));
+  report("run null", arenite_session_run(NULL));
+  report("reset null", arenite_session_reset(NULL));
+  printf("nothing\t%d\t%s%s\n",
+         arenite_session_input(session, 9) == NULL && arenite_session_output(NULL, 0) == NULL &&
+             arenite_session_num_inputs(NULL) == 0 && arenite_session_num_outputs(NULL) == 0 &&
+             arenite_model_arena_size(NULL) == 0 && arenite_model_weights_size(NULL) == 0,
+         arenite_model_name(NULL), arenite_type_name((arenite_type)99));
+  arenite_session_destroy(session);
+  arenite_session_destroy(NULL);
+  arenite_model_close(model);
+  arenite_model_close(NULL);
+  free(arena);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc == 5) {
+    return run(argv[1], argv[2], argv[3], argv[4]);
+  }
+  if (argc == 3) {
+    return strcmp(argv[1], "open") == 0 ? open_wrong(argv[2]) : misuse(argv[2]);
+  }
+  printf("%s %u\n", arenite_version(), arenite_api_version());
+  return 0;
+}

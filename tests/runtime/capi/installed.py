@@ -1,0 +1,42 @@
+"""The C library, built and installed once for the tests, without Python."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[3]
+_BUILD = CHECKOUT / "build" / "capi"
+_TOOLS = ("cmake", "gcc", "g++", "flatc", "pkg-config")
+
+
+def run(command: list[str | Path], **options) -> subprocess.CompletedProcess[str]:
+    """Return what a command printed; its failure shows all of it."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done
+
+
+def install() -> Path:
+    """Return where the library is installed, or skip the test."""
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    prefix = _BUILD / "installed"
+    run(
+        ["cmake", "-S", CHECKOUT / "runtime" / "capi", "-B", _BUILD,
+         f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"]
+    )  # fmt: skip
+    run(["cmake", "--build", _BUILD, "-j2"])
+    run(["cmake", "--install", _BUILD])
+    return prefix
+
+
+def environment(prefix: Path) -> dict[str, str]:
+    """Return the variables with which the library is found to compile and to run."""
+    return os.environ | {
+        "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig"),
+        "LD_LIBRARY_PATH": str(prefix / "lib"),
+    }

@@ -1,0 +1,178 @@
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.runtime.session import Session
+from runtime.capi.installed import environment, install, run
+from tiny_programs import accumulator, classifier
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
+ARGUMENT, FILE, FORMAT, VERSION, MEMORY = 1, 2, 3, 4, 6
+
+
+@pytest.fixture(scope="session")
+def prefix() -> Path:
+    return install()
+
+
+@pytest.fixture(scope="session")
+def check(prefix, tmp_path_factory):
+    program = tmp_path_factory.mktemp("capi") / "check"
+    flags = run(["pkg-config", "--cflags", "--libs", "arenite"], env=environment(prefix))
+    source = Path(__file__).with_name("check.c")
+    run(["gcc", *STRICT, source, "-o", program, *flags.stdout.split()])
+
+    def call(*arguments: object) -> str:
+        command = [program, *map(str, arguments)]
+        return run(command, env=environment(prefix)).stdout
+
+    return call
+
+
+def lines(text: str) -> dict[str, tuple[int, str]]:
+    found = (line.split("\t") for line in text.splitlines())
+    return {label: (int(status), message) for label, status, message in found}
+
+
+def random_image(session: Session) -> np.ndarray:
+    port = session.inputs[0]
+    numbers = np.random.default_rng(1).standard_normal(port.shape)
+    return (numbers * 50 if port.dtype.kind == "i" else numbers).astype(port.dtype)
+
+
+@pytest.mark.parametrize("way", ["file", "memory", "arena", "threads"])
+@pytest.mark.parametrize("quantised", [False, True])
+def test_every_way_in_gives_the_outputs_of_python(check, tmp_path, way, quantised):
+    path = classifier(tmp_path, quantised=quantised)
+    session = Session(path)
+    image = random_image(session)
+    image.tofile(tmp_path / "in")
+    printed = check(way, path, tmp_path / "in", tmp_path / "out")
+    expected = session.run({"image": image})["classes"]
+    found = np.fromfile(tmp_path / "out", expected.dtype).reshape(expected.shape)
+    np.testing.assert_array_equal(found, expected)
+    assert "allocations 0\n" in printed
+    assert ("inside 1\n" in printed) == (way == "arena")
+
+
+def test_shapes_are_the_models_and_strides_the_storages(check, tmp_path):
+    path = classifier(tmp_path, quantised=True)
+    random_image(Session(path)).tofile(tmp_path / "in")
+    printed = check("file", path, tmp_path / "in", tmp_path / "out").splitlines()
+    assert printed[0] == "input image int8 1:768 3:1 16:48 16:3 0.02 5"
+    assert printed[1] == "output classes int8 1:10 1:10 1:10 10:1 0.00390625 -128"
+
+
+def test_reset_lets_states_start_anew(check, tmp_path):
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "in")
+    check("file", accumulator(tmp_path), tmp_path / "in", tmp_path / "out")
+    assert np.fromfile(tmp_path / "out", np.float32).tolist() == [1, 2, 3, 4]
+
+
+def test_a_file_that_is_missing_is_named(check, tmp_path):
+    found = lines(check("open", tmp_path / "no.arena"))
+    assert found["file"][0] == FILE
+    assert "no.arena: No such file" in found["file"][1]
+    assert found["model"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "text"),
+    [
+        (lambda data: b"", FORMAT, "at least 32"),
+        (lambda data: b"PK" + data[2:], FORMAT, "not a program file"),
+        (lambda data: data[:8] + struct.pack("<I", 9) + data[12:], VERSION, "version 9"),
+        (lambda data: data[:5000], FORMAT, "truncated|weights"),
+        (lambda data: data[:32] + bytes(200) + data[232:], FORMAT, "damaged"),
+        (lambda data: data[:16] + b"\xff" * 16 + data[32:], FORMAT, "truncated"),
+    ],
+    ids=["empty", "magic", "version", "truncated", "zeros", "extents"],
+)
+def test_a_file_that_is_wrong_is_refused(check, tmp_path, change, status, text):
+    path = classifier(tmp_path, quantised=True)
+    wrong = tmp_path / "wrong.arena"
+    wrong.write_bytes(change(path.read_bytes()))
+    found = lines(check("open", wrong))
+    for way in ("file", "memory"):
+        assert found[way][0] == status
+        assert re.search(text, found[way][1])
+
+
+def test_damaged_bytes_never_crash(check, tmp_path):
+    data = classifier(tmp_path, quantised=True).read_bytes()
+    (program_size,) = struct.unpack_from("<Q", data, 16)
+    generator = np.random.default_rng(3)
+    for case in range(30):
+        damaged = bytearray(data)
+        for place in generator.integers(32, 32 + program_size, 4):
+            damaged[place] = generator.integers(256)
+        path = tmp_path / f"{case}.arena"
+        path.write_bytes(damaged)
+        found = lines(check("open", path))
+        assert found["file"][0] in (0, FORMAT)
+        assert found["memory"] == found["file"]
+
+
+def test_misuse_returns_a_status_and_a_text(check, tmp_path):
+    found = lines(check("misuse", classifier(tmp_path, quantised=False)))
+    assert found.pop("nothing") == (1, "unknown")
+    expected = dict.fromkeys(found, ARGUMENT)
+    expected["arena misaligned"] = expected["arena too small"] = MEMORY
+    assert {label: status for label, (status, _) in found.items()} == expected
+    assert all(message for _, message in found.values())
+    assert "null" in found["run null"][1]
+    assert "the model needs" in found["arena too small"][1]
+    assert "'image' has 3072 B; the array has 1" in found["feed another size"][1]
+
+
+def test_the_library_exports_the_header_and_nothing_else(prefix):
+    listed = run(["nm", "-D", "--defined-only", prefix / "lib" / "libarenite.so"]).stdout
+    exported = {line.split()[-1].split("@")[0] for line in listed.splitlines()} - {"ARENITE_1"}
+    declared = set(
+        re.findall(r"ARENITE_API .*?(arenite_\w+)\(", (prefix / "include/arenite.h").read_text())
+    )
+    assert exported == declared
+
+
+def test_versions_are_those_of_the_project_and_the_header(check):
+    project = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    version = re.search(r'^version = "(.*)"', project, re.MULTILINE)
+    assert check() == f"{version[1]} 1\n"
+
+
+def test_the_runner_writes_the_outputs_of_python(prefix, tmp_path):
+    path = classifier(tmp_path, quantised=True)
+    session = Session(path)
+    image = random_image(session)
+    image.tofile(tmp_path / "in")
+    done = run(
+        [prefix / "bin/arenite-run", path, "--input", tmp_path / "in",
+         "--output", tmp_path / "out", "--runs", "3", "--threads", "2"]
+    )  # fmt: skip
+    expected = session.run({"image": image})["classes"]
+    assert np.fromfile(tmp_path / "out", np.int8).tolist() == expected.ravel().tolist()
+    assert re.search(r"memory   \d+ KiB", done.stdout)
+    assert f"arena    {session.arena_bytes + 128} B" in done.stdout
+    assert f"top [{expected.argmax()}]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        ([], 2, "usage"),
+        (["no.arena"], 1, "No such file"),
+        (["{model}", "--runs", "0"], 2, "from 1"),
+        (["{model}", "--input", "{model}"], 1, "not this file's"),
+        (["{model}", "--input"], 2, "usage"),
+    ],
+)
+def test_the_runner_says_what_is_wrong(prefix, tmp_path, arguments, status, text):
+    model = str(classifier(tmp_path, quantised=True))
+    command = [prefix / "bin/arenite-run", *(each.format(model=model) for each in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert text in done.stderr

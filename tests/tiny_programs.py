@@ -1,0 +1,167 @@
+"""Small programs for the native runtime, made without any model format."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.liveness import liveness
+from arenite.runtime.lowering.lowered import (
+    Array,
+    Lowered,
+    Operand,
+    Port,
+    Quantisation,
+    State,
+    Step,
+)
+from arenite.runtime.program import file as program_file
+from arenite.runtime.program.assembly import assemble
+from arenite.runtime.program.operators import (
+    Binary,
+    BinaryFunction,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    Pool2D,
+    PoolKind,
+    RuntimeOperator,
+    Softmax,
+)
+from arenite.strategies import find
+
+_SIDES = {"padding": (1, 1, 1, 1)}
+
+# Name, operator, what it reads, shape of the result, its scale and zero point.
+_CLASSIFIER: tuple[tuple[str, RuntimeOperator, tuple[str, ...], tuple[int, ...], float, int], ...]
+_CLASSIFIER = (
+    ("conv", Conv2D(**_SIDES, strides=(2, 2)), ("image", "f0", "b0"), (1, 8, 8, 16), 0.05, -10),
+    ("deep", DepthwiseConv2D(**_SIDES), ("conv", "f1", "b1"), (1, 8, 8, 16), 0.06, 3),
+    ("point", Conv2D(), ("deep", "f2", "b2"), (1, 8, 8, 16), 0.08, -5),
+    ("sum", Binary(function=BinaryFunction.ADD), ("conv", "point"), (1, 8, 8, 16), 0.1, 4),
+    ("pool", Pool2D(kind=PoolKind.AVERAGE, window=(8, 8)), ("sum",), (1, 1, 1, 16), 0.1, 4),
+    ("scores", FullyConnected(), ("pool", "f3", "b3"), (1, 1, 1, 10), 0.05, 0),
+    ("classes", Softmax(), ("scores",), (1, 1, 1, 10), 1 / 256, -128),
+)
+_FILTERS = {
+    "f0": (16, 3, 3, 3), "f1": (1, 3, 3, 16), "f2": (16, 1, 1, 16), "f3": (10, 16),
+}  # fmt: skip
+_IMAGE = (1, 16, 16, 3)
+
+
+def classifier(folder: Path, *, quantised: bool) -> Path:
+    """Write a classifier of images of 3 x 16 x 16 into ten classes, and return the file.
+
+    The caller's image is channels first, so that it is stored in another order.
+    """
+    generator = np.random.default_rng(7)
+    dtype = DType.INT8 if quantised else DType.FLOAT32
+    tensors = {"image": Tensor("image", dtype, _IMAGE, TensorKind.INPUT)}
+    quantisations = {"image": Quantisation((0.02,), 5)}
+    constants: dict[str, Array] = {}
+    for index, (name, shape) in enumerate(_FILTERS.items()):
+        constants[name] = generator.standard_normal(shape).astype(np.float32) * 0.3
+        count = shape[3] if index == 1 else shape[0]
+        constants[f"b{index}"] = generator.standard_normal(count).astype(np.float32)
+    for name, _, reads, shape, scale, zero_point in _CLASSIFIER:
+        kind = TensorKind.OUTPUT if name == "classes" else TensorKind.ACTIVATION
+        tensors[name] = Tensor(name, dtype, shape, kind)
+        quantisations[name] = Quantisation((scale,), zero_point)
+        if quantised and len(reads) == 3:
+            source = quantisations[reads[0]].scales[0]
+            _quantise(constants, quantisations, reads[1], reads[2], source)
+    return _write(
+        folder / f"classifier_{dtype.label}.arena",
+        tensors,
+        [(operator, reads, name) for name, operator, reads, *_ in _CLASSIFIER],
+        constants,
+        quantisations if quantised else {},
+        Port("image", Operand("image", _IMAGE), (1, 3, 16, 16), (0, 2, 3, 1)),
+        Port("classes", Operand("classes", (1, 1, 1, 10)), (1, 1, 1, 10), (0, 1, 2, 3)),
+    )
+
+
+def accumulator(folder: Path) -> Path:
+    """Write a program that adds its input to what it keeps, from 1 on, and return the file."""
+    shape = (4,)
+    tensors = {
+        "x": Tensor("x", DType.FLOAT32, shape, TensorKind.INPUT),
+        "total": Tensor("total", DType.FLOAT32, shape, TensorKind.STATE),
+        "sum": Tensor("sum", DType.FLOAT32, shape, TensorKind.OUTPUT),
+    }
+    add = Binary(function=BinaryFunction.ADD)
+    keep = Binary(function=BinaryFunction.MAXIMUM)
+    return _write(
+        folder / "accumulator.arena",
+        tensors,
+        [(add, ("total", "x"), "sum"), (keep, ("sum", "sum"), "total")],
+        {},
+        {},
+        Port("x", Operand("x", shape), shape, (0,)),
+        Port("sum", Operand("sum", shape), shape, (0,)),
+        state=State("total", np.ones(shape, np.float32)),
+    )
+
+
+def _quantise(
+    constants: dict[str, Array],
+    quantisations: dict[str, Quantisation],
+    filter_name: str,
+    bias: str,
+    source: float,
+) -> None:
+    """Quantise a filter by channel, or as a whole one of a matrix, and its bias with it."""
+    numbers = constants[filter_name]
+    axis = 3 if numbers.shape[0] == 1 else 0
+    others = tuple(each for each in range(numbers.ndim) if each != axis or numbers.ndim == 2)
+    scales = np.atleast_1d(np.squeeze(np.abs(numbers).max(axis=others) / 127))
+    shaped = scales.reshape([-1 if each == axis else 1 for each in range(numbers.ndim)])
+    constants[filter_name] = np.round(numbers / shaped).astype(np.int8)
+    constants[bias] = np.round(constants[bias] / (source * scales)).astype(np.int32)
+    quantisations[filter_name] = Quantisation(tuple(map(float, scales)), 0, axis)
+    quantisations[bias] = Quantisation(tuple(map(float, source * scales)))
+
+
+def _write(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    stated: list[tuple[RuntimeOperator, tuple[str, ...], str]],
+    constants: Mapping[str, Array],
+    quantisations: Mapping[str, Quantisation],
+    source: Port,
+    result: Port,
+    state: State | None = None,
+) -> Path:
+    labels = {dtype.label: dtype for dtype in DType}
+    known = {
+        name: Tensor(name, labels[array.dtype.name], array.shape, TensorKind.CONSTANT)
+        for name, array in constants.items()
+    }
+    known.update(tensors)
+    graph = Graph(
+        path.stem,
+        known,
+        tuple(
+            Operator(f"to {written}", type(operator).__name__, reads, (written,))
+            for operator, reads, written in stated
+        ),
+        (source.name,),
+        (result.name,),
+    )
+    steps = {
+        operator.name: Step(
+            runtime_operator,
+            tuple(Operand(name, known[name].shape) for name in operator.inputs),
+            tuple(Operand(name, known[name].shape) for name in operator.outputs),
+        )
+        for operator, (runtime_operator, _, _) in zip(graph.operators, stated, strict=True)
+    }
+    states = () if state is None else (state,)
+    lowered = Lowered(graph, steps, constants, quantisations, (source,), (result,), states, ())
+    problem = liveness(graph, alignment=64)
+    plan = find("greedy-by-size")(problem)
+    program = assemble(lowered, graph, problem, plan, digest="0" * 64, producer="test")
+    program_file.write(path, program)
+    return path
