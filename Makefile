@@ -16,7 +16,7 @@ help:
 	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
-	@echo "make fuzz   throw 10,000 random problems at the native core under the sanitizers"
+	@echo "make fuzz   throw random problems and damaged files at the native code, under the sanitizers"
 	@echo "make clean  remove everything that was built"
 
 # The environment: Debian packages where they are missing, then the project, editable,
@@ -51,8 +51,9 @@ test-arm: $(STAMP)
 bench: $(STAMP)
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-fuzz:
+fuzz: $(STAMP)
 	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000
+	ARENITE_FUZZ_COUNT=10000 $(BIN)/python -m pytest tests/runtime/test_fuzz.py
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

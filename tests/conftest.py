@@ -1,7 +1,25 @@
 """Settings for every test."""
 
+import shutil
+import subprocess
+
+import pytest
 from hypothesis import settings
 
 # Machines are shared: how long an example takes says nothing of the code.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")
+
+
+@pytest.fixture(scope="module")
+def sanitised(tmp_path_factory):
+    """A folder to build in; without sanitizers, which is not a broken target, a skip."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    if shutil.which("g++") is None or shutil.which("make") is None:
+        pytest.skip("g++ and make are needed to build the fuzz target")
+    probe = folder / "probe.cpp"
+    probe.write_text("int main() { return 0; }\n")
+    command = ["g++", "-fsanitize=address,undefined", probe, "-o", folder / "probe"]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("g++ has no address and undefined-behaviour sanitizers here")
+    return folder

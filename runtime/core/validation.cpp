@@ -300,6 +300,38 @@ void check_names(const flatbuffers::Vector<flatbuffers::Offset<T>>* named) {
   }
 }
 
+// FlatBuffers' verifier does not look where the elements of a vector lie. Without elements they
+// may lie anywhere.
+template <typename T>
+void check_aligned(const flatbuffers::Vector<T>* vector) {
+  if (vector != nullptr && vector->size() != 0 &&
+      reinterpret_cast<std::uintptr_t>(vector->Data()) % sizeof(T) != 0) {
+    refuse("the program is damaged: a list of numbers is not aligned");
+  }
+}
+
+void check_alignment(const Program& program) {
+  for (const auto* tensor : *program.tensors()) {
+    check_aligned(tensor->shape());
+  }
+  for (const auto* ports : {program.inputs(), program.outputs()}) {
+    for (const auto* port : *ports) {
+      check_aligned(port->shape());
+    }
+  }
+  for (const auto* step : *program.steps()) {
+    const auto* copy = step->kernel_as_Copy();
+    if (copy == nullptr || copy->moves() == nullptr) {
+      continue;
+    }
+    for (const auto* move : *copy->moves()) {
+      check_aligned(move->shape());
+      check_aligned(move->input_strides());
+      check_aligned(move->output_strides());
+    }
+  }
+}
+
 void check_all_names(const Program& program) {
   check_text(program.name());
   check_text(program.digest());
@@ -346,6 +378,7 @@ std::size_t element_size(Type type) {
 }
 
 std::vector<TensorView> validated_tensors(const Program& program) {
+  check_alignment(program);
   check_all_names(program);
   if (program.arena_size() > kMaxBytes) {
     refuse("an arena of " + std::to_string(program.arena_size()) + " B is beyond this machine");

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from tests.runtime.running import with_random_weights
+from tests.runtime.running import MANY_KINDS, with_random_weights
 from tests.tiny_onnx import parse, save
 
 from arenite.runtime.compiler import compile_model
@@ -16,22 +16,12 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
 
-NETWORK = """(float[1,3,16,16] x) => (y, z)
-<float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f, int64[8] s = {0,0,1,1,0,0,1,1},
-float[4] k = {1,1,2,2}>
-{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) e = Conv<group=8, pads=[1,1,1,1]>(c, d)
-  h = Tanh(e) a = Add(h, c) o = Pad(a, s) p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a)
-  j = Concat<axis=1>(p, p) n = Resize<mode="nearest",
-  coordinate_transformation_mode="asymmetric", nearest_mode="floor">(j, , k)
-  m = ReduceMax<axes=[1]>(n) q = Flatten(p) l = Gemm(q, f) y = Softmax<axis=-1>(l)
-  g = MatMul(m, m) v = ReduceSum<keepdims=0>(o) z = Add(g, v) }"""
-
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory):
     """The parts of a valid program with many kinds of steps."""
     folder = tmp_path_factory.mktemp("model")
-    compiled = compile_model(save(folder, with_random_weights(parse(NETWORK))))
+    compiled = compile_model(save(folder, with_random_weights(parse(MANY_KINDS))))
     return compiled.assemble(find("best")(compiled.source.problem))
 
 

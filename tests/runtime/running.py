@@ -12,6 +12,17 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
 
+MANY_KINDS = """(float[1,3,16,16] x) => (y, z)
+<float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f, int64[8] s = {0,0,1,1,0,0,1,1},
+float[4] k = {1,1,2,2}>
+{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) e = Conv<group=8, pads=[1,1,1,1]>(c, d)
+  h = Tanh(e) a = Add(h, c) o = Pad(a, s) p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a)
+  j = Concat<axis=1>(p, p) n = Resize<mode="nearest",
+  coordinate_transformation_mode="asymmetric", nearest_mode="floor">(j, , k)
+  m = ReduceMax<axes=[1]>(n) q = Flatten(p) l = Gemm(q, f) y = Softmax<axis=-1>(l)
+  g = MatMul(m, m) v = ReduceSum<keepdims=0>(o) z = Add(g, v) }"""
+"""A network with many kinds of steps."""
+
 
 def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     """Return the model with its floating-point weights replaced by random numbers."""

@@ -8,6 +8,23 @@ namespace arenite::xnnpack {
 
 namespace {
 
+// XNNPACK aborts, rather than refuse, where integers would be scaled by more or less than it can.
+// With a scale for each channel it computes in floating point, where there is no too little.
+void require_scales(const Operands& operands) {
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  if (!source.is_quantised() || !filter.is_quantised() || !result.is_quantised()) {
+    return;
+  }
+  const float lowest = filter.scales.size() == 1 ? 0x1.0p-32f : 0.0f;
+  for (const float scale : filter.scales) {
+    const float factor = source.scales[0] * scale / result.scales[0];
+    require(operands, factor >= lowest && factor < 256.0f,
+            "its scales are too far apart for integers");
+  }
+}
+
 // Requires constant weights of rank 4, and a bias of as many elements as there are channels.
 void require_weights(const Operands& operands, std::size_t num_channels) {
   require_arity(operands, 2, 3);
@@ -21,6 +38,7 @@ void require_weights(const Operands& operands, std::size_t num_channels) {
   // Weights of 8 bits may be signed where images are not; XNNPACK says whether it has that.
   require(operands, (filter.type == program::Type::float32) == (type == program::Type::float32),
           "input and weights differ in type");
+  require_scales(operands);
 }
 
 template <typename Attributes>
