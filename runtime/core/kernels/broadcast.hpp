@@ -30,6 +30,7 @@ struct Broadcast {
     std::vector<Axis> axes(rank);
     for (std::size_t place = rank; place-- > 0;) {
       axes[place].length = target.shape[place];
+      bool is_reached = false;
       for (std::size_t i = 0; i < N; ++i) {
         const auto& view = *operands.inputs[i];
         require(operands, view.rank() <= rank, "an input has more axes than the output");
@@ -37,9 +38,11 @@ struct Broadcast {
         const std::size_t length = place < missing ? 1 : view.shape[place - missing];
         require(operands, length == 1 || length == target.shape[place],
                 "the shapes do not broadcast to that of the output");
+        is_reached = is_reached || length == target.shape[place];
         axes[place].strides[i] = length == 1 ? 0 : steps[i];
         steps[i] *= length;
       }
+      require(operands, is_reached, "the output is longer than each input");
     }
     for (const Axis& axis : axes) {
       if (axis.length == 1) {

@@ -3,14 +3,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
+#include "kernels/approximations.hpp"
 #include "program_generated.h"
 
 namespace arenite {
 
-inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-inline float softplus(float x) { return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x))); }
+inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
+inline float softplus(float x) {
+  return std::max(x, 0.0f) + logarithm_of_one_and(exponential(-std::abs(x)));
+}
+// x tanh(log(1 + e^x)), without the logarithm.
+inline float mish(float x) {
+  const float power = exponential(std::min(x, 20.0f));
+  const float both = power * (power + 2.0f);
+  return x * (both / (both + 2.0f));
+}
 
 // Calls use(f) with the function f(x) of that name, so that a loop over it can be inlined.
 template <typename Use>
@@ -42,7 +50,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::sign:
       return use([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
     case UnaryFunction::exponential:
-      return use([](float x) { return std::exp(x); });
+      return use([](float x) { return exponential(x); });
     case UnaryFunction::logarithm:
       return use([](float x) { return std::log(x); });
     case UnaryFunction::sine:
@@ -50,7 +58,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::cosine:
       return use([](float x) { return std::cos(x); });
     case UnaryFunction::hyperbolic_tangent:
-      return use([](float x) { return std::tanh(x); });
+      return use([](float x) { return hyperbolic_tangent(x); });
     case UnaryFunction::sigmoid:
       return use([](float x) { return sigmoid(x); });
     case UnaryFunction::hard_sigmoid:
@@ -60,11 +68,11 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::swish:
       return use([=](float x) { return x * sigmoid(alpha * x); });
     case UnaryFunction::elu:
-      return use([=](float x) { return x > 0 ? x : alpha * std::expm1(x); });
+      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x); });
     case UnaryFunction::celu:
-      return use([=](float x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
+      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x / alpha); });
     case UnaryFunction::selu:
-      return use([=](float x) { return beta * (x > 0 ? x : alpha * std::expm1(x)); });
+      return use([=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one(x)); });
     case UnaryFunction::leaky_relu:
       return use([=](float x) { return x < 0 ? alpha * x : x; });
     case UnaryFunction::thresholded_relu:
@@ -74,14 +82,14 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::softsign:
       return use([](float x) { return x / (1.0f + std::abs(x)); });
     case UnaryFunction::mish:
-      return use([](float x) { return x * std::tanh(softplus(x)); });
+      return use([](float x) { return mish(x); });
     case UnaryFunction::erf:
-      return use([](float x) { return std::erf(x); });
+      return use([](float x) { return error_function(x); });
     case UnaryFunction::gelu:
-      return use([=](float x) { return 0.5f * x * (1.0f + std::erf(x * kRootHalf)); });
+      return use([=](float x) { return 0.5f * x * (1.0f + error_function(x * kRootHalf)); });
     case UnaryFunction::gelu_tanh:
       return use([=](float x) {
-        return 0.5f * x * (1.0f + std::tanh(kRootTwoOverPi * (x + 0.044715f * x * x * x)));
+        return 0.5f * x * (1.0f + hyperbolic_tangent(kRootTwoOverPi * (x + 0.044715f * x * x * x)));
       });
     case UnaryFunction::logical_not:
     case UnaryFunction::is_nan:

@@ -2,49 +2,138 @@
 
 #include <algorithm>
 
+#include "kernels/processor.hpp"
+
 namespace arenite {
 
 namespace {
 
-// A tile of the product is kept in registers: kRows rows of one panel of kPanel columns.
-constexpr std::size_t kRows = 4;
-constexpr std::size_t kPanel = 16;
+// The product is made in tiles whose sums fit the registers: some rows of a panel of columns.
+constexpr std::size_t kPanel = kGemmPanel;
+constexpr std::size_t kMostRows = 8;
 
-// Where it pays, the compiler makes variants and the loader picks one.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ARENITE_VARIANTS __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define ARENITE_VARIANTS
-#endif
+#define ARENITE_INLINE __attribute__((always_inline)) inline
 
-ARENITE_VARIANTS void tile_of_rows(const GemmLeft& a, const float* panel, std::size_t depth, std::size_t row,
-                                   float (&sums)[kRows][kPanel]) {
-  for (auto& line : sums) {
-    std::fill(line, line + kPanel, 0.0f);
-  }
-  const float* left[kRows];
-  for (std::size_t r = 0; r < kRows; ++r) {
-    left[r] = a.data + (row + r) * a.row_stride;
-  }
+// Adds up Rows x Width sums in variables of its own: written through a pointer, they would have
+// to be stored at each step, as `panel` could see them.
+template <std::size_t Rows, std::size_t Width>
+ARENITE_INLINE void multiply_tile(const float* const* left, std::size_t stride, const float* panel,
+                                  std::size_t depth, float* sums) {
+  float kept[Rows][Width] = {};
   for (std::size_t k = 0; k < depth; ++k) {
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const float factor = left[r][k * a.depth_stride];
-      for (std::size_t j = 0; j < kPanel; ++j) {
-        sums[r][j] += factor * panel[k * kPanel + j];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const float factor = left[r][k * stride];
+#pragma GCC unroll 1
+      for (std::size_t j = 0; j < Width; ++j) {
+        kept[r][j] += factor * panel[k * kPanel + j];
       }
     }
   }
+  for (std::size_t r = 0; r < Rows; ++r) {
+    std::copy(kept[r], kept[r] + Width, sums + r * kPanel);
+  }
 }
 
-ARENITE_VARIANTS void tile_of_one(const GemmLeft& a, const float* panel, std::size_t depth, std::size_t row,
-                                  float (&sums)[kPanel]) {
-  std::fill(sums, sums + kPanel, 0.0f);
-  const float* left = a.data + row * a.row_stride;
-  for (std::size_t k = 0; k < depth; ++k) {
-    const float factor = left[k * a.depth_stride];
-    for (std::size_t j = 0; j < kPanel; ++j) {
-      sums[j] += factor * panel[k * kPanel + j];
+// A row alone: every fourth element has sums of its own, so that additions do not wait.
+ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const float* panel,
+                                 std::size_t depth, float* sums) {
+  constexpr std::size_t kWays = 4;
+  float kept[kWays][kPanel] = {};
+  std::size_t k = 0;
+  for (; k + kWays <= depth; k += kWays) {
+#pragma GCC unroll 4
+    for (std::size_t way = 0; way < kWays; ++way) {
+      const float factor = left[(k + way) * stride];
+#pragma GCC unroll 1
+      for (std::size_t j = 0; j < kPanel; ++j) {
+        kept[way][j] += factor * panel[(k + way) * kPanel + j];
+      }
     }
+  }
+  for (; k < depth; ++k) {
+    for (std::size_t j = 0; j < kPanel; ++j) {
+      kept[0][j] += left[k * stride] * panel[k * kPanel + j];
+    }
+  }
+  for (std::size_t j = 0; j < kPanel; ++j) {
+    sums[j] = (kept[0][j] + kept[1][j]) + (kept[2][j] + kept[3][j]);
+  }
+}
+
+// The same for each kind of processor; `sums` has kPanel to a row.
+struct Kernel {
+  std::size_t num_rows;
+  void (*tile)(const float* const* left, std::size_t stride, const float* panel,
+               std::size_t depth, float* sums);
+  void (*row)(const float* left, std::size_t stride, const float* panel, std::size_t depth,
+              float* sums);
+};
+
+void tile_for_any(const float* const* left, std::size_t stride, const float* panel,
+                 std::size_t depth, float* sums) {
+  multiply_tile<4, kPanel / 2>(left, stride, panel, depth, sums);
+  multiply_tile<4, kPanel / 2>(left, stride, panel + kPanel / 2, depth, sums + kPanel / 2);
+}
+
+void row_for_any(const float* left, std::size_t stride, const float* panel, std::size_t depth,
+                float* sums) {
+  multiply_row(left, stride, panel, depth, sums);
+}
+
+ARENITE_FOR_AVX2 void tile_for_avx2(const float* const* left, std::size_t stride,
+                                    const float* panel, std::size_t depth, float* sums) {
+  multiply_tile<6, kPanel>(left, stride, panel, depth, sums);
+}
+
+ARENITE_FOR_AVX2 void row_for_avx2(const float* left, std::size_t stride, const float* panel,
+                                   std::size_t depth, float* sums) {
+  multiply_row(left, stride, panel, depth, sums);
+}
+
+ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t stride,
+                                        const float* panel, std::size_t depth, float* sums) {
+  multiply_tile<8, kPanel>(left, stride, panel, depth, sums);
+}
+
+ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, const float* panel,
+                                       std::size_t depth, float* sums) {
+  multiply_row(left, stride, panel, depth, sums);
+}
+
+Kernel find_kernel() {
+  switch (vectors()) {
+    case Vectors::avx512:
+      return {8, tile_for_avx512, row_for_avx512};
+    case Vectors::avx2:
+      return {6, tile_for_avx2, row_for_avx2};
+    default:
+      return {4, tile_for_any, row_for_any};
+  }
+}
+
+void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel,
+                    std::size_t depth, std::size_t first, std::size_t count, float* c,
+                    std::size_t columns, std::size_t width) {
+  float sums[kMostRows * kPanel];
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t rest = count - done;
+    const float* left[kMostRows];
+    // Rows beyond the last are the last again, and not kept.
+    for (std::size_t r = 0; r < kernel.num_rows; ++r) {
+      left[r] = a.data + (first + done + std::min(r, rest - 1)) * a.row_stride;
+    }
+    const std::size_t made = rest == 1 ? 1 : std::min(rest, kernel.num_rows);
+    if (made == 1) {
+      kernel.row(left[0], a.depth_stride, panel, depth, sums);
+    } else {
+      kernel.tile(left, a.depth_stride, panel, depth, sums);
+    }
+    for (std::size_t r = 0; r < made; ++r) {
+      const float* from = sums + r * kPanel;
+      std::copy(from, from + width, c + (first + done + r) * columns);
+    }
+    done += made;
   }
 }
 
@@ -70,21 +159,16 @@ void gemm_pack(const float* b, std::size_t depth_stride, std::size_t column_stri
 
 void gemm_rows(const GemmLeft& a, const float* packed, std::size_t columns, std::size_t depth,
                std::size_t first, std::size_t count, float* c) {
-  for (std::size_t start = 0; start < columns; start += kPanel) {
-    const std::size_t width = std::min(kPanel, columns - start);
-    const float* panel = packed + start * depth;
-    std::size_t row = first;
-    for (; row + kRows <= first + count; row += kRows) {
-      float sums[kRows][kPanel];
-      tile_of_rows(a, panel, depth, row, sums);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        std::copy(sums[r], sums[r] + width, c + (row + r) * columns + start);
-      }
-    }
-    for (; row < first + count; ++row) {
-      float sums[kPanel];
-      tile_of_one(a, panel, depth, row, sums);
-      std::copy(sums, sums + width, c + row * columns + start);
+  static const Kernel kernel = find_kernel();
+  // As many rows at once as stay in the cache for all panels.
+  constexpr std::size_t kCached = std::size_t{1} << 15;
+  const std::size_t block =
+      std::max<std::size_t>(1, kCached / std::max<std::size_t>(depth, 1) / kGemmRows) * kGemmRows;
+  for (std::size_t done = 0; done < count; done += block) {
+    const std::size_t rows = std::min(block, count - done);
+    for (std::size_t start = 0; start < columns; start += kPanel) {
+      multiply_panel(kernel, a, packed + start * depth, depth, first + done, rows, c + start,
+                     columns, std::min(kPanel, columns - start));
     }
   }
 }

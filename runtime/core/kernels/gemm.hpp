@@ -5,7 +5,12 @@
 
 namespace arenite {
 
-// Elements of packed memory that `gemm` needs for these sizes.
+// Work is best shared out in multiples of these: columns that are packed together, and rows that
+// are multiplied together on any processor.
+constexpr std::size_t kGemmPanel = 16;
+constexpr std::size_t kGemmRows = 24;
+
+// Elements of packed memory that a product needs for these sizes.
 std::size_t gemm_scratch(std::size_t columns, std::size_t depth);
 
 // Rows of the first operand: row i, element k is a[i * row_stride + k * depth_stride].

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "operand_checks.hpp"
 #include "tensor_view.hpp"
 
 namespace arenite {
@@ -20,7 +23,8 @@ struct Scale {
 
   template <typename T>
   float number(T value) const {
-    return scale * static_cast<float>(static_cast<std::int32_t>(value) - zero_point);
+    using Wide = std::conditional_t<(sizeof(T) < 4), std::int32_t, std::int64_t>;
+    return scale * static_cast<float>(static_cast<Wide>(value) - zero_point);
   }
 
   template <typename T>
@@ -34,5 +38,28 @@ struct Scale {
     return static_cast<T>(static_cast<std::int32_t>((steps + kRounder) - kRounder) + zero_point);
   }
 };
+
+// A number cut off at the ends of an integer type; NaN becomes 0.
+template <typename T>
+T cut(float value) {
+  if (std::isnan(value)) {
+    return 0;
+  }
+  if (value <= static_cast<float>(std::numeric_limits<T>::min())) {
+    return std::numeric_limits<T>::min();
+  }
+  const bool is_beyond = value >= static_cast<float>(std::numeric_limits<T>::max());
+  return is_beyond ? std::numeric_limits<T>::max() : static_cast<T>(value);
+}
+
+// Requires that no operand has a scale for each channel.
+inline void require_one_scale(const Operands& operands) {
+  for (const auto* list : {&operands.inputs, &operands.outputs}) {
+    for (const auto* view : *list) {
+      require(operands, view == nullptr || view->scales.size() <= 1,
+              "an operand has a scale for each channel");
+    }
+  }
+}
 
 }  // namespace arenite

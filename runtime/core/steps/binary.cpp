@@ -1,12 +1,13 @@
 #include "steps/binary.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/broadcast.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
+#include "kernels/wrapping.hpp"
 
 namespace arenite {
 
@@ -14,6 +15,8 @@ namespace {
 
 using program::BinaryFunction;
 using program::Type;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename Source, typename Target, typename Function>
 class ZipStep final : public Step {
@@ -44,19 +47,20 @@ class ZipStep final : public Step {
 
  private:
   void row(const Source* one, const Source* other, Target* target, std::size_t count) const {
+    const Function function = function_;  // no element written can change a copy
     if (walk_.inner.strides[0] == 0) {
       const Source value = *one;
       for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function_(value, other[i]);
+        target[i] = function(value, other[i]);
       }
     } else if (walk_.inner.strides[1] == 0) {
       const Source value = *other;
       for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function_(one[i], value);
+        target[i] = function(one[i], value);
       }
     } else {
       for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function_(one[i], other[i]);
+        target[i] = function(one[i], other[i]);
       }
     }
   }
@@ -74,26 +78,12 @@ std::unique_ptr<Step> make_zip(const Operands& operands, Function function) {
   return std::make_unique<ZipStep<Source, Target, Function>>(operands, function);
 }
 
-// Integers wrap around: no result is undefined.
-template <typename T>
-T wrapped(T a, T b, BinaryFunction function) {
-  using Bits = std::make_unsigned_t<T>;
-  const auto x = static_cast<Bits>(a);
-  const auto y = static_cast<Bits>(b);
-  return static_cast<T>(function == BinaryFunction::add        ? x + y
-                        : function == BinaryFunction::subtract ? x - y
-                                                               : x * y);
-}
-
 template <typename T>
 T divided(T a, T b) {
   if (b == 0) {
     return 0;
   }
-  if (b == -1) {
-    return wrapped<T>(0, a, BinaryFunction::subtract);
-  }
-  return a / b;
+  return b == -1 ? difference(T{0}, a) : a / b;
 }
 
 template <typename T>
@@ -156,18 +146,61 @@ void with_function(BinaryFunction function, const Use& use) {
   }
 }
 
+// The same on two integers; none leaves what it makes undefined.
+template <typename T, typename Use>
+void with_function_of_integers(BinaryFunction function, const Use& use) {
+  switch (function) {
+    case BinaryFunction::add:
+      return use([](T a, T b) { return sum(a, b); });
+    case BinaryFunction::subtract:
+      return use([](T a, T b) { return difference(a, b); });
+    case BinaryFunction::multiply:
+      return use([](T a, T b) { return product(a, b); });
+    case BinaryFunction::divide:
+      return use([](T a, T b) { return divided(a, b); });
+    case BinaryFunction::maximum:
+      return use([](T a, T b) { return a > b ? a : b; });
+    case BinaryFunction::minimum:
+      return use([](T a, T b) { return a < b ? a : b; });
+    case BinaryFunction::modulus:
+      return use([](T a, T b) { return remainder(a, b); });
+    case BinaryFunction::floor_divide:
+      return use([](T a, T b) { return b == 0 ? T{0} : divided(difference(a, remainder(a, b)), b); });
+    default:
+      return;
+  }
+}
+
+// Clamps what a function makes, if the step clamps at all.
+template <typename T, typename Function>
+std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, T min, T max,
+                                   bool clamps) {
+  if (!clamps) {
+    return make_zip<T, T>(operands, function);
+  }
+  return make_zip<T, T>(operands, [=](T a, T b) {
+    const T value = function(a, b);
+    return std::min(std::max(value, min), max);
+  });
+}
+
 std::unique_ptr<Step> make_of_numbers(const Operands& operands, const program::Binary& attributes) {
   std::unique_ptr<Step> step;
-  const float min = attributes.min();
-  const float max = attributes.max();
+  const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
   with_function(attributes.function(), [&](auto function) {
-    if (std::isinf(min) && std::isinf(max)) {
-      step = make_zip<float, float>(operands, function);
-    } else {
-      step = make_zip<float, float>(operands, [=](float a, float b) {
-        return std::min(std::max(function(a, b), min), max);
-      });
-    }
+    step = make_clamped(operands, function, attributes.min(), attributes.max(), clamps);
+  });
+  return step;
+}
+
+template <typename T>
+std::unique_ptr<Step> make_of_integers(const Operands& operands,
+                                       const program::Binary& attributes) {
+  std::unique_ptr<Step> step;
+  const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
+  with_function_of_integers<T>(attributes.function(), [&](auto function) {
+    step = make_clamped(operands, function, cut<T>(attributes.min()), cut<T>(attributes.max()),
+                        clamps);
   });
   return step;
 }
@@ -175,6 +208,7 @@ std::unique_ptr<Step> make_of_numbers(const Operands& operands, const program::B
 template <typename T>
 std::unique_ptr<Step> make_of_quantised(const Operands& operands,
                                         const program::Binary& attributes) {
+  require_one_scale(operands);
   const Scale one = Scale::of(*operands.inputs[0]);
   const Scale other = Scale::of(*operands.inputs[1]);
   const Scale target = Scale::of(*operands.outputs[0]);
@@ -188,34 +222,6 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
     });
   });
   return step;
-}
-
-template <typename T>
-std::unique_ptr<Step> make_of_integers(const Operands& operands, BinaryFunction function) {
-  switch (function) {
-    case BinaryFunction::add:
-      return make_zip<T, T>(operands, [](T a, T b) { return wrapped(a, b, BinaryFunction::add); });
-    case BinaryFunction::subtract:
-      return make_zip<T, T>(operands,
-                            [](T a, T b) { return wrapped(a, b, BinaryFunction::subtract); });
-    case BinaryFunction::multiply:
-      return make_zip<T, T>(operands,
-                            [](T a, T b) { return wrapped(a, b, BinaryFunction::multiply); });
-    case BinaryFunction::divide:
-      return make_zip<T, T>(operands, [](T a, T b) { return divided(a, b); });
-    case BinaryFunction::maximum:
-      return make_zip<T, T>(operands, [](T a, T b) { return a > b ? a : b; });
-    case BinaryFunction::minimum:
-      return make_zip<T, T>(operands, [](T a, T b) { return a < b ? a : b; });
-    case BinaryFunction::modulus:
-      return make_zip<T, T>(operands, [](T a, T b) { return remainder(a, b); });
-    case BinaryFunction::floor_divide:
-      return make_zip<T, T>(operands, [](T a, T b) {
-        return b == 0 ? T{0} : divided(wrapped(a, remainder(a, b), BinaryFunction::subtract), b);
-      });
-    default:
-      return nullptr;
-  }
 }
 
 std::unique_ptr<Step> make_logical(const Operands& operands, BinaryFunction function) {
@@ -269,9 +275,9 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
     case Type::uint8:
       return make_of_quantised<std::uint8_t>(operands, attributes);
     case Type::int32:
-      return make_of_integers<std::int32_t>(operands, function);
+      return make_of_integers<std::int32_t>(operands, attributes);
     case Type::int64:
-      return make_of_integers<std::int64_t>(operands, function);
+      return make_of_integers<std::int64_t>(operands, attributes);
     default:
       return nullptr;
   }

@@ -1,5 +1,6 @@
 #include "steps/instance_norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/parallel.hpp"
@@ -8,6 +9,9 @@
 namespace arenite {
 
 namespace {
+
+// Channels are treated a few at a time, pixel after pixel, as they lie.
+constexpr std::size_t kChannels = 16;
 
 class InstanceNormStep final : public Step {
  public:
@@ -22,10 +26,18 @@ class InstanceNormStep final : public Step {
   }
 
   void run() override {
-    parallel(threads_, num_images_ * num_channels_, 8 * num_pixels_,
-             [this](std::size_t first, std::size_t count) {
+    const std::size_t groups = (num_channels_ + kChannels - 1) / kChannels;
+    parallel(threads_, num_images_ * groups, 8 * kChannels * num_pixels_,
+             [this, groups](std::size_t first, std::size_t count) {
                for (std::size_t i = first; i < first + count; ++i) {
-                 channel(i / num_channels_, i % num_channels_);
+                 const std::size_t channel = i % groups * kChannels;
+                 const std::size_t rest = num_channels_ - channel;
+                 // A width that the compiler knows makes vectors of whole pixels.
+                 if (rest >= kChannels) {
+                   normalise(i / groups, channel, [] { return kChannels; });
+                 } else {
+                   normalise(i / groups, channel, [rest] { return rest; });
+                 }
                }
              });
   }
@@ -33,23 +45,44 @@ class InstanceNormStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
-  void channel(std::size_t image, std::size_t channel) const {
+  template <typename Width>
+  void normalise(std::size_t image, std::size_t channel, const Width& width) const {
     const std::size_t start = image * num_pixels_ * num_channels_ + channel;
-    float sum = 0;
-    for (std::size_t i = 0; i < num_pixels_; ++i) {
-      sum += source_[start + i * num_channels_];
+    float means[kChannels] = {};
+    mean_of(start, width, means, [](float x, std::size_t) { return x; });
+    float factors[kChannels] = {};
+    mean_of(start, width, factors, [&means](float x, std::size_t c) {
+      return (x - means[c]) * (x - means[c]);
+    });
+    float terms[kChannels] = {};
+    for (std::size_t c = 0; c < width(); ++c) {
+      factors[c] = scale_[channel + c] / std::sqrt(factors[c] + epsilon_);
+      terms[c] = shift_[channel + c];
     }
-    const float mean = sum / static_cast<float>(num_pixels_);
-    float squares = 0;
-    for (std::size_t i = 0; i < num_pixels_; ++i) {
-      const float distance = source_[start + i * num_channels_] - mean;
-      squares += distance * distance;
+    for (std::size_t pixel = 0; pixel < num_pixels_; ++pixel) {
+      const float* from = source_ + start + pixel * num_channels_;
+      float* to = target_ + start + pixel * num_channels_;
+      for (std::size_t c = 0; c < width(); ++c) {
+        to[c] = (from[c] - means[c]) * factors[c] + terms[c];
+      }
     }
-    const float factor =
-        scale_[channel] / std::sqrt(squares / static_cast<float>(num_pixels_) + epsilon_);
-    for (std::size_t i = 0; i < num_pixels_; ++i) {
-      const std::size_t at = start + i * num_channels_;
-      target_[at] = (source_[at] - mean) * factor + shift_[channel];
+  }
+
+  // Sums of some pixels are added to the whole: the sum of very many would lose the small ones.
+  template <typename Width, typename Value>
+  void mean_of(std::size_t start, const Width& width, float* means, const Value& value) const {
+    constexpr std::size_t kPixels = 128;
+    for (std::size_t first = 0; first < num_pixels_; first += kPixels) {
+      float sums[kChannels] = {};
+      for (std::size_t pixel = first; pixel < std::min(first + kPixels, num_pixels_); ++pixel) {
+        const float* from = source_ + start + pixel * num_channels_;
+        for (std::size_t c = 0; c < width(); ++c) {
+          sums[c] += value(from[c], c);
+        }
+      }
+      for (std::size_t c = 0; c < width(); ++c) {
+        means[c] += sums[c] / static_cast<float>(num_pixels_);
+      }
     }
   }
 

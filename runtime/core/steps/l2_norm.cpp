@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/sums.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
@@ -19,10 +20,8 @@ std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
   const float epsilon = attributes.epsilon();
   return make_rows<float>(operands, source.shape.back(),
                           [=](const float* from, float* to, std::size_t count) {
-                            float squares = 0;
-                            for (std::size_t i = 0; i < count; ++i) {
-                              squares += from[i] * from[i];
-                            }
+                            const float squares = sum_of(
+                                count, [=](std::size_t i) { return from[i] * from[i]; });
                             const float length = std::max(std::sqrt(squares), epsilon);
                             const float factor = length > 0 ? 1.0f / length : 0.0f;
                             for (std::size_t i = 0; i < count; ++i) {

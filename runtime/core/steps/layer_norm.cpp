@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/sums.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
@@ -31,20 +32,25 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
   const float* terms = shift == nullptr ? nullptr : shift->as<float>();
   const float epsilon = attributes.epsilon();
   return make_rows<float>(operands, length, [=](const float* from, float* to, std::size_t count) {
-    float sum = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      sum += from[i];
-    }
-    const float mean = sum / static_cast<float>(count);
-    float squares = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto size = static_cast<float>(count);
+    const float mean = sum_of(count, [=](std::size_t i) { return from[i]; }) / size;
+    const float squares = sum_of(count, [=](std::size_t i) {
       const float distance = from[i] - mean;
-      squares += distance * distance;
-    }
-    const float factor = 1.0f / std::sqrt(squares / static_cast<float>(count) + epsilon);
+      return distance * distance;
+    });
+    const float factor = 1.0f / std::sqrt(squares / size + epsilon);
     for (std::size_t i = 0; i < count; ++i) {
-      to[i] = (from[i] - mean) * factor * (factors == nullptr ? 1.0f : factors[i]) +
-              (terms == nullptr ? 0.0f : terms[i]);
+      to[i] = (from[i] - mean) * factor;
+    }
+    if (factors != nullptr) {
+      for (std::size_t i = 0; i < count; ++i) {
+        to[i] *= factors[i];
+      }
+    }
+    if (terms != nullptr) {
+      for (std::size_t i = 0; i < count; ++i) {
+        to[i] += terms[i];
+      }
     }
   });
 }

@@ -26,17 +26,29 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   return make_rows<float>(
       operands, source.shape.back(), [=](const float* from, float* to, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-          const std::size_t first = i < below ? 0 : i - below;
-          const std::size_t last = std::min(count - 1, i + above);
-          float energy = 0;
-          for (std::size_t j = first; j <= last; ++j) {
-            energy += from[j] * from[j];
+          to[i] = 0;
+        }
+        // The energy of the neighbours, one neighbour at a time.
+        for (std::size_t k = 0; k <= std::min(above, count - 1); ++k) {
+          for (std::size_t i = k; i < count; ++i) {
+            to[i - k] += from[i] * from[i];
           }
-          const float base = bias + alpha * energy;
-          // Nearly every network has 3/4, for which two roots do.
-          const float root = std::sqrt(base);
-          to[i] = beta == 0.75f ? from[i] / (root * std::sqrt(root))
-                                : from[i] / std::pow(base, beta);
+        }
+        for (std::size_t k = 1; k <= std::min(below, count - 1); ++k) {
+          for (std::size_t i = k; i < count; ++i) {
+            to[i] += from[i - k] * from[i - k];
+          }
+        }
+        // Nearly every network has 3/4, for which two roots do.
+        if (beta == 0.75f) {
+          for (std::size_t i = 0; i < count; ++i) {
+            const float root = std::sqrt(bias + alpha * to[i]);
+            to[i] = from[i] / (root * std::sqrt(root));
+          }
+        } else {
+          for (std::size_t i = 0; i < count; ++i) {
+            to[i] = from[i] / std::pow(bias + alpha * to[i], beta);
+          }
         }
       });
 }

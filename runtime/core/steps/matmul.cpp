@@ -30,26 +30,42 @@ class MatMulStep final : public Step {
         packed_(gemm_scratch(columns, depth)), threads_(operands.threads) {}
 
   void run() override {
-    const std::size_t depth_stride = transpose_b_ ? 1 : columns_;
-    const std::size_t column_stride = transpose_b_ ? depth_ : 1;
     for (std::size_t i = 0; i < batches_.size(); ++i) {
-      const bool is_packed = i > 0 && batches_[i].b == batches_[i - 1].b;
-      if (!is_packed) {
-        gemm_pack(b_ + batches_[i].b, depth_stride, column_stride, columns_, depth_,
-                  packed_.data());
+      if (i == 0 || batches_[i].b != batches_[i - 1].b) {
+        pack(b_ + batches_[i].b);
       }
-      const GemmLeft left{a_ + batches_[i].a, transpose_a_ ? 1 : depth_, transpose_a_ ? rows_ : 1};
-      float* product = c_ + i * rows_ * columns_;
-      parallel(threads_, rows_, 4 * columns_ * depth_ / 8,
-               [this, &left, product](std::size_t first, std::size_t count) {
-                 gemm_rows(left, packed_.data(), columns_, depth_, first, count, product);
-               });
+      multiply(a_ + batches_[i].a, c_ + i * rows_ * columns_);
     }
   }
 
   const char* backend() const override { return "arenite"; }
 
  private:
+  void pack(const float* b) {
+    const std::size_t depth_stride = transpose_b_ ? 1 : columns_;
+    const std::size_t column_stride = transpose_b_ ? depth_ : 1;
+    in_blocks(columns_, kGemmPanel, 4 * depth_, [=](std::size_t first, std::size_t count) {
+      gemm_pack(b + first * column_stride, depth_stride, column_stride, count, depth_,
+                packed_.data() + first * depth_);
+    });
+  }
+
+  void multiply(const float* a, float* c) const {
+    const GemmLeft left{a, transpose_a_ ? 1 : depth_, transpose_a_ ? rows_ : 1};
+    in_blocks(rows_, kGemmRows, columns_ * depth_ / 8, [&](std::size_t first, std::size_t count) {
+      gemm_rows(left, packed_.data(), columns_, depth_, first, count, c);
+    });
+  }
+
+  // Calls work(first, count) on whole blocks of [0, total); `cost` is of one index.
+  template <typename Work>
+  void in_blocks(std::size_t total, std::size_t block, std::size_t cost, const Work& work) const {
+    parallel(threads_, (total + block - 1) / block, block * cost,
+             [=, &work](std::size_t first, std::size_t count) {
+               work(first * block, std::min(count * block, total - first * block));
+             });
+  }
+
   const float* a_;
   const float* b_;
   float* c_;

@@ -5,23 +5,60 @@
 #include <utility>
 
 #include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
+
+// The function of a row is a copy: through a pointer to it, every element written could change it.
+template <typename Source, typename Target, typename Row>
+using Rows = void (*)(const Source* source, Target* target, std::size_t num_rows,
+                      std::size_t length, Row row);
+
+template <typename Source, typename Target, typename Row>
+void rows_for_any(const Source* source, Target* target, std::size_t num_rows, std::size_t length,
+                  Row row) {
+  for (std::size_t i = 0; i < num_rows; ++i) {
+    row(source + i * length, target + i * length, length);
+  }
+}
+
+template <typename Source, typename Target, typename Row>
+ARENITE_FOR_AVX2 void rows_for_avx2(const Source* source, Target* target, std::size_t num_rows,
+                                    std::size_t length, Row row) {
+  rows_for_any(source, target, num_rows, length, row);
+}
+
+template <typename Source, typename Target, typename Row>
+ARENITE_FOR_AVX512 void rows_for_avx512(const Source* source, Target* target,
+                                        std::size_t num_rows, std::size_t length, Row row) {
+  rows_for_any(source, target, num_rows, length, row);
+}
+
+template <typename Source, typename Target, typename Row>
+Rows<Source, Target, Row> find_rows() {
+  switch (vectors()) {
+    case Vectors::avx512:
+      return rows_for_avx512<Source, Target, Row>;
+    case Vectors::avx2:
+      return rows_for_avx2<Source, Target, Row>;
+    default:
+      return rows_for_any<Source, Target, Row>;
+  }
+}
 
 template <typename Source, typename Target, typename Row>
 class RowStep final : public Step {
  public:
   RowStep(const Operands& operands, std::size_t num_rows, std::size_t length, Row row)
       : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        num_rows_(num_rows), length_(length), row_(std::move(row)), threads_(operands.threads) {}
+        num_rows_(num_rows), length_(length), row_(std::move(row)),
+        rows_(find_rows<Source, Target, Row>()), threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, num_rows_, 4 * sizeof(Source) * length_,
              [this](std::size_t first, std::size_t count) {
-               for (std::size_t i = first; i < first + count; ++i) {
-                 row_(source_ + i * length_, target_ + i * length_, length_);
-               }
+               rows_(source_ + first * length_, target_ + first * length_, count, length_, row_);
              });
   }
 
@@ -33,6 +70,7 @@ class RowStep final : public Step {
   std::size_t num_rows_;
   std::size_t length_;
   Row row_;
+  Rows<Source, Target, Row> rows_;
   pthreadpool_t threads_;
 };
 

@@ -1,34 +1,37 @@
 #include "steps/softmax.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "kernels/approximations.hpp"
 #include "kernels/quantised.hpp"
+#include "kernels/sums.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
 
 namespace {
 
+template <typename T>
+T largest(const T* source, std::size_t count) {
+  return joined(count, source[0], [=](std::size_t i) { return source[i]; },
+                [](T a, T b) { return a > b ? a : b; });
+}
+
 void softmax(const float* source, float* target, std::size_t count, float beta) {
-  const float top = *std::max_element(source, source + count);
-  float sum = 0;
+  const float top = largest(source, count);
   for (std::size_t i = 0; i < count; ++i) {
-    target[i] = std::exp(beta * (source[i] - top));
-    sum += target[i];
+    target[i] = exponential(beta * (source[i] - top));
   }
-  const float factor = 1.0f / sum;
+  const float factor = 1.0f / sum_of(count, [=](std::size_t i) { return target[i]; });
   for (std::size_t i = 0; i < count; ++i) {
     target[i] *= factor;
   }
 }
 
 void log_softmax(const float* source, float* target, std::size_t count, float beta) {
-  const float top = *std::max_element(source, source + count);
-  float sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    sum += std::exp(beta * (source[i] - top));
-  }
+  const float top = largest(source, count);
+  const float sum =
+      sum_of(count, [=](std::size_t i) { return exponential(beta * (source[i] - top)); });
   const float logarithm = std::log(sum);
   for (std::size_t i = 0; i < count; ++i) {
     target[i] = beta * (source[i] - top) - logarithm;
@@ -41,14 +44,15 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
   const Scale in = Scale::of(*operands.inputs[0]);
   const Scale out = Scale::of(*operands.outputs[0]);
   return make_rows<T>(operands, length, [=](const T* source, T* target, std::size_t count) {
-    const float top = in.number(*std::max_element(source, source + count));
-    float sum = 0;
+    const float top = in.number(largest(source, count));
+    const auto power = [=](std::size_t i) {
+      return exponential(beta * (in.number(source[i]) - top));
+    };
+    const float sum = sum_of(count, power);
+    const float logarithm = std::log(sum);
     for (std::size_t i = 0; i < count; ++i) {
-      sum += std::exp(beta * (in.number(source[i]) - top));
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const float x = beta * (in.number(source[i]) - top);
-      target[i] = out.integer<T>(is_log ? x - std::log(sum) : std::exp(x) / sum);
+      target[i] = out.integer<T>(is_log ? beta * (in.number(source[i]) - top) - logarithm
+                                        : power(i) / sum);
     }
   });
 }
@@ -62,6 +66,7 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
   require(operands, source.rank() > 0 && source.shape == operands.outputs[0]->shape,
           "input and output differ");
   require(operands, source.type == operands.outputs[0]->type, "input and output differ in type");
+  require_one_scale(operands);
   const std::size_t length = source.shape.back();
   const float beta = attributes.beta();
   const bool is_log = attributes.logarithm();

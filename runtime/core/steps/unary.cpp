@@ -1,11 +1,15 @@
 #include "steps/unary.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <cmath>
+#include <limits>
 
 #include "kernels/functions.hpp"
+#include "kernels/map.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
+#include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
@@ -21,13 +25,11 @@ class MapStep final : public Step {
   MapStep(const Operands& operands, Function function)
       : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
         count_(operands.inputs[0]->num_elements()), function_(function),
-        threads_(operands.threads) {}
+        map_(find_map<Source, Target, Function>()), threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) {
-        target_[i] = function_(source_[i]);
-      }
+      map_(source_ + first, target_ + first, count, function_);
     });
   }
 
@@ -38,6 +40,7 @@ class MapStep final : public Step {
   Target* target_;
   std::size_t count_;
   Function function_;
+  Map<Source, Target, Function> map_;
   pthreadpool_t threads_;
 };
 
@@ -53,9 +56,9 @@ std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary&
   const Scale target = Scale::of(*operands.outputs[0]);
   std::array<T, 256> table{};
   with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
-    for (int value = std::numeric_limits<T>::min(); value <= std::numeric_limits<T>::max(); ++value) {
-      table[static_cast<std::uint8_t>(value)] =
-          target.integer<T>(function(source.number(static_cast<T>(value))));
+    for (std::size_t bits = 0; bits < table.size(); ++bits) {
+      const auto value = static_cast<T>(static_cast<std::uint8_t>(bits));
+      table[bits] = target.integer<T>(function(source.number(value)));
     }
   });
   return make_map<T, T>(operands,
@@ -66,20 +69,17 @@ template <typename T>
 std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::Unary& attributes) {
   switch (attributes.function()) {
     case UnaryFunction::absolute:
-      return make_map<T, T>(operands, [](T x) { return x < 0 ? static_cast<T>(0 - x) : x; });
+      return make_map<T, T>(operands, [](T x) { return magnitude(x); });
     case UnaryFunction::negate:
-      return make_map<T, T>(operands, [](T x) { return static_cast<T>(0 - x); });
+      return make_map<T, T>(operands, [](T x) { return difference(T{0}, x); });
     case UnaryFunction::sign:
       return make_map<T, T>(operands, [](T x) { return static_cast<T>((x > 0) - (x < 0)); });
     case UnaryFunction::square:
-      return make_map<T, T>(operands, [](T x) { return static_cast<T>(x * x); });
+      return make_map<T, T>(operands, [](T x) { return product(x, x); });
     case UnaryFunction::clamp: {
-      const float low = attributes.alpha();
-      const float high = attributes.beta();
-      return make_map<T, T>(operands, [=](T x) {
-        const auto number = static_cast<double>(x);
-        return number < low ? static_cast<T>(low) : number > high ? static_cast<T>(high) : x;
-      });
+      const T low = cut<T>(attributes.alpha());
+      const T high = cut<T>(attributes.beta());
+      return make_map<T, T>(operands, [=](T x) { return std::min(std::max(x, low), high); });
     }
     default:
       return nullptr;
@@ -94,6 +94,7 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
   require(operands, source.num_elements() == target.num_elements(), "input and output differ");
+  require_one_scale(operands);
   const auto function = attributes.function();
   if (function == UnaryFunction::is_nan) {
     require(operands, source.type == Type::float32 && target.type == Type::boolean,

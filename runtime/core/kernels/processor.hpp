@@ -1,0 +1,33 @@
+// Which vectors the processor has, for kernels that are compiled for several.
+#pragma once
+
+namespace arenite {
+
+enum class Vectors { any, avx2, avx512 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// What such a function calls is compiled into it, or it would be called as it is for any processor.
+#define ARENITE_FOR_AVX2 __attribute__((flatten, target("avx2,fma")))
+#define ARENITE_FOR_AVX512 \
+  __attribute__((flatten, target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
+
+inline Vectors vectors() {
+  static const Vectors found = [] {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+      return Vectors::avx512;
+    }
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return has_avx2 ? Vectors::avx2 : Vectors::any;
+  }();
+  return found;
+}
+#else
+#define ARENITE_FOR_AVX2
+#define ARENITE_FOR_AVX512
+
+inline Vectors vectors() { return Vectors::any; }
+#endif
+
+}  // namespace arenite

@@ -1,0 +1,40 @@
+// Sums that compilers compute many at once, and that lose less than one after the other.
+#pragma once
+
+#include <cstddef>
+
+namespace arenite {
+
+// Joins what `element(i)` is for each i below `count`, in any order; 0 elements are `start`.
+template <typename T, typename Element, typename Join>
+T joined(std::size_t count, T start, const Element& element, const Join& join) {
+  constexpr std::size_t kLanes = 16;
+  T total = start;
+  std::size_t done = 0;
+  if (count >= kLanes) {
+    T lanes[kLanes];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = element(lane);
+    }
+    for (done = kLanes; done + kLanes <= count; done += kLanes) {
+#pragma GCC unroll 1
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        lanes[lane] = join(lanes[lane], element(done + lane));
+      }
+    }
+    for (const T lane : lanes) {
+      total = join(total, lane);
+    }
+  }
+  for (; done < count; ++done) {
+    total = join(total, element(done));
+  }
+  return total;
+}
+
+template <typename Element>
+float sum_of(std::size_t count, const Element& element) {
+  return joined(count, 0.0f, element, [](float a, float b) { return a + b; });
+}
+
+}  // namespace arenite
