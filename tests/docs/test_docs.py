@@ -160,7 +160,7 @@ def test_a_c_program_reaches_its_tensors_through_the_header_of_a_plan(tmp_path):
         pytest.skip("no C compiler")
     bring_models("squeezenet.onnx", tmp_path)
     with chdir(tmp_path):
-        output_of("arenite plan squeezenet.onnx -o plan.json")
+        output_of("arenite plan squeezenet.onnx --target generic -o plan.json")
     header = run(sys.executable, EXAMPLES / "plan_to_header.py", "plan.json", cwd=tmp_path)
     (tmp_path / "plan.h").write_text(header)
     run(compiler, "-std=c11", "-Werror", "-I.", EXAMPLES / "first_layer.c", cwd=tmp_path)

@@ -1,5 +1,6 @@
 """Pictures as inputs of a network."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,6 +12,19 @@ from arenite.planner.errors import AreniteError, MissingDependencyError
 Array: TypeAlias = NDArray[Any]
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """What becomes of a pixel, unless the input holds pixels: (pixel - mean) / std.
+
+    Attributes:
+        mean: One number, or one a channel.
+        std: The same.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
 
 
 class ImageError(AreniteError):
@@ -31,8 +45,7 @@ def read_image(
     path: Path,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
-    mean: tuple[float, ...],
-    std: tuple[float, ...],
+    normalisation: Normalisation,
 ) -> Array:
     """Return a picture scaled to an input's size: N, C, H, W or N, H, W, C.
 
@@ -40,9 +53,8 @@ def read_image(
         path: The file.
         shape: Of the input; 1 or 3 channels.
         dtype: Of the input. Integers of 8 bits take the pixels as they are, signed ones
-            less 128; numbers take (pixel - mean) / std.
-        mean: One number, or one a channel.
-        std: The same.
+            less 128.
+        normalisation: Of the pixels for an input of floating point.
 
     Raises:
         ImageError: It cannot be read, or the input takes no picture.
@@ -52,20 +64,33 @@ def read_image(
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError as error:
         raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
+    holds_pixels = dtype in (np.uint8, np.int8)
+    if not (holds_pixels or dtype.kind == "f"):
+        raise ImageError(path, f"the input of {dtype} takes no picture; feed a .npy")
     if len(shape) != 4 or shape[0] != 1 or not {1, 3}.intersection((shape[1], shape[3])):
-        raise ImageError(path, f"the input of shape {shape} takes no picture; feed a .npy")
+        text = "x".join(map(str, shape)) or "scalar"
+        raise ImageError(path, f"the input of shape {text} takes no picture; feed a .npy")
     is_channels_last = shape[3] in (1, 3)
     height, width, channels = shape[1:] if is_channels_last else (*shape[2:], shape[1])
+    for numbers in (normalisation.mean, normalisation.std):
+        if len(numbers) not in (1, channels) and not holds_pixels:
+            text = ",".join(f"{number:g}" for number in numbers)
+            raise ImageError(path, f"{text} is {len(numbers)} numbers for {channels} channels")
     try:
         with Image.open(path) as image:
             pixels = image.convert("L" if channels == 1 else "RGB").resize((width, height))
             array = np.asarray(pixels).reshape(height, width, channels)
-    except (OSError, UnidentifiedImageError, ValueError) as error:
-        raise ImageError(path, f"cannot be read as a picture: {error}") from error
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError) as error:
+        raise ImageError(path, f"cannot be read as a picture: {_reason(error)}") from error
     if dtype == np.uint8:
         result = array
     elif dtype == np.int8:
         result = (array.astype(np.int16) - 128).astype(np.int8)
     else:
-        result = ((array - np.array(mean)) / np.array(std)).astype(dtype)
+        mean, std = np.array(normalisation.mean), np.array(normalisation.std)
+        result = ((array - mean) / std).astype(dtype)
     return np.asarray((result if is_channels_last else result.transpose(2, 0, 1))[np.newaxis])
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

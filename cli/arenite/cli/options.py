@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from arenite.cli.targets import BINDING_RUNTIMES, GENERIC, TARGETS, read_for_runtime
+from arenite.cli.targets import ARENITE, GENERIC, OPEN_FIELDS, TARGETS, read_for_runtime
 from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
@@ -214,6 +215,13 @@ target_option = click.option(
     show_default=True,
     help="Whose records: the graph as written, or what a runtime places.",
 )
+_open_target_option = click.option(
+    "--target",
+    type=click.Choice(TARGETS),
+    help=f"Whose records: the graph as written, or what a runtime places.  [default: {ARENITE}; "
+    f"{GENERIC} where our runtime cannot run the model, for records alone, and with --boundary, "
+    "--align or --alias]",
+)
 order_option = click.option(
     "--order",
     "order_name",
@@ -261,6 +269,25 @@ def time_limit_option(default: float | None, text: str) -> Callable[[_Function],
     )
 
 
+def refuse_beside(what: str, *names: str) -> None:
+    """Return if the user gave none of these parameters of the command that runs.
+
+    Args:
+        what: Decides what they would.
+        names: Of the parameters.
+
+    Raises:
+        UsageError: One is given.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"{what} decides what {parameter.opts[-1]} would; leave that option out"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the model files of a command are read.
@@ -272,7 +299,7 @@ class Reading:
         alignment: Bytes of every offset; None for the format's default.
         aliases: What may share storage.
         order_name: What orders the operators.
-        target: Whose records.
+        target: Whose records; None is for the command to decide.
     """
 
     dims: Mapping[str, int]
@@ -281,7 +308,7 @@ class Reading:
     alignment: int | None
     aliases: tuple[AliasKind, ...]
     order_name: str
-    target: str
+    target: str | None
 
     def read(self, path: Path, capacity: int | None = None) -> Source:
         """Return what the file holds.
@@ -290,8 +317,11 @@ class Reading:
             ModelError: It cannot be planned.
             UsageError: Something is asked for that the target decides itself.
         """
-        if self.target != GENERIC:
-            return self._read_for_runtime(path, capacity)
+        self.check()
+        order = None if self.order_name == "given" else find_order(self.order_name)
+        if self.target not in (None, GENERIC):
+            source = read_for_runtime(self.target, path, self.dims, self.shapes, order)
+            return replace(source, problem=replace(source.problem, capacity=capacity))
         return read(
             path,
             dims=self.dims,
@@ -299,7 +329,7 @@ class Reading:
             boundary=self.boundary,
             alignment=self.alignment,
             capacity=capacity,
-            order=None if self.order_name == "given" else find_order(self.order_name),
+            order=order,
             aliases=self.aliases,
         )
 
@@ -309,28 +339,38 @@ class Reading:
         Raises:
             UsageError: Something is asked for that the target decides itself.
         """
-        if self.target == GENERIC:
+        if self.target in (None, GENERIC):
             return
+        is_open = OPEN_FIELDS.get(self.target, ())
         plain = Reading({}, {}, Boundary.INCLUDE, None, (), "given", self.target)
-        decided = "dimensions, "
-        if self.target in BINDING_RUNTIMES:
-            plain = replace(plain, dims=self.dims, shapes=self.shapes)
-            decided = ""
-        if self != plain:
+        if self != replace(plain, **{name: getattr(self, name) for name in is_open}):
+            decided = [word for name, word in _DECIDED.items() if name not in is_open]
             raise click.UsageError(
-                f"--target {self.target} decides {decided}boundary, alignment, sharing and "
-                "order itself; leave those options out"
+                f"--target {self.target} decides {', '.join(decided[:-1])} and {decided[-1]} "
+                "itself; leave those options out"
             )
 
-    def _read_for_runtime(self, path: Path, capacity: int | None) -> Source:
-        self.check()
-        source = read_for_runtime(self.target, path, self.dims, self.shapes)
-        return replace(source, problem=replace(source.problem, capacity=capacity))
+
+_DECIDED = {
+    "dims": "dimensions", "boundary": "boundary", "alignment": "alignment", "aliases": "sharing",
+    "order_name": "order",
+}  # fmt: skip
 
 
 def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callable[..., _R]:
     """Add the options of `Reading` and hand them over as the first argument."""
+    return _with_reading(function, target_option)
 
+
+def open_reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callable[..., _R]:
+    """Add the options of `Reading`, whose target the command decides if none is named."""
+    return _with_reading(function, _open_target_option)
+
+
+def _with_reading(
+    function: Callable[Concatenate[Reading, _P], _R],
+    target_option: Callable[[Callable[..., _R]], Callable[..., _R]],
+) -> Callable[..., _R]:
     @dim_option
     @shape_option
     @boundary_option
@@ -346,7 +386,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         alignment: int | None,
         aliases: tuple[AliasKind, ...],
         order_name: str,
-        target: str,
+        target: str | None,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from arenite.cli.render.text import one_line
 from arenite.planner.errors import AreniteError
 from arenite.planner.files import write_atomically
 
@@ -47,6 +48,11 @@ def results() -> Console:
 def progress() -> Console:
     """Return the console of standard error."""
     return _Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+
+
+def note(text: str) -> None:
+    """Tell the user something on standard error, in one line."""
+    click.echo(one_line(f"note: {text}"), err=True)
 
 
 def has_colour(console: Console) -> bool:

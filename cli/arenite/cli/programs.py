@@ -9,14 +9,38 @@ from numpy.typing import NDArray
 
 from arenite.cli.output import OutputError
 from arenite.cli.search import Outcome, search
-from arenite.planner.errors import InfeasibleError
+from arenite.cli.targets import ARENITE
+from arenite.planner import planfile
+from arenite.planner.errors import AreniteError, OrderError
+from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
-from arenite.planner.ordering import FindOrder
+from arenite.planner.planfile import PlanFile
+from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
+
+SUFFIX = ".arena"
+"""Of a program file."""
+
+
+class PlanTargetError(AreniteError):
+    """A plan is not one of our runtime's.
+
+    Attributes:
+        path: The plan file.
+        target: Whose plan it is.
+    """
+
+    def __init__(self, path: Path, target: str) -> None:
+        super().__init__(
+            f"{path}: made for --target {target}; to run it takes one that `arenite plan` makes "
+            f"with --target {ARENITE}"
+        )
+        self.path = path
+        self.target = target
 
 
 def build_program(
@@ -25,7 +49,6 @@ def build_program(
     *,
     dims: Mapping[str, int],
     shapes: Shapes,
-    order: FindOrder | None = None,
     strategy: Strategy | None = None,
 ) -> Compiled:
     """Write the program of a model, planned, and return it.
@@ -35,9 +58,44 @@ def build_program(
         PlanError: There is no plan.
         OutputError: The file cannot be written.
     """
-    compiled = compile_model(model, dims=dims, shapes=shapes, order=order)
+    compiled = compile_model(model, dims=dims, shapes=shapes)
     outcome = search(strategy or find("best"), compiled.source.problem)
     write_program(output, compiled, outcome)
+    return compiled
+
+
+def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
+    """Return the program of a model in the order of a plan file, and that plan.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanFileError: The plan file is damaged, or was made for another model or program.
+        PlanTargetError: It was made for another runtime.
+    """
+    plan_file = planfile.read(plan_path)
+    plan_file.check_digest(str(plan_path), model_digest(model))
+    if plan_file.target != ARENITE:
+        raise PlanTargetError(plan_path, plan_file.target)
+    reference = plan_file.model
+    compiled = compile_in_order(model, plan_path, plan_file, reference.dims, reference.shapes)
+    return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
+
+
+def compile_in_order(
+    model: Path, plan_path: Path, plan_file: PlanFile, dims: Mapping[str, int], shapes: Shapes
+) -> Compiled:
+    """Return the program of a model, if it is the one that a plan file was made for.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanFileError: The plan was made for another model or program.
+    """
+    steps = plan_file.problem.steps
+    try:
+        compiled = compile_model(model, dims=dims, shapes=shapes, order=steps)
+    except OrderError as error:
+        raise StaleRecordsError(str(plan_path), f"{error}; plan it again") from error
+    plan_file.check_against(str(plan_path), compiled.source.digest, compiled.source.problem)
     return compiled
 
 
@@ -45,12 +103,9 @@ def write_program(output: Path, compiled: Compiled, outcome: Outcome) -> None:
     """Write a program with its plan.
 
     Raises:
-        InfeasibleError: The plan does not fit the capacity.
+        InvalidPlanError: The plan is not right for the program.
         OutputError: The file cannot be written.
     """
-    capacity = compiled.source.problem.capacity
-    if capacity is not None and outcome.plan.height > capacity:
-        raise InfeasibleError(capacity, outcome.plan.lower_bound)
     try:
         program_file.write(output, compiled.assemble(outcome.plan))
     except OSError as error:

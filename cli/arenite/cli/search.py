@@ -13,6 +13,7 @@ from rich.status import Status
 from arenite.cli.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.output import progress
 from arenite.cli.render.numbers import exact, gap
+from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Anytime, Strategy, run
@@ -83,6 +84,41 @@ def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Out
     # The problem's capacity is the caller's to judge: here only the plan itself is.
     verify(dataclasses.replace(problem, capacity=None), plan)
     return Outcome(plan, seconds, interrupted)
+
+
+def check_bound(problem: Problem) -> None:
+    """Return if a plan may fit the capacity; asked before the search.
+
+    Raises:
+        InfeasibleError: None can.
+    """
+    if problem.capacity is not None and problem.lower_bound > problem.capacity:
+        raise InfeasibleError(problem.capacity, problem.lower_bound)
+
+
+def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> None:
+    """Return if the plan fits.
+
+    Args:
+        capacity: Bytes the arena may have, if that is limited.
+        outcome: What was found.
+        requested: The strategy that was asked for.
+
+    Raises:
+        InfeasibleError: No plan fits.
+        SearchLimitError: This one does not; another may.
+    """
+    plan = outcome.plan
+    if capacity is None or plan.height <= capacity:
+        return
+    if plan.lower_bound > capacity:
+        raise InfeasibleError(capacity, plan.lower_bound)
+    raise SearchLimitError(
+        f"strategy {requested!r} found no plan within {capacity} B: its lowest takes "
+        f"{plan.height} B, at least {plan.lower_bound} B are needed, so one may exist; raise "
+        "--capacity or --time-limit, or try --strategy optimal",
+        capacity,
+    )
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Whose records are planned: the graph as written, or what a runtime really places.
 
-A runtime fixes its own order, alignment and sharing, so a model is read for it as a whole.
+Ours takes any order. Another fixes its own, and alignment and sharing with it, so a model is
+read for it as a whole.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,10 +9,13 @@ from pathlib import Path
 
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
+from arenite.planner.ordering import FindOrder
 from arenite.planner.problem import Problem
 from arenite.planner.source import Source
+from arenite.runtime.compiler import compile_model
 
 GENERIC = "generic"
+ARENITE = "arenite"
 
 
 def _tflm(path: Path) -> Problem:
@@ -37,25 +41,37 @@ _BOUND: Mapping[str, Callable[[Path, Mapping[str, int], Shapes], Problem]] = {
     "onnxruntime": _onnxruntime
 }
 
-BINDING_RUNTIMES = tuple(_BOUND)
-"""Runtimes whose models may have free dimensions."""
+TARGETS = (GENERIC, ARENITE, *_FIXED, *_BOUND)
 
-TARGETS = (GENERIC, *_FIXED, *_BOUND)
+OPEN_FIELDS: Mapping[str, tuple[str, ...]] = {
+    ARENITE: ("dims", "shapes", "order_name"),
+    **dict.fromkeys(_BOUND, ("dims", "shapes")),
+}
+"""What of a `Reading` the user of a runtime may still decide: nothing if it is not here."""
 
 
-def read_for_runtime(target: str, path: Path, dims: Mapping[str, int], shapes: Shapes) -> Source:
+def read_for_runtime(
+    target: str,
+    path: Path,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    order: FindOrder | None = None,
+) -> Source:
     """Return the records that a runtime places for a model.
 
     Args:
         target: The runtime.
         path: The model.
-        dims: Values of free dimensions, for one of `BINDING_RUNTIMES`.
-        shapes: Shapes of graph inputs, for one of `BINDING_RUNTIMES`.
+        dims: Values of free dimensions, where they are open.
+        shapes: Shapes of graph inputs, where they are open.
+        order: What orders the steps, where that is open; by default the model.
 
     Raises:
         ModelError: The model is damaged, of another format, or refused by the runtime.
         MissingDependencyError: The runtime's package is absent.
     """
+    if target == ARENITE:
+        return compile_model(path, dims=dims, shapes=shapes, order=order).source
     digest = model_digest(path)
     problem = _BOUND[target](path, dims, shapes) if target in _BOUND else _FIXED[target](path)
     return Source(path.name, digest, None, problem)

@@ -7,7 +7,8 @@
     │   ├── ModelFormatError        the file is not what it claims to be
     │   ├── UnsupportedModelError   valid, but uses something we cannot size
     │   ├── UnboundDimensionError   a free dimension was not given a value
-    │   └── BindingError            a dimension or shape was given that the model cannot take
+    │   ├── BindingError            a dimension or shape was given that the model cannot take
+    │   └── OrderError              an order that the operators cannot run in
     ├── MissingDependencyError      an optional package is needed; names the extra
     ├── PlanError                   no plan, or a wrong one
     │   ├── InfeasibleError         proved: nothing fits the capacity
@@ -91,6 +92,10 @@ class BindingError(ModelError):
         self.path = path
         self.name = name
         self.reason = reason
+
+
+class OrderError(ModelError):
+    """An order is not one that the operators can run in."""
 
 
 class MissingDependencyError(AreniteError):

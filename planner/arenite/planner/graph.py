@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Self, TypeAlias
 
 from arenite.planner.dtypes import DType
-from arenite.planner.errors import ModelError
+from arenite.planner.errors import ModelError, OrderError
 
 AttributeValue: TypeAlias = (
     int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
@@ -167,16 +167,19 @@ class Graph:
         """Return the graph with its operators in the order of these names.
 
         Raises:
-            ModelError: The names are not a permutation of the operators, or an operator
+            OrderError: The names are not a permutation of the operators, or an operator
                 would read what is not yet written.
         """
         by_name = {operator.name: operator for operator in self.operators}
         if len(order) != len(by_name) or set(order) != set(by_name):
-            raise ModelError(
+            raise OrderError(
                 f"graph {self.name!r}: the order must name each of its "
                 f"{len(by_name)} operators once"
             )
-        return replace(self, operators=tuple(by_name[name] for name in order))
+        try:
+            return replace(self, operators=tuple(by_name[name] for name in order))
+        except ModelError as error:
+            raise OrderError(str(error)) from error
 
     def root(self, name: str) -> tuple[str, int]:
         """Return the tensor in whose storage `name` lies, and the byte it starts at."""

@@ -14,6 +14,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.rewrites.aliasing import AliasKind, alias
 from arenite.planner.source import Source
 from arenite.planner.verify import verify
+from arenite.runtime import _core
 from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.program.assembly import Assembly, assemble
 
@@ -98,14 +99,15 @@ def compile_model(
 
 def _lower(path: Path, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Lowered:
     kind = model_format(path)
+    supported = frozenset(_core.supported())
     if kind == "tflite":
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        lowered = lower_tflite(path)
+        lowered = lower_tflite(path, supported=supported)
         check_fixed_shapes(path, lowered.graph, dims, shapes)
         return lowered
     if kind == "onnx":
         from arenite.runtime.lowering.onnx.model import lower_onnx
 
-        return lower_onnx(path, dims=dims, shapes=shapes)
+        return lower_onnx(path, dims=dims, shapes=shapes, supported=supported)
     raise ModelFormatError(str(path), "it states records alone; give a model to run")

@@ -1,6 +1,7 @@
 """Run a model with every tensor at its planned offset."""
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,11 +252,18 @@ class Session:
     def _external_segment(self, step: _core.ExternalStep, threads: int) -> Callable[[], None]:
         from arenite.runtime.external import onnxruntime_step
 
-        view = self._core.view
-        return onnxruntime_step(
+        core, view, index = self._core, self._core.view, step.index
+        run = onnxruntime_step(
             step.name,
             view(step.model).tobytes(),
             [(n, view(t)) for n, t in zip(step.input_names, step.inputs, strict=True)],
             [(n, view(t)) for n, t in zip(step.output_names, step.outputs, strict=True)],
             threads,
         )
+
+        def timed() -> None:
+            started = time.perf_counter_ns()
+            run()
+            core.note_nanoseconds(index, time.perf_counter_ns() - started)
+
+        return timed

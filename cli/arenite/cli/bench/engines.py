@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
+
+from arenite.planner.errors import MissingDependencyError
 
 Array: TypeAlias = NDArray[Any]
 
@@ -126,3 +129,25 @@ ENGINES: Mapping[str, Mapping[str, Load]] = {
     },
 }
 """For each format, the engines that run it. Ours runs the `.arena` file made of it."""
+
+_ORT = (("onnxruntime",), "onnx")
+_LITERT = (("ai_edge_litert", "tflite_runtime"), "litert")
+_NEEDS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "onnxruntime": _ORT,
+    "onnxruntime-planned": _ORT,
+    "litert": _LITERT,
+    "litert-xnnpack": _LITERT,
+    "litert-planned": _LITERT,
+}
+"""Packages, any of which will do, and the extra that brings the first."""
+
+
+def check_installed(engine: str) -> None:
+    """Return if an engine's package is there.
+
+    Raises:
+        MissingDependencyError: It is not.
+    """
+    packages, extra = _NEEDS.get(engine, ((), ""))
+    if packages and not any(find_spec(package) for package in packages):
+        raise MissingDependencyError(packages[0], extra, f"engine {engine!r}")

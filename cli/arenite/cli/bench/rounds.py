@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arenite.cli.bench.engines import OURS
+from arenite.cli.output import note
 from arenite.planner.errors import AreniteError
+
+_LONGEST = 200
+"""Characters of what an engine says of its failure."""
 
 
 class EngineError(AreniteError):
@@ -20,7 +24,7 @@ class EngineError(AreniteError):
     """
 
     def __init__(self, engine: str, reason: str) -> None:
-        super().__init__(f"engine {engine!r}: {reason}")
+        super().__init__(f"engine {engine!r} does not run the model: {reason}")
         self.engine = engine
 
 
@@ -93,6 +97,7 @@ class Contest:
         inputs: A `.npz` of the inputs, in the model's order.
         threads: Of each engine.
         seconds: That each process measures.
+        may_drop: Whether an engine that does not run the model is left out with a note.
     """
 
     model_format: str
@@ -100,6 +105,7 @@ class Contest:
     inputs: Path
     threads: int
     seconds: float
+    may_drop: bool = False
 
 
 def measure(
@@ -123,7 +129,13 @@ def measure(
             samples = {}
             for each in turned:
                 report(number, each.engine)
-                samples[each.engine] = _run(contest, each.engine, first=number == 0)
+                try:
+                    samples[each.engine] = _run(contest, each.engine, first=number == 0)
+                except EngineError as error:
+                    if number or each.engine == OURS or not contest.may_drop:
+                        raise
+                    note(str(error))
+            measured = [each for each in measured if each.engine in samples]
             for each in measured:
                 each.samples.append(samples[each.engine])
     except KeyboardInterrupt:
@@ -152,5 +164,6 @@ def _run(contest: Contest, engine: str, *, first: bool) -> Sample:
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode != 0:
         lines = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-        raise EngineError(engine, lines[-1])
+        reason = lines[-1]
+        raise EngineError(engine, reason[:_LONGEST] + "..." * (len(reason) > _LONGEST))
     return Sample(**json.loads(process.stdout.splitlines()[-1]))

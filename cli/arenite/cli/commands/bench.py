@@ -2,29 +2,23 @@
 
 import tempfile
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 import numpy as np
 from rich.text import Text
 
-from arenite.cli.bench.engines import ENGINES, OURS
+from arenite.cli.bench.engines import ENGINES, OURS, check_installed
 from arenite.cli.bench.rounds import Contest, Measured, measure, ours, outputs_of
 from arenite.cli.options import dim_option, json_option, shape_option
 from arenite.cli.output import emit_json, progress, results
-from arenite.cli.programs import build_program, random_inputs
-from arenite.cli.render.numbers import both
+from arenite.cli.programs import SUFFIX, build_program, random_inputs
+from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.tables import listing
+from arenite.cli.render.text import name
+from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers import Shapes, model_format
 
-_PACKAGES = {
-    "onnxruntime": "onnxruntime",
-    "onnxruntime-planned": "onnxruntime",
-    "litert": "ai_edge_litert",
-    "litert-xnnpack": "ai_edge_litert",
-    "litert-planned": "ai_edge_litert",
-}
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
 
@@ -33,8 +27,8 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 @click.option(
     "--against",
     metavar="ENGINE,...",
-    help="Other engines; `all` for every one that is installed.  [default: onnxruntime for "
-    "ONNX, litert-xnnpack for TFLite]",
+    help="Other engines; `all` for every one that is installed, `none` for ours alone.  [default: "
+    "onnxruntime for ONNX, litert-xnnpack for TFLite]",
 )
 @click.option(
     "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of each engine."
@@ -70,6 +64,8 @@ def bench(
     whatever else the machine does meets all of them. A ratio is the median over the rounds
     of an engine's latency to ours: above 1, ours is faster. Ctrl-C keeps complete rounds.
     """
+    if model.suffix == SUFFIX:
+        raise click.UsageError("other engines need the model; give the file this was built from")
     kind = model_format(model)
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
@@ -78,7 +74,7 @@ def bench(
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, *random_inputs(compiled.lowered, seed).values())
         files = {engine: program if engine == OURS else model for engine in engines}
-        contest = Contest(kind, files, inputs, threads, seconds)
+        contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
         console = progress()
         with console.status("") as status:
             measured = measure(
@@ -88,13 +84,14 @@ def bench(
                     Text(f"round {number + 1} of {rounds}: {engine}")
                 ),
             )
-        errors = {engine: _distance(contest, engine) for engine in engines}
+        errors = {each.engine: _distance(contest, each.engine) for each in measured}
     if as_json:
         emit_json(
             {
                 "model": str(model),
                 "threads": threads,
                 "rounds": len(measured[0].samples),
+                "interrupted": len(measured[0].samples) < rounds,
                 "engines": [
                     each.as_json(ours(measured)) | {"max_difference": errors[each.engine]}
                     for each in measured
@@ -102,7 +99,7 @@ def bench(
             }
         )
         return
-    _print(model, threads, measured, errors)
+    _print(model, threads, rounds, measured, errors)
 
 
 def _opponents(kind: str, against: str | None) -> tuple[str, ...]:
@@ -112,35 +109,53 @@ def _opponents(kind: str, against: str | None) -> tuple[str, ...]:
     if against is None:
         names: tuple[str, ...] = _DEFAULTS[kind]
     elif against == "all":
-        return tuple(n for n in known if n != OURS and find_spec(_PACKAGES[n]) is not None)
+        return tuple(engine for engine in known if engine != OURS and _is_installed(engine))
     else:
-        names = tuple(name for name in against.split(",") if name != OURS)
-    for name in names:
-        if name not in known:
+        words = () if against == "none" else against.split(",")
+        names = tuple(dict.fromkeys(word for word in words if word != OURS))
+    for engine in names:
+        if engine not in known:
             others = ", ".join(each for each in known if each != OURS)
             raise click.BadParameter(
-                f"{name!r} does not run {kind.upper()}; those that do: {others}",
+                f"{engine!r} does not run {kind.upper()}; those that do: {others}",
                 param_hint="--against",
             )
+        check_installed(engine)
     return names
 
 
+def _is_installed(engine: str) -> bool:
+    try:
+        check_installed(engine)
+    except MissingDependencyError:
+        return False
+    return True
+
+
 def _distance(contest: Contest, engine: str) -> float | None:
-    """Return the largest difference of an engine's outputs from ours."""
+    """Return the largest difference of an engine's outputs from ours; None if not comparable."""
     with np.load(outputs_of(contest, OURS)) as own, np.load(outputs_of(contest, engine)) as others:
         if len(own.files) != len(others.files):
             return None
         pairs = [(own[a], others[b]) for a, b in zip(own.files, others.files, strict=True)]
     if any(a.shape != b.shape for a, b in pairs):
         return None
-    return max(
-        (float(np.max(np.abs(a.astype(np.float64) - b), initial=0.0)) for a, b in pairs),
-        default=0.0,
-    )
+    largest = 0.0
+    for a, b in pairs:
+        differ = ~((a == b) | ((a != a) & (b != b)))  # NaN is like NaN
+        apart = np.abs(a[differ].astype(np.float64) - b[differ])
+        largest = max(largest, float(np.max(apart, initial=0.0)))
+        if not np.all(np.isfinite(apart)):
+            return None
+    return largest
 
 
 def _print(
-    model: Path, threads: int, measured: list[Measured], errors: Mapping[str, float | None]
+    model: Path,
+    threads: int,
+    num_wanted: int,
+    measured: list[Measured],
+    errors: Mapping[str, float | None],
 ) -> None:
     console = results()
     own = ours(measured)
@@ -159,12 +174,16 @@ def _print(
                 f"{facts['load_ms']:.0f}",
                 both(int(str(facts["peak_rss_bytes"]))),
                 "" if arena is None else both(int(str(arena))),
-                "" if error is None or each.engine == OURS else f"{error:.1e}",
+                _difference(each.engine, error),
             )
         )
     num_rounds = len(measured[0].samples)
     console.print(
-        Text(f"{model.name}: {num_rounds} rounds, {threads} thread{'s' * (threads > 1)}")
+        name(
+            f"{model.name}: {plural(num_rounds, 'round')}"
+            f"{f' of {num_wanted}' if num_rounds < num_wanted else ''}, "
+            f"{plural(threads, 'thread')}"
+        )
     )
     console.print(
         listing(
@@ -173,3 +192,9 @@ def _print(
             rows,
         )
     )  # fmt: skip
+
+
+def _difference(engine: str, error: float | None) -> str:
+    if engine == OURS:
+        return ""
+    return "not comparable" if error is None else "none" if not error else f"{error:.1e}"

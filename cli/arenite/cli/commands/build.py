@@ -11,22 +11,26 @@ from arenite.cli.options import (
     dim_option,
     json_option,
     order_option,
+    refuse_beside,
     seed_option,
     shape_option,
     strategy_option,
     time_limit_option,
 )
 from arenite.cli.output import check_destination, emit_json, results
-from arenite.cli.programs import write_program
+from arenite.cli.programs import compile_by_plan, write_program
 from arenite.cli.render.numbers import both, gap
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.search import Outcome, configured, search
-from arenite.planner import planfile
+from arenite.cli.search import check_bound, check_capacity, configured, search
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import compile_model
 from arenite.strategies import find
 from arenite.strategies.order import find_order
+
+_DECIDED_BY_PLAN = (
+    "requested", "order_name", "dims", "shapes", "capacity", "time_limit_s", "seed"
+)  # fmt: skip
 
 
 @click.command()
@@ -37,7 +41,7 @@ from arenite.strategies.order import find_order
 )  # fmt: skip
 @click.option(
     "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
-    help="Use this plan, made with `plan --target arenite`.",
+    help="Use this plan, which `arenite plan` made.",
 )  # fmt: skip
 @strategy_option
 @order_option
@@ -66,23 +70,22 @@ def build(
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     check_destination(output, model)
-    stored = None if plan_path is None else planfile.read(plan_path)
-    order = None if order_name == "given" else find_order(order_name)
-    compiled = compile_model(
-        model,
-        dims=dims if stored is None else stored.model.dims,
-        shapes=shapes if stored is None else stored.model.shapes,
-        order=order if stored is None else stored.problem.steps,
-        capacity=capacity,
-    )
-    problem = compiled.source.problem
-    if stored is None:
-        outcome = search(strategy, problem)
+    if plan_path is None:
+        compiled = compile_model(
+            model,
+            dims=dims,
+            shapes=shapes,
+            order=None if order_name == "given" else find_order(order_name),
+            capacity=capacity,
+        )
+        check_bound(compiled.source.problem)
+        outcome = search(strategy, compiled.source.problem)
+        check_capacity(capacity, outcome, requested)
     else:
-        stored.check_against(str(plan_path), compiled.source.digest, problem)
-        outcome = Outcome(stored.plan, 0.0, interrupted=False)
+        refuse_beside("--plan", *_DECIDED_BY_PLAN)
+        compiled, outcome = compile_by_plan(model, plan_path)
     write_program(output, compiled, outcome)
-    plan = outcome.plan
+    problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
     if as_json:
         emit_json(

@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
+from arenite.cli.default_target import Settled, settle
 from arenite.cli.options import (
     Reading,
     capacity_option,
     json_option,
-    reading_options,
+    open_reading_options,
     seed_option,
     strategy_option,
     time_limit_option,
@@ -20,15 +21,16 @@ from arenite.cli.output import (
     drawing_width,
     emit_json,
     has_colour,
+    note,
     results,
 )
 from arenite.cli.render import memory_map
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.search import Outcome, configured, search
+from arenite.cli.search import Outcome, check_bound, check_capacity, configured, search
+from arenite.cli.targets import GENERIC
 from arenite.planner import planfile
-from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.source import Source
@@ -45,7 +47,7 @@ from arenite.strategies import find
     help="Write the plan file.",
 )
 @strategy_option
-@reading_options
+@open_reading_options
 @capacity_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
@@ -69,6 +71,9 @@ def plan(
 ) -> None:
     """Place the records of MODEL in one arena.
 
+    The plan is for our runtime, `arenite run MODEL --plan PLAN.json`, unless it cannot run
+    the model or --target names another.
+
     Ctrl-C during a search keeps the best plan so far.
     """
     if as_json and with_map:
@@ -76,13 +81,14 @@ def plan(
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     if output is not None:
         check_destination(output, model)
-    source = reading.read(model, capacity)
-    problem = source.problem
-    if problem.capacity is not None and problem.lower_bound > problem.capacity:
-        raise InfeasibleError(problem.capacity, problem.lower_bound)
+    settled = settle(reading, model, capacity)
+    source, problem = settled.source, settled.source.problem
+    if settled.reason is not None:
+        note(f"planned as written, with --target {settled.target}: {settled.reason}")
+    check_bound(problem)
     outcome = search(strategy, problem)
-    _check_capacity(problem.capacity, outcome, requested)
-    plan_file = _plan_file(reading, source, outcome)
+    check_capacity(problem.capacity, outcome, requested)
+    plan_file = _plan_file(settled, outcome)
     if output is not None:
         try:
             planfile.write(output, plan_file)
@@ -94,6 +100,7 @@ def plan(
             | {
                 "order": reading.order_name,
                 "requested": requested,
+                "fallback": settled.reason,
                 "output": output and str(output),
             }
         )
@@ -106,25 +113,12 @@ def plan(
         console.print(_map(plan_file, console))
 
 
-def _check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> None:
-    plan = outcome.plan
-    if capacity is None or plan.height <= capacity:
-        return
-    if plan.lower_bound > capacity:
-        raise InfeasibleError(capacity, plan.lower_bound)
-    raise SearchLimitError(
-        f"strategy {requested!r} found no plan within {capacity} B: its lowest takes "
-        f"{plan.height} B, at least {plan.lower_bound} B are needed, so one may exist; raise "
-        "--capacity or --time-limit, or try --strategy optimal",
-        capacity,
-    )
-
-
-def _plan_file(reading: Reading, source: Source, outcome: Outcome) -> PlanFile:
+def _plan_file(settled: Settled, outcome: Outcome) -> PlanFile:
+    reading, source = settled.reading, settled.source
     alignments = (record.alignment for record in source.problem.records)
     return PlanFile(
         ModelReference(source.name, source.digest, reading.dims, reading.shapes),
-        reading.target,
+        settled.target,
         reading.boundary,
         reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
         reading.aliases,
@@ -170,11 +164,12 @@ def _summary(
     )
     maker = plan.strategy if plan.strategy == requested else f"{plan.strategy}, of {requested}"
     stopped = ", interrupted" if outcome.interrupted else ""
+    whose = "as written" if plan_file.target == GENERIC else f"for {plan_file.target}"
     rows: list[tuple[str, RenderableType]] = [
         (
             "planned",
             f"{plural(len(problem.records), 'record')} over "
-            f"{plural(problem.num_steps, 'step')}, aligned to {plan_file.alignment}",
+            f"{plural(problem.num_steps, 'step')} {whose}, aligned to {plan_file.alignment}",
         ),
         ("height", both(plan.height)),
         ("lower bound", f"{both(plan.lower_bound)}, {distance}"),

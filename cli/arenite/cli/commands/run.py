@@ -1,65 +1,127 @@
 """`arenite run`: one inference, on files."""
 
+import io
+import math
 import tempfile
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import RenderableType
 
-from arenite.cli.images import SUFFIXES, read_image
-from arenite.cli.options import dim_option, json_option, shape_option, strategy_option
-from arenite.cli.output import OutputError, check_destination, emit_json, results
-from arenite.cli.programs import build_program
+from arenite.cli.classes import Likely, check_labels, likeliest, read_labels
+from arenite.cli.feeds import Feed, FeedType, read_feeds
+from arenite.cli.images import Normalisation
+from arenite.cli.options import (
+    dim_option,
+    json_option,
+    refuse_beside,
+    shape_option,
+    strategy_option,
+)
+from arenite.cli.output import OutputError, check_destination, emit_json, results, write_result
+from arenite.cli.programs import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
-from arenite.planner.errors import AreniteError
+from arenite.cli.render.text import printable
 from arenite.planner.files import write_atomically
 from arenite.planner.importers import Shapes
-from arenite.runtime.session import Port, Session
+from arenite.runtime.session import Session, StepProfile
+from arenite.runtime.trace import chrome_trace
 from arenite.strategies import find
 
-_PROGRAM_SUFFIX = ".arena"
+_NUM_SLOWEST = 20
 
 
-class InputFileError(AreniteError):
-    """A file cannot be an input.
+class NumbersType(click.ParamType[tuple[float, ...]]):
+    """A number for all channels, or one for each of three."""
+
+    name = "numbers"
+
+    def __init__(self, *, above_zero: bool = False) -> None:
+        self._above_zero = above_zero
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Return the numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
+            self.fail(f"{value!r} is not one number, or three with commas between", param, ctx)
+        if self._above_zero and min(numbers) <= 0:
+            self.fail(f"{value!r} is not above 0", param, ctx)
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a run gave.
 
     Attributes:
-        path: The file.
-        reason: Why not.
+        outputs: By name.
+        arena_bytes: Of the arena.
+        backends: Whose kernel ran each step.
+        steps: What each took, if that was asked.
+        likeliest: The best classes.
     """
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+    outputs: Mapping[str, NDArray[Any]]
+    arena_bytes: int
+    backends: tuple[str, ...]
+    steps: tuple[StepProfile, ...]
+    likeliest: tuple[Likely, ...]
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
-    "--input", "feeds", multiple=True, metavar="[NAME=]FILE",
+    "--input", "feeds", type=FeedType(), multiple=True, metavar="[NAME=]FILE",
     help="A .npy, a .npz with all inputs, or a picture; repeatable.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="OUT.npz",
     help="Write the outputs.",
 )  # fmt: skip
-@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True,
-              help="That compute.")  # fmt: skip
-@click.option("--labels", type=click.Path(path_type=Path), metavar="FILE",
-              help="Names of the classes, one a line.")  # fmt: skip
-@click.option("--top", type=click.IntRange(1), default=5, show_default=True,
-              help="How many classes to print.")  # fmt: skip
-@click.option("--mean", default="127.5", show_default=True, metavar="X[,Y,Z]",
-              help="Subtracted from the pixels of a picture.")  # fmt: skip
-@click.option("--std", default="127.5", show_default=True, metavar="X[,Y,Z]",
-              help="What they are divided by then.")  # fmt: skip
+@click.option(
+    "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
+    help="Use this plan, which `arenite plan` made.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="That compute."
+)
+@click.option(
+    "--labels", "labels_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="Names of the classes, one a line.",
+)  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(1), default=5, show_default=True,
+    help="How many classes to print.",
+)  # fmt: skip
+@click.option(
+    "--mean", type=NumbersType(), default="127.5", show_default=True, metavar="X[,Y,Z]",
+    help="Subtracted from the pixels of a picture.",
+)  # fmt: skip
+@click.option(
+    "--std", type=NumbersType(above_zero=True), default="127.5", show_default=True,
+    metavar="X[,Y,Z]", help="What they are divided by then.",
+)  # fmt: skip
 @click.option("--profile", is_flag=True, help="Print what the slowest steps took.")
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="TRACE.json",
+    help="Write what each step took, for Perfetto or chrome://tracing.",
+)  # fmt: skip
 @click.option("--poison", is_flag=True, help="Fill what is dead with NaN: a wrong plan shows.")
 @strategy_option
 @dim_option
@@ -67,14 +129,16 @@ class InputFileError(AreniteError):
 @json_option
 def run(
     model: Path,
-    feeds: Sequence[str],
+    feeds: Sequence[Feed],
     output: Path | None,
+    plan_path: Path | None,
     threads: int,
-    labels: Path | None,
+    labels_path: Path | None,
     top: int,
-    mean: str,
-    std: str,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
     profile: bool,
+    trace: Path | None,
     poison: bool,
     requested: str,
     dims: Mapping[str, int],
@@ -83,154 +147,152 @@ def run(
 ) -> None:
     """Run MODEL once: an .onnx or .tflite file, or an .arena that `build` made.
 
-    With `--labels`, or an output that looks like classes, the likeliest are printed.
+    With --labels, or an output that looks like classes, the likeliest are printed. Inputs
+    that hold pixels, of 8 bits, take a picture as it is; --mean and --std are for the others.
     """
-    if output is not None:
-        check_destination(output, model)
-    names = None if labels is None else _read_labels(labels)
-    strategy = find(requested)
-    with tempfile.TemporaryDirectory(prefix="arenite-run-") as folder:
-        program = model
-        if model.suffix != _PROGRAM_SUFFIX:
-            program = Path(folder) / "model.arena"
-            build_program(model, program, dims=dims, shapes=shapes, strategy=strategy)
-        with Session(program, threads=threads, poison=poison) as session:
-            inputs = _read_inputs(feeds, session.inputs, _numbers(mean), _numbers(std))
-            outputs = session.run(inputs)
-            steps = session.profile() if profile else ()
-            arena_bytes = session.arena_bytes
+    for written in (output, trace):
+        if written is not None:
+            check_destination(written, model)
+    labels = None if labels_path is None else read_labels(labels_path)
+    with (
+        _program(model, plan_path, requested, dims, shapes) as program,
+        Session(program, threads=threads, poison=poison) as session,
+    ):
+        if labels is not None:
+            check_labels(labels, session.outputs)
+        inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
+        outputs = session.run(inputs)
+        steps: tuple[StepProfile, ...] = ()
+        if profile or trace is not None:
+            for port in session.inputs:  # the run may have overwritten them
+                port.view[...] = inputs[port.name]
+            steps = session.profile()
+        best = likeliest(outputs, labels, top)
+        result = _Result(outputs, session.arena_bytes, session.backends(), steps, best)
     if output is not None:
         _write(output, outputs)
-    likeliest = _likeliest(outputs, names, top)
+    if trace is not None:
+        write_result(trace, chrome_trace(printable(model.name), steps))
     if as_json:
-        emit_json(
-            {
-                "model": str(model),
-                "arena_bytes": arena_bytes,
-                "outputs": {
-                    key: {"shape": list(value.shape), "dtype": str(value.dtype)}
-                    for key, value in outputs.items()
-                },
-                "top": [{"class": index, "label": label, "score": score}
-                        for index, label, score in likeliest],
-                "output": output and str(output),
-            }
-        )  # fmt: skip
+        emit_json(_as_json(model, result, output, trace, with_steps=profile))
         return
     console = results()
     console.print(styled_name(model.name, "bold"), soft_wrap=True)
-    console.print(
-        facts(
-            [
-                ("arena", both(arena_bytes)),
-                *((key, f"{value.dtype} {'x'.join(map(str, value.shape))}, {_range(value)}")
-                  for key, value in outputs.items()),
-            ]
-        )
-    )  # fmt: skip
-    if likeliest:
+    console.print(_summary(result, output, trace))
+    if result.likeliest:
         console.print()
-        console.print(
-            listing(
-                ("class>", "score>", "label"),
-                ((str(index), f"{score:.4f}", label) for index, label, score in likeliest),
-            )
-        )
-    if steps:
-        slowest = sorted(steps, key=lambda step: -step.nanoseconds)[:20]
+        console.print(_classes(result.likeliest))
+    if profile:
         console.print()
-        console.print(
-            listing(
-                ("step", "operator", "backend", "time>", "bytes>"),
-                (
-                    (step.name, step.operator, step.backend,
-                     duration(step.nanoseconds / 1e9), f"{step.bytes:,}")
-                    for step in slowest
-                ),
-            )
-        )  # fmt: skip
+        console.print(_slowest(steps))
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = ()
-    if len(numbers) not in (1, 3):
-        raise click.BadParameter(f"{text!r} is not one number, or three with commas between")
-    return numbers
-
-
-def _read_inputs(
-    feeds: Sequence[str], ports: Sequence[Port], mean: tuple[float, ...], std: tuple[float, ...]
-) -> dict[str, NDArray[Any]]:
-    by_name = {port.name: port for port in ports}
-    found: dict[str, NDArray[Any]] = {}
-    for feed in feeds:
-        key, separator, text = feed.partition("=")
-        path = Path(text if separator else feed)
-        if not separator and path.suffix == ".npz":
-            found.update(_load(path))
-            continue
-        if not separator and len(ports) > 1:
-            raise click.UsageError(
-                f"{feed!r}: the model has {len(ports)} inputs; say which, as NAME={feed}: "
-                f"{', '.join(by_name)}"
-            )
-        target = key if separator else ports[0].name
-        if path.suffix.lower() in SUFFIXES and target in by_name:
-            port = by_name[target]
-            found[target] = read_image(path, port.shape, port.dtype, mean, std)
+@contextmanager
+def _program(
+    model: Path, plan_path: Path | None, requested: str, dims: Mapping[str, int], shapes: Shapes
+) -> Iterator[Path]:
+    """Give the program file of a model while the block runs."""
+    if model.suffix == SUFFIX:
+        refuse_beside(f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes")
+        yield model
+        return
+    strategy = find(requested)
+    with tempfile.TemporaryDirectory(prefix="arenite-run-") as folder:
+        program = Path(folder) / f"model{SUFFIX}"
+        if plan_path is None:
+            build_program(model, program, dims=dims, shapes=shapes, strategy=strategy)
         else:
-            found[target] = next(iter(_load(path).values()))
-    return found
+            refuse_beside("--plan", "requested", "dims", "shapes")
+            write_program(program, *compile_by_plan(model, plan_path))
+        yield program
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputFileError(path, f"cannot be read as .npy or .npz: {error}") from error
-    if isinstance(loaded, np.ndarray):
-        return {"": loaded}
-    with loaded:
-        return {key: loaded[key] for key in loaded.files}
+def _as_json(
+    model: Path, result: _Result, output: Path | None, trace: Path | None, *, with_steps: bool
+) -> dict[str, object]:
+    return {
+        "model": str(model),
+        "arena_bytes": result.arena_bytes,
+        "backends": {name: result.backends.count(name) for name in sorted({*result.backends})},
+        "outputs": {
+            key: {"shape": list(value.shape), "dtype": str(value.dtype)}
+            for key, value in result.outputs.items()
+        },
+        "top": [
+            {
+                "class": each.index,
+                "label": each.label,
+                "score": each.score if math.isfinite(each.score) else None,
+            }
+            for each in result.likeliest
+        ],
+        "steps": [
+            {
+                "step": step.name,
+                "operator": step.operator,
+                "backend": step.backend,
+                "nanoseconds": step.nanoseconds,
+                "bytes": step.bytes,
+            }
+            for step in (result.steps if with_steps else ())
+        ],
+        "output": output and str(output),
+        "trace": trace and str(trace),
+    }
 
 
-def _read_labels(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror}") from error
+def _summary(result: _Result, output: Path | None, trace: Path | None) -> RenderableType:
+    kinds = sorted({*result.backends}, key=lambda kind: (-result.backends.count(kind), kind))
+    ran = ", ".join(f"{result.backends.count(kind)} {kind}" for kind in kinds)
+    rows: list[tuple[str, RenderableType]] = [
+        ("arena", both(result.arena_bytes)),
+        ("steps", f"{len(result.backends)}: {ran}"),
+    ]
+    for key, value in result.outputs.items():
+        shape = "x".join(map(str, value.shape)) or "scalar"
+        rows.append((printable(key), f"{value.dtype} {shape}, {_range(value)}"))
+    for path in (output, trace):
+        if path is not None:
+            rows.append(("written", styled_name(str(path))))
+    return facts(rows)
 
 
-def _likeliest(
-    outputs: Mapping[str, NDArray[Any]], names: list[str] | None, top: int
-) -> list[tuple[int, str, float]]:
-    """Return class, label and score of the best, where there is one row of scores."""
-    if len(outputs) != 1:
-        return []
-    (scores,) = outputs.values()
-    flat = scores.reshape(-1)
-    is_row = scores.ndim >= 1 and scores.shape[-1] == flat.size and flat.size > 1
-    if not is_row or (names is None and flat.size < 10) or flat.dtype.kind not in "fiu":
-        return []
-    best = np.argsort(-flat.astype(np.float64), kind="stable")[:top]
-    labels = names or []
-    return [(int(i), labels[i] if i < len(labels) else "", float(flat[i])) for i in best]
+def _classes(best: Sequence[Likely]) -> RenderableType:
+    return listing(
+        ("class>", "score>", "label"),
+        ((str(each.index), f"{each.score:.6g}", styled_name(each.label)) for each in best),
+    )
+
+
+def _slowest(steps: Sequence[StepProfile]) -> RenderableType:
+    total = sum(step.nanoseconds for step in steps) or 1
+    slowest = sorted(steps, key=lambda step: -step.nanoseconds)[:_NUM_SLOWEST]
+    return listing(
+        ("step", "operator", "backend", "time>", "share>", "bytes>"),
+        (
+            (
+                styled_name(step.name), step.operator, step.backend,
+                duration(step.nanoseconds / 1e9), f"{100 * step.nanoseconds / total:.1f} %",
+                f"{step.bytes:,}",
+            )
+            for step in slowest
+        ),
+    )  # fmt: skip
 
 
 def _range(value: NDArray[Any]) -> str:
     if value.size == 0 or value.dtype.kind not in "fiu":
-        return "no numbers"
+        return f"{value.size} elements"
     return f"{value.min():.6g} to {value.max():.6g}"
 
 
 def _write(path: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
-    with tempfile.SpooledTemporaryFile() as stream:
-        np.savez(stream, allow_pickle=False, **outputs)
-        stream.seek(0)
-        try:
-            write_atomically(path, stream.read())
-        except OSError as error:
-            raise OutputError(path, f"cannot be written: {error.strerror}") from error
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:  # np.savez stumbles over the name "file"
+        for key, value in outputs.items():
+            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=False)
+    try:
+        write_atomically(path, stream.getvalue())
+    except OSError as error:
+        raise OutputError(path, f"cannot be written: {error.strerror}") from error

@@ -7,9 +7,10 @@ import click
 
 from arenite.cli.options import dim_option, json_option, shape_option
 from arenite.cli.output import emit_json, results
+from arenite.cli.programs import compile_in_order
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
-from arenite.cli.targets import GENERIC, TARGETS, read_for_runtime
+from arenite.cli.targets import ARENITE, GENERIC, TARGETS, read_for_runtime
 from arenite.planner import planfile
 from arenite.planner.files import model_digest
 from arenite.planner.importers import read
@@ -80,6 +81,9 @@ def _check_model(
         )
     dims = {**plan_file.model.dims, **dims}
     shapes = {**plan_file.model.shapes, **shapes}
+    if plan_file.target == ARENITE:
+        compile_in_order(model, plan_path, plan_file, dims, shapes)
+        return
     if plan_file.target != GENERIC:
         source = read_for_runtime(plan_file.target, model, dims, shapes)
         plan_file.check_against(str(plan_path), source.digest, source.problem)

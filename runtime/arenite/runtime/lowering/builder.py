@@ -7,7 +7,7 @@ is folded into it.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.names import Names
+from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import (
     Order,
     Shape,
@@ -34,7 +35,7 @@ from arenite.runtime.lowering.lowered import (
     State,
     Step,
 )
-from arenite.runtime.program.operators import Copy, Move, RuntimeOperator
+from arenite.runtime.program.operators import Copy, External, Move, RuntimeOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Builder:
         graph: The model.
         constant: Gives the elements of a constant of the model; None if they are unknown.
         quantisation: Says how a tensor's integers stand for numbers, if they do.
+        supported: Names of the operators that the core runs; None for all there are.
 
     Attributes:
         notes: What the user should know.
@@ -106,8 +108,10 @@ class Builder:
         graph: Graph,
         constant: Callable[[str], Array | None],
         quantisation: Callable[[str], Quantisation | None] = lambda _name: None,
+        supported: Container[str] | None = None,
     ) -> None:
         self.graph = graph
+        self._supported = supported
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}
         self._constant = constant
@@ -211,7 +215,13 @@ class Builder:
             dtype: Of the outputs; by default that of the first input.
             step: Name of the step; by default that of the first output.
             quantisation: Of the outputs; by default what the model states.
+
+        Raises:
+            NotLoweredError: The core does not run the operator.
         """
+        kind = type(operator).__name__
+        if not (self._supported is None or kind in self._supported or kind == External.__name__):
+            raise NotLoweredError(f"this build of the core has no {kind}")
         if dtype is None:
             assert inputs[0] is not None
             dtype = inputs[0].dtype

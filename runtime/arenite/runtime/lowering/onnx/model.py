@@ -1,7 +1,7 @@
 """A whole ONNX model into a program."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,8 +35,15 @@ def lower_onnx(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    supported: Container[str] | None = None,
 ) -> Lowered:
     """Return the program of an ONNX model.
+
+    Args:
+        path: The model.
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+        supported: Names of the operators that the core runs; None for all there are.
 
     Raises:
         ModelError: The model cannot be read.
@@ -46,7 +53,7 @@ def lower_onnx(
     model = read_onnx_model(path, dims=dims or {}, shapes=shapes or {})
     quantisations = stated_quantisations(model)
     graph = with_twins(model.graph, quantisations)
-    builder = Builder(graph, model.values.get, quantisations.get)
+    builder = Builder(graph, model.values.get, quantisations.get, supported)
     quantised = Quantised(builder, model, quantisations)
     producers = {name: each for each in graph.operators for name in each.writes}
     for name in graph.inputs:

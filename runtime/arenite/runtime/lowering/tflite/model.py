@@ -1,5 +1,6 @@
 """A whole TFLite model into a program."""
 
+from collections.abc import Container
 from pathlib import Path
 
 from arenite.planner.dtypes import DType
@@ -20,8 +21,12 @@ _KNOWN_TYPES = (
 )  # fmt: skip
 
 
-def lower_tflite(path: Path) -> Lowered:
+def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowered:
     """Return the program of a TFLite model.
+
+    Args:
+        path: The model.
+        supported: Names of the operators that the core runs; None for all there are.
 
     Raises:
         ModelError: The model cannot be read.
@@ -39,7 +44,7 @@ def lower_tflite(path: Path) -> Lowered:
             raise UnsupportedModelError(str(path), name, "each channel has its own zero point")
         return Quantisation(stated.scales, stated.zero_points[0], stated.axis)
 
-    builder = Builder(graph, contents.constant, quantisation)
+    builder = Builder(graph, contents.constant, quantisation, supported)
     for tensor in graph.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name)
@@ -75,6 +80,6 @@ def lower_tflite(path: Path) -> Lowered:
             unknown.update(operator.writes)
     if refused:
         raise UnsupportedOperatorsError(
-            str(path), refused, "run it with --target litert, or leave these operators out"
+            str(path), refused, "LiteRT may run it: `arenite plan --target litert` plans for that"
         )
     return builder.finish()

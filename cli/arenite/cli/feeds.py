@@ -1,0 +1,142 @@
+"""Files as inputs of a model: arrays and pictures."""
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.cli.images import SUFFIXES, Normalisation, read_image
+from arenite.planner.errors import AreniteError
+from arenite.runtime.errors import InputNameError
+from arenite.runtime.session import Port
+
+Array: TypeAlias = NDArray[Any]
+
+
+class InputFileError(AreniteError):
+    """A file cannot be an input.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A file that is fed.
+
+    Attributes:
+        path: The file.
+        name: The input; None where the user names none.
+    """
+
+    path: Path
+    name: str | None = None
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether the file names the inputs itself."""
+        return self.name is None and self.path.suffix.lower() == ".npz"
+
+
+class FeedType(click.ParamType[Feed]):
+    """A file with or without the input it is for, such as `image=cat.png`."""
+
+    name = "feed"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Feed:
+        """Return the file and the input; a file that exists under the whole text wins."""
+        if isinstance(value, Feed):
+            return value
+        name, equals, file = str(value).rpartition("=")
+        if not equals or Path(str(value)).exists():
+            return Feed(Path(str(value)))
+        if not (name and file):
+            self.fail(f"{value!r} is not FILE or NAME=FILE", param, ctx)
+        return Feed(Path(file), name)
+
+
+def read_feeds(
+    feeds: Sequence[Feed], ports: Sequence[Port], normalisation: Normalisation
+) -> dict[str, Array]:
+    """Return the array of each input that is fed.
+
+    Args:
+        feeds: The files.
+        ports: The model's inputs.
+        normalisation: Of the pixels of pictures.
+
+    Raises:
+        InputFileError: A file cannot be read.
+        ImageError: A picture cannot be read, or the input takes none.
+        InputNameError: There is no such input.
+        UsageError: An input is missing, fed twice, or it is not clear which a file is for.
+    """
+    by_name = {port.name: port for port in ports}
+    arrays: dict[str, Array] = {}
+    for feed in feeds:
+        for name, array in _arrays(feed, by_name, normalisation).items():
+            if name in arrays:
+                raise click.UsageError(f"--input {feed.path}: input {name!r} is fed twice")
+            arrays[name] = array
+    missing = [port for port in ports if port.name not in arrays]
+    if missing:
+        wanted = ", ".join(
+            f"{port.name}={port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}"
+            for port in missing
+        )
+        raise click.UsageError(f"missing option --input for: {wanted}")
+    return arrays
+
+
+def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) -> dict[str, Array]:
+    if feed.holds_all:
+        return _load(feed.path)
+    if feed.name is None and len(ports) != 1:
+        raise click.UsageError(
+            f"--input {feed.path}: the model has {len(ports)} inputs, say which as NAME=FILE: "
+            f"{', '.join(ports)}"
+        )
+    name = next(iter(ports)) if feed.name is None else feed.name
+    if name not in ports:
+        raise InputNameError(name, ports, missing=False)
+    if feed.path.suffix.lower() in SUFFIXES:
+        port = ports[name]
+        return {name: read_image(feed.path, port.shape, port.dtype, normalisation)}
+    stored = _load(feed.path)
+    if name not in stored and len(stored) != 1:
+        held = ", ".join(map(repr, stored)) or "nothing"
+        raise InputFileError(feed.path, f"there is no array {name!r}; it holds {held}")
+    return {name: stored[name] if name in stored else next(iter(stored.values()))}
+
+
+def _load(path: Path) -> dict[str, Array]:
+    """Return the arrays of a file by name; that of a `.npy` has none."""
+    try:
+        with path.open("rb") as stream:
+            if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
+                known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
+                raise InputFileError(path, f"this is none of {known}")
+            stream.seek(0)
+            loaded = np.load(stream, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"": loaded}
+            with loaded:
+                return {key: loaded[key] for key in loaded.files}
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
+        raise InputFileError(path, f"is damaged: {error}") from error
