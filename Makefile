@@ -11,7 +11,7 @@ NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/
 .PHONY: help demo test test-arm lint docs unit bench fuzz clean
 
 help:
-	@echo "make demo   plan a real model, verify the plan, compare the strategies"
+	@echo "make demo   plan a real model, verify the plan, compare the strategies, run the model"
 	@echo "make test   lint, type-check and test everything"
 	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make docs   build the documentation into build/site"

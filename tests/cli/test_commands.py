@@ -1,6 +1,5 @@
 """The command as its users meet it: what it prints, where, and its exit code."""
 
-import json
 import os
 import signal
 import threading
@@ -10,7 +9,6 @@ from typing import ClassVar
 import onnx
 import pytest
 
-from arenite.cli.main import main
 from arenite.planner import planfile
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import StrategyKind, silent
@@ -49,28 +47,6 @@ def model(tmp_path):
     path = tmp_path / "tiny.onnx"
     onnx.save(graph, path)
     return path
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command; return its exit code, standard output and standard error."""
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
-def run_json(run):
-    def run_json(*arguments):
-        code, out, err = run(*arguments, "--json")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return run_json
 
 
 def test_plan_says_as_json_what_the_contract_promises(run_json, model):

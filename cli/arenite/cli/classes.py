@@ -78,14 +78,14 @@ def read_labels(path: Path) -> Labels:
         LabelsError: The file is not text, or names nothing.
     """
     try:
-        names = tuple(path.read_text(encoding="utf-8").splitlines())
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise LabelsError(path, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise LabelsError(path, "is not text in UTF-8; give one name a line") from error
-    if not any(names):
+    if not text.strip():
         raise LabelsError(path, "names no class")
-    return Labels(path, names)
+    return Labels(path, tuple(line.strip() for line in text.rstrip().split("\n")))
 
 
 def check_labels(labels: Labels, ports: Sequence[Port]) -> None:

@@ -1,6 +1,10 @@
 """Files as inputs of a model: arrays and pictures."""
 
+import lzma
+import tokenize
+import warnings
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +20,12 @@ from arenite.runtime.errors import InputNameError
 from arenite.runtime.session import Port
 
 Array: TypeAlias = NDArray[Any]
+
+_DAMAGE = (
+    ValueError, EOFError, KeyError, MemoryError, OverflowError, RuntimeError, TypeError,
+    lzma.LZMAError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What numpy and the packages below it raise on files that are not as they should be."""
 
 
 class InputFileError(AreniteError):
@@ -126,7 +136,8 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
 def _load(path: Path) -> dict[str, Array]:
     """Return the arrays of a file by name; that of a `.npy` has none."""
     try:
-        with path.open("rb") as stream:
+        with path.open("rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
                 known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
                 raise InputFileError(path, f"this is none of {known}")
@@ -135,8 +146,12 @@ def _load(path: Path) -> dict[str, Array]:
             if isinstance(loaded, np.ndarray):
                 return {"": loaded}
             with loaded:
-                return {key: loaded[key] for key in loaded.files}
+                arrays = {key: loaded[key] for key in loaded.files}
     except OSError as error:
         raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise InputFileError(path, f"is damaged: {error}") from error
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputFileError(path, f"{key!r} in it is no array")
+    return arrays

@@ -1,5 +1,8 @@
 """Pictures as inputs of a network."""
 
+import struct
+import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +15,12 @@ from arenite.planner.errors import AreniteError, MissingDependencyError
 Array: TypeAlias = NDArray[Any]
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+
+_DAMAGE = (
+    OSError, ValueError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RuntimeError,
+    SyntaxError, TypeError, struct.error, zlib.error,
+)  # fmt: skip
+"""What Pillow raises on files that are not as they should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ def read_image(
         MissingDependencyError: Pillow is absent.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ModuleNotFoundError as error:
         raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
     holds_pixels = dtype in (np.uint8, np.int8)
@@ -77,10 +86,12 @@ def read_image(
             text = ",".join(f"{number:g}" for number in numbers)
             raise ImageError(path, f"{text} is {len(numbers)} numbers for {channels} channels")
     try:
-        with Image.open(path) as image:
-            pixels = image.convert("L" if channels == 1 else "RGB").resize((width, height))
-            array = np.asarray(pixels).reshape(height, width, channels)
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of damaged tags: the pixels are there
+            with Image.open(path) as image:
+                pixels = image.convert("L" if channels == 1 else "RGB").resize((width, height))
+                array = np.asarray(pixels).reshape(height, width, channels)
+    except (*_DAMAGE, Image.DecompressionBombError) as error:
         raise ImageError(path, f"cannot be read as a picture: {_reason(error)}") from error
     if dtype == np.uint8:
         result = array

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from arenite.cli.targets import ARENITE, GENERIC, OPEN_FIELDS, TARGETS, read_for_runtime
 from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.ordering import FindOrder
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.source import Source
 from arenite.planner.units import parse_size
@@ -318,9 +319,8 @@ class Reading:
             UsageError: Something is asked for that the target decides itself.
         """
         self.check()
-        order = None if self.order_name == "given" else find_order(self.order_name)
         if self.target not in (None, GENERIC):
-            source = read_for_runtime(self.target, path, self.dims, self.shapes, order)
+            source = read_for_runtime(self.target, path, self.dims, self.shapes, self.order)
             return replace(source, problem=replace(source.problem, capacity=capacity))
         return read(
             path,
@@ -329,9 +329,14 @@ class Reading:
             boundary=self.boundary,
             alignment=self.alignment,
             capacity=capacity,
-            order=order,
+            order=self.order,
             aliases=self.aliases,
         )
+
+    @property
+    def order(self) -> FindOrder | None:
+        """What finds the order; None for the model's own."""
+        return None if self.order_name == "given" else find_order(self.order_name)
 
     def check(self) -> None:
         """Return if the options go together.

@@ -105,4 +105,4 @@ def check_destination(path: Path, *sources: Path) -> None:
         raise OutputError(path, f"cannot be written: the folder {str(folder)!r} is read-only")
     for source in sources:
         if path.exists() and source.exists() and path.samefile(source):
-            raise OutputError(path, "this is the model; choose another name for the output")
+            raise OutputError(path, "this file is read; choose another name for the output")

@@ -20,6 +20,7 @@ from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
 from arenite.strategies import find
 
 SUFFIX = ".arena"
@@ -110,6 +111,18 @@ def write_program(output: Path, compiled: Compiled, outcome: Outcome) -> None:
         program_file.write(output, compiled.assemble(outcome.plan))
     except OSError as error:
         raise OutputError(output, f"cannot be written: {error.strerror}") from error
+
+
+def backends(compiled: Compiled) -> tuple[str, ...]:
+    """Return whose kernel runs each step of a program.
+
+    Raises:
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    plan = find("greedy-by-size")(compiled.source.problem)  # any will do: kernels are the same
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    with Session.of_pieces(pieces, compiled.source.name) as session:
+        return session.backends()
 
 
 def random_inputs(lowered: Lowered, seed: int) -> dict[str, NDArray[Any]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.cli.options import Reading
+from arenite.cli.targets import GENERIC
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
@@ -27,7 +28,9 @@ class Remedy:
     advice: str
 
 
-def remedies(reading: Reading, model: Path, source: Source, sharing: Aliasing) -> Iterator[Remedy]:
+def remedies(
+    reading: Reading, model: Path, source: Source, sharing: Aliasing | None
+) -> Iterator[Remedy]:
     """Yield the rewrites that lower the bound of `source`, the simplest first.
 
     The kinds of sharing are added one by one, those alone that find something to share. A
@@ -37,17 +40,20 @@ def remedies(reading: Reading, model: Path, source: Source, sharing: Aliasing) -
         reading: How `source` was read.
         model: Its file.
         source: What is to be lowered.
-        sharing: What could share storage in it.
+        sharing: What could share storage in it; None if that is not open.
     """
     lowest = source.problem.lower_bound
-    finding = [kind for kind in AliasKind if sharing.num_shared.get(kind)]
-    some = [tuple(finding[: count + 1]) for count in range(len(finding) - 1)]
-    for aliases, order_name, options in (
-        *((kinds, reading.order_name, f"--alias {','.join(kinds)}") for kinds in some),
-        (SAFE_KINDS, reading.order_name, "--alias all"),
-        (reading.aliases, "best", "--order best"),
-        (SAFE_KINDS, "best", "--alias all --order best"),
-    ):
+    tried = [(reading.aliases, "best", "--order best")]
+    if sharing is not None:
+        finding = [kind for kind in AliasKind if sharing.num_shared.get(kind)]
+        some = [tuple(finding[: count + 1]) for count in range(len(finding) - 1)]
+        tried = [
+            *((kinds, reading.order_name, f"--alias {','.join(kinds)}") for kinds in some),
+            (SAFE_KINDS, reading.order_name, "--alias all"),
+            *tried,
+            (SAFE_KINDS, "best", "--alias all --order best"),
+        ]
+    for aliases, order_name, options in tried:
         other = replace(reading, aliases=aliases, order_name=order_name)
         if other == reading:
             continue
@@ -63,11 +69,15 @@ def remedies(reading: Reading, model: Path, source: Source, sharing: Aliasing) -
 def sharing(reading: Reading, model: Path, source: Source) -> Aliasing | None:
     """Return all that could share storage, and what is against the rest.
 
+    None where that is not open: for records alone, and where the target decides it.
+
     Args:
         reading: How `source` was read.
         model: Its file.
         source: As it was read; its own order counts.
     """
+    if reading.target not in (None, GENERIC):
+        return None
     plain = source if not reading.aliases else replace(reading, aliases=()).read(model)
     if plain.graph is None:
         return None

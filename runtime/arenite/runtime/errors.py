@@ -4,6 +4,7 @@
 
     AreniteError
     ├── ProgramError            the .arena file is not to be trusted
+    ├── SessionBusyError        another thread is using the session
     └── FeedError               what is fed does not fit the model
         ├── InputNameError      an input is missing, or there is none of that name
         ├── InputShapeError     the shape differs
@@ -27,6 +28,16 @@ class ProgramError(AreniteError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class SessionBusyError(AreniteError):
+    """Another thread is using the session, which is one inference at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another thread is using the session; give each thread a session of its own: those "
+            "of one file share its weights"
+        )
 
 
 class FeedError(AreniteError):

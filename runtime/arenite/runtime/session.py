@@ -1,6 +1,7 @@
 """Run a model with every tensor at its planned offset."""
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from arenite.runtime.errors import (
     InputShapeError,
     InputTypeError,
     ProgramError,
+    SessionBusyError,
 )
 
 Array: TypeAlias = NDArray[Any]
@@ -58,12 +60,28 @@ class StepProfile:
     bytes: int
 
 
+class _Turn:
+    """What one thread at a time can hold; another's wish is refused, not made to wait."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SessionBusyError
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Session:
     """A model that can be run, one inference at a time.
 
     Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
-    Sessions of one `.arena` file share its weights, as the file is mapped. Calls from
-    several threads must not overlap; use one session a thread.
+    Sessions of one `.arena` file share its weights, as the file is mapped. Use one session a
+    thread: a call while another thread's goes on raises `SessionBusyError`.
 
     Args:
         path: An `.arena` file. `Session.of_model` takes a model.
@@ -93,6 +111,7 @@ class Session:
             os.close(descriptor)
 
     def _open(self, descriptor: int, label: str, threads: int, poison: bool, guard: bool) -> None:
+        self._turn = _Turn()
         try:
             self._core = _core.Session(descriptor, threads, poison, guard)
         except (_core.ProgramError, _core.ResourceError) as error:
@@ -160,39 +179,60 @@ class Session:
             InputNameError: An input is missing, or there is none of a name.
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
+            SessionBusyError: Another thread is using the session.
         """
         self._check(inputs)
-        for index, port in enumerate(self._inputs):
-            self._core.feed(index, np.ascontiguousarray(inputs[port.name]))
-        self.invoke()
-        return {
-            port.name: np.array(port.view, order="C") if copy else port.view
-            for port in self._outputs
-        }
+        with self._turn:
+            for index, port in enumerate(self._inputs):
+                self._core.feed(index, np.ascontiguousarray(inputs[port.name]))
+            self._run_steps()
+            return {
+                port.name: np.array(port.view, order="C") if copy else port.view
+                for port in self._outputs
+            }
 
     def invoke(self) -> None:
-        """Run the model on what the views of the inputs hold."""
-        for run in self._segments:
-            run()
+        """Run the model on what the views of the inputs hold.
+
+        Raises:
+            SessionBusyError: Another thread is using the session.
+        """
+        with self._turn:
+            self._run_steps()
 
     def reset(self) -> None:
-        """Let the tensors that are kept between runs start anew."""
-        self._core.reset()
+        """Let the tensors that are kept between runs start anew.
+
+        Raises:
+            SessionBusyError: Another thread is using the session.
+        """
+        with self._turn:
+            self._core.reset()
 
     def profile(self) -> tuple[StepProfile, ...]:
-        """Run the model once on what its inputs hold, and return what each step took."""
-        self._core.set_profiling(True)
-        try:
-            self.invoke()
-        finally:
-            self._core.set_profiling(False)
-        return tuple(StepProfile(*step) for step in self._core.profile())
+        """Run the model once on what its inputs hold, and return what each step took.
+
+        Raises:
+            SessionBusyError: Another thread is using the session.
+        """
+        with self._turn:
+            self._core.set_profiling(True)
+            try:
+                self._run_steps()
+            finally:
+                self._core.set_profiling(False)
+            return tuple(StepProfile(*step) for step in self._core.profile())
 
     def close(self) -> None:
-        """Give the memory back; views must not be used any more."""
-        self._segments = ()
-        self._inputs = self._outputs = ()
-        del self._core
+        """Give the memory back; views must not be used any more.
+
+        Raises:
+            SessionBusyError: Another thread is using the session.
+        """
+        with self._turn:
+            self._segments = ()
+            self._inputs = self._outputs = ()
+            del self._core
 
     def __enter__(self) -> Self:
         """Return the session."""
@@ -206,6 +246,10 @@ class Session:
     ) -> None:
         """Close the session."""
         self.close()
+
+    def _run_steps(self) -> None:
+        for run in self._segments:
+            run()
 
     def _check(self, inputs: Mapping[str, Array]) -> None:
         known = {port.name: port for port in self._inputs}

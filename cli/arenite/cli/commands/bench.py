@@ -10,7 +10,7 @@ from rich.text import Text
 
 from arenite.cli.bench.engines import ENGINES, OURS, check_installed
 from arenite.cli.bench.rounds import Contest, Measured, measure, ours, outputs_of
-from arenite.cli.options import dim_option, json_option, shape_option
+from arenite.cli.options import SecondsType, dim_option, json_option, shape_option
 from arenite.cli.output import emit_json, progress, results
 from arenite.cli.programs import SUFFIX, build_program, random_inputs
 from arenite.cli.render.numbers import both, plural
@@ -38,7 +38,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
     help="How often each engine gets a fresh process.",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=click.FloatRange(0.01, 3600), default=1.0, show_default=True,
+    "--seconds", type=SecondsType(), default=1.0, show_default=True, metavar="S",
     help="That each process measures.",
 )  # fmt: skip
 @click.option(

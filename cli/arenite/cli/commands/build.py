@@ -69,7 +69,7 @@ def build(
     To run the file takes neither the model nor the packages that read it.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-    check_destination(output, model)
+    check_destination(output, model, *(() if plan_path is None else (plan_path,)))
     if plan_path is None:
         compiled = compile_model(
             model,

@@ -12,16 +12,19 @@ from rich.text import Text
 
 from arenite.cli.options import Reading, json_option, reading_options
 from arenite.cli.output import drawing_width, emit_json, has_colour, results
+from arenite.cli.programs import backends
 from arenite.cli.remedies import Remedy, remedies, sharing
 from arenite.cli.render import load_chart
 from arenite.cli.render.numbers import both, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
+from arenite.cli.targets import ARENITE
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.problem import load_spans
 from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
 from arenite.planner.source import Source
+from arenite.runtime.compiler import compile_model
 
 
 @click.command()
@@ -29,13 +32,19 @@ from arenite.planner.source import Source
 @reading_options
 @json_option
 def inspect(reading: Reading, model: Path, as_json: bool) -> None:
-    """Show operators, tensors and load of MODEL, and what can lower its peak."""
-    source = reading.read(model)
+    """Show operators, tensors and load of MODEL, and what can lower its peak.
+
+    With --target arenite also whose kernels run it.
+    """
+    source, ran, notes = _read(reading, model)
     diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
     aliasing = sharing(reading, model, source)
-    found = () if aliasing is None else tuple(remedies(reading, model, source, aliasing))
+    found = () if diagnosis is None else tuple(remedies(reading, model, source, aliasing))
     if as_json:
-        emit_json(_as_json(model, source, diagnosis, found, aliasing))
+        emit_json(
+            _as_json(model, source, diagnosis, found, aliasing, ran)
+            | {"target": reading.target, "notes": list(notes)}
+        )
         return
     console = results()
     console.print(name(source.name, "bold"), soft_wrap=True)
@@ -44,6 +53,8 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
         console.print(_contents(source.graph))
     else:
         console.print()
+    if ran and source.graph is not None:
+        console.print(_backends(source.graph, ran))
     console.print(_chart(source, diagnosis, console))
     if diagnosis is not None:
         console.print()
@@ -55,8 +66,23 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
         if aliasing is not None and (aliasing.num_shared or aliasing.refusals):
             console.print()
             console.print(_sharing(aliasing))
-    for note in source.graph.notes if source.graph else ():
+    for note in notes:
         console.print(f"note: {printable(note)}")
+
+
+def _read(reading: Reading, model: Path) -> tuple[Source, tuple[str, ...], tuple[str, ...]]:
+    """Return what the file holds, whose kernel runs each step if ours is the target, and notes."""
+    ran: tuple[str, ...] = ()
+    lowering: tuple[str, ...] = ()
+    if reading.target == ARENITE:
+        reading.check()
+        compiled = compile_model(
+            model, dims=reading.dims, shapes=reading.shapes, order=reading.order
+        )
+        source, ran, lowering = compiled.source, backends(compiled), compiled.lowered.notes
+    else:
+        source = reading.read(model)
+    return source, ran, (*(source.graph.notes if source.graph else ()), *lowering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +139,7 @@ def _as_json(
     diagnosis: Diagnosis | None,
     found: Sequence[Remedy],
     aliasing: Aliasing | None,
+    ran: Sequence[str],
 ) -> dict[str, object]:
     problem, graph = source.problem, source.graph
     steps = () if diagnosis is None else diagnosis.steps
@@ -136,7 +163,10 @@ def _as_json(
             {"start": span.start, "end": span.end, "load": span.load}
             for span in load_spans(problem.records)
         ],
-        "steps": [_step_as_json(step) for step in steps],
+        "backends": dict(sorted(Counter(ran).items())),
+        "steps": [
+            _step_as_json(step) | {"backend": ran[step.step] if ran else None} for step in steps
+        ],
         "binding": None if binding is None else _step_as_json(binding),
         "advice": None if diagnosis is None else diagnosis.advice,
         "remedies": [
@@ -148,7 +178,6 @@ def _as_json(
             for remedy in found
         ],
         "sharing": None if aliasing is None else _sharing_as_json(aliasing),
-        "notes": list(graph.notes) if graph else [],
     }
 
 
@@ -220,6 +249,25 @@ def _contents(graph: Graph) -> RenderableType:
     side_by_side = Table.grid(padding=(0, 4))
     side_by_side.add_row(operators, tensors_table)
     return side_by_side
+
+
+def _backends(graph: Graph, ran: Sequence[str]) -> RenderableType:
+    by_backend: dict[str, Counter[str]] = {}
+    for operator, backend in zip(graph.operators, ran, strict=True):
+        by_backend.setdefault(backend, Counter())[operator.op_type] += 1
+    return listing(
+        ("kernels of", "steps>", "operators"),
+        (
+            (
+                backend,
+                grouped(counts.total()),
+                name(", ".join(f"{number} {kind}" for kind, number in counts.most_common())),
+            )
+            for backend, counts in sorted(
+                by_backend.items(), key=lambda item: (-item[1].total(), item[0])
+            )
+        ),
+    )
 
 
 def _chart(source: Source, diagnosis: Diagnosis | None, console: Console) -> RenderableType:

@@ -150,9 +150,13 @@ def run(
     With --labels, or an output that looks like classes, the likeliest are printed. Inputs
     that hold pixels, of 8 bits, take a picture as it is; --mean and --std are for the others.
     """
+    read = (path for path in (model, plan_path, labels_path) if path is not None)
+    sources = (*read, *(feed.path for feed in feeds))
     for written in (output, trace):
         if written is not None:
-            check_destination(written, model)
+            check_destination(written, *sources)
+    if output is not None and output == trace:
+        raise click.UsageError("--output and --trace name one file; give each its own")
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, dims, shapes) as program,

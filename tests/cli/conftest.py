@@ -1,0 +1,111 @@
+"""The command, run in this process, and small models for the commands that run models."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.runtime.running import with_random_weights
+from tests.tiny_onnx import parse, save
+
+from arenite.cli.main import main
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; return its exit code, standard output and standard error."""
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def run_json(run):
+    """Run the command, which must succeed in silence, and return its JSON."""
+
+    def run_json(*arguments):
+        code, out, err = run(*arguments, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return run_json
+
+
+@pytest.fixture
+def refused(run):
+    """Run the command, which must refuse with one line, and return that line."""
+
+    def refused(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, out) == (1, "")
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return refused
+
+
+@pytest.fixture
+def misused(run):
+    """Run the command, which must refuse how it is called, and return what it says."""
+
+    def misused(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("Usage: arenite")
+        return err
+
+    return misused
+
+
+CLASSIFIER = """(float[1,3,8,8] x) => (y) <float[8,3,3,3] w, float[128,12] f>
+{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) r = Relu(c) q = Flatten(r) l = Gemm(q, f)
+  y = Softmax<axis=-1>(l) }"""
+"""Scores of twelve classes for an image."""
+
+TWO_INPUTS = "(float[2,3] a, float[2,3] b) => (s, p) { s = Add(a, b) p = Mul(a, s) }"
+
+LEFT_TO_ONNXRUNTIME = "(float[2,2] x) => (y) { r = Relu(x) d = Det(r) y = Neg(d) }"
+"""No kernel of ours takes determinants."""
+
+REFUSED = """(float[8] x) => (y) <int64[1] k = {2}>
+{ v, i = TopK(x, k) f = Cast<to=1>(i) y = Add(v, f) }"""
+"""No kernel of ours sorts, and ONNX Runtime's gives two element types."""
+
+LACKING = "(double[4] x) => (y) { y = Neg(x) }"
+"""The runtime has no double precision."""
+
+
+@pytest.fixture
+def classifier(tmp_path):
+    """A small classifier of images."""
+    return save(tmp_path, with_random_weights(parse(CLASSIFIER)))
+
+
+@pytest.fixture
+def image(tmp_path):
+    """An input for it, as numbers."""
+    path = tmp_path / "image.npy"
+    np.save(path, np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32))
+    return path
+
+
+@pytest.fixture
+def two_inputs(tmp_path):
+    """A model with two inputs and two outputs."""
+    folder = tmp_path / "two inputs"
+    folder.mkdir()
+    return save(folder, parse(TWO_INPUTS))
+
+
+@pytest.fixture
+def two_feeds(two_inputs):
+    """Both of its inputs, as an `.npz` and the arrays in it."""
+    generator = np.random.default_rng(2)
+    arrays = {name: generator.standard_normal((2, 3)).astype(np.float32) for name in "ab"}
+    path = two_inputs.with_name("both.npz")
+    np.savez(path, **arrays)
+    return path, arrays

@@ -1,0 +1,241 @@
+"""`arenite build`, and the way of a plan: made, built, run and verified."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.cli.conftest import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
+from tests.runtime.running import assert_same, reference_outputs
+from tests.tiny_onnx import parse, save
+
+from arenite.planner import planfile
+from arenite.runtime.session import Session
+
+FORKED = """(float[n,64] x) => (y) { a = Concat<axis=1>(x, x) b = Concat<axis=1>(a, a)
+  c = ReduceMax<axes=[1]>(b) d = Concat<axis=1>(x, x, x) e = ReduceMax<axes=[1]>(d)
+  y = Add(c, e) }"""
+
+
+@pytest.fixture
+def forked(tmp_path):
+    """A model with a free dimension whose branches can run in several orders."""
+    return save(tmp_path, parse(FORKED))
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Where the program is written."""
+    return tmp_path / "model.arena"
+
+
+def test_a_program_is_written_and_described(run, classifier, program):
+    code, out, err = run("build", classifier, "-o", program)
+    assert (code, err) == (0, "")
+    assert "1 Conv2D" in out
+    with Session(program) as session:
+        assert [port.name for port in session.inputs] == ["x"]
+
+
+def test_json_says_what_was_built(run_json, classifier, program):
+    found = run_json("build", classifier, "-o", program, "--strategy", "no-reuse")
+    assert found.items() >= {
+        "model": str(classifier), "output": str(program), "strategy": "no-reuse",
+        "file_bytes": program.stat().st_size, "optimal": False, "notes": [],
+    }.items()  # fmt: skip
+    assert found["operators"]["Conv2D"] == 1
+    assert sum(found["operators"].values()) == found["num_steps"]
+    assert found["arena_bytes"] > found["lower_bound"]
+    with Session(program) as session:
+        assert session.arena_bytes == found["arena_bytes"]
+
+
+def test_the_same_model_gives_the_same_file(run, classifier, tmp_path):
+    first, second = tmp_path / "1.arena", tmp_path / "2.arena"
+    for path in (first, second):
+        assert run("build", classifier, "-o", path)[0] == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_operators_left_to_onnxruntime_are_noted(run, run_json, program, tmp_path):
+    model = save(tmp_path, parse(LEFT_TO_ONNXRUNTIME))
+    (note,) = run_json("build", model, "-o", program)["notes"]
+    assert "Det" in note
+    assert note in run("build", model, "-o", program)[1]
+
+
+@pytest.mark.parametrize("order", ["given", "best"])
+def test_a_plan_is_made_built_run_and_verified(run, run_json, forked, program, tmp_path, order):
+    plan, output, feed = tmp_path / "plan.json", tmp_path / "out.npz", tmp_path / "x.npy"
+    options = ("--dim", "n=3", "--order", order)
+    planned = run_json("plan", forked, *options, "-o", plan)
+    assert planned["target"] == "arenite"
+    built = run_json("build", forked, "--plan", plan, "-o", program)
+    assert (built["arena_bytes"], built["strategy"]) == (planned["height"], planned["strategy"])
+    inputs = {"x": np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)}
+    np.save(feed, inputs["x"])
+    for ran in ((program,), (forked, "--plan", plan)):
+        found = run_json("run", *ran, "--input", feed, "-o", output)
+        assert found["arena_bytes"] == planned["height"]
+        with np.load(output) as stored:
+            assert_same(dict(stored), reference_outputs(forked, inputs))
+    code, out, _ = run("verify", plan, forked)
+    assert (code, out.startswith("valid: ")) == (0, True)
+
+
+def test_a_plan_file_is_verified_against_the_program_it_is_for(run, refused, forked, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("plan", forked, "--dim", "n=3", "-o", plan)[0] == 0
+    said = refused("verify", plan, forked, "--dim", "n=4")
+    assert "record 'a'" in said
+    assert "plan it again" in said
+
+
+def test_a_plan_for_steps_the_model_does_not_have_is_stale(
+    run, refused, classifier, program, tmp_path
+):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "-o", plan)[0] == 0
+    stated = json.loads(plan.read_text())
+    stated["order"][0] = "renamed"  # as if another version had lowered the model
+    plan.write_text(json.dumps(stated))
+    for command in (
+        ("build", classifier, "--plan", plan, "-o", program),
+        ("verify", plan, classifier),
+    ):
+        assert "plan it again" in refused(*command)
+    assert not program.exists()
+
+
+def test_a_plan_of_a_changed_model_is_refused(run, refused, classifier, program, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "-o", plan)[0] == 0
+    save(tmp_path, parse(FORKED))
+    said = refused("build", classifier, "--plan", plan, "-o", program)
+    assert "made for 'tiny.onnx'" in said
+    assert not program.exists()
+
+
+def test_a_plan_for_another_target_is_refused(run, refused, classifier, program, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "--target", "generic", "-o", plan)[0] == 0
+    said = refused("build", classifier, "--plan", plan, "-o", program)
+    assert "made for --target generic" in said
+    assert "--target arenite" in said
+    assert not program.exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--strategy", "best"), ("--order", "best"), ("--capacity", "1MiB"), ("--seed", "1"),
+     ("--time-limit", "1"), ("--dim", "n=1"), ("--shape", "x=1x3x8x8")],
+)  # fmt: skip
+def test_nothing_is_asked_for_that_the_plan_decides(
+    run, misused, classifier, program, tmp_path, option
+):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "-o", plan)[0] == 0
+    said = misused("build", classifier, "--plan", plan, "-o", program, *option)
+    assert f"--plan decides what {option[0]} would" in said
+    assert not program.exists()
+
+
+def test_a_capacity_below_the_bound_is_impossible_and_writes_nothing(refused, classifier, program):
+    said = refused("build", classifier, "-o", program, "--capacity", "64")
+    assert "no plan fits 64 B" in said
+    assert not program.exists()
+
+
+def test_a_capacity_that_a_strategy_misses_is_not_called_impossible(
+    run_json, refused, classifier, program
+):
+    bound = run_json("build", classifier, "-o", program)["lower_bound"]
+    before = program.read_bytes()
+    options = ("--capacity", str(bound), "-o", program)
+    assert "one may exist" in refused("build", classifier, "--strategy", "no-reuse", *options)
+    assert program.read_bytes() == before
+    assert run_json("build", classifier, *options)["arena_bytes"] == bound
+
+
+def test_free_dimensions_are_named_with_what_to_write(refused, forked, program):
+    said = refused("build", forked, "-o", program)
+    assert "'n'" in said
+    assert "--dim" in said
+    assert not program.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.onnx", None, "cannot be read"),
+        ("broken.onnx", b"garbage", "broken.onnx"),
+        ("broken.tflite", b"\x00\x00\x00\x1cTFL3garbage", "broken.tflite"),
+        ("records.csv", b"id,lower,upper,size\na,0,1,3\n", "records alone"),
+        ("model.arena", b"built already", "known: .onnx"),
+    ],
+)
+def test_what_is_no_model_is_refused(refused, program, tmp_path, name, content, message):
+    path = tmp_path / "models" / name
+    path.parent.mkdir()
+    if content is not None:
+        path.write_bytes(content)
+    assert message in refused("build", path, "-o", program)
+    assert not program.exists()
+
+
+@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "float64"), (REFUSED, "(TopK)")])
+def test_a_model_that_nothing_runs_is_refused(refused, program, tmp_path, graph, reason):
+    model = save(tmp_path, parse(graph))
+    assert reason in refused("build", model, "-o", program)
+    assert not program.exists()
+
+
+def test_the_model_and_the_plan_are_not_overwritten(run, refused, classifier, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "-o", plan)[0] == 0
+    for path in (classifier, plan):
+        before = path.read_bytes()
+        said = refused("build", classifier, "--plan", plan, "-o", path)
+        assert "choose another name" in said
+        assert path.read_bytes() == before
+
+
+def test_the_output_must_be_named(misused, classifier):
+    assert "--output" in misused("build", classifier)
+
+
+@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "float64"), (REFUSED, "(TopK)")])
+def test_plans_are_for_our_runtime_unless_it_cannot_run_the_model(run, tmp_path, graph, reason):
+    path = tmp_path / "plan.json"
+    model = save(tmp_path, parse(graph))
+    code, _, err = run("plan", model, "-o", path)
+    assert code == 0
+    assert err.startswith("note: planned as written, with --target generic: ")
+    assert err.count("\n") == 1
+    assert reason in err
+    assert planfile.read(path).target == "generic"
+    assert run("verify", path, model)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "option", [("--alias", "all"), ("--boundary", "exclude"), ("--align", "16")]
+)
+def test_what_only_the_graph_as_written_takes_is_planned_so(run, classifier, tmp_path, option):
+    path = tmp_path / "plan.json"
+    code, _, err = run("plan", classifier, *option, "-o", path)
+    assert code == 0
+    assert "note: planned as written" in err
+    assert "--alias are about the graph" in err
+    assert planfile.read(path).target == "generic"
+
+
+def test_json_says_why_a_plan_is_not_for_our_runtime(run, classifier):
+    for option, fallback in ((("--alias", "all"), True), ((), False)):
+        code, out, _ = run("plan", classifier, *option, "--json")
+        assert code == 0
+        assert (json.loads(out)["fallback"] is not None) == fallback
+
+
+def test_a_target_that_is_named_is_not_given_up(refused, tmp_path):
+    model = save(tmp_path, parse(LACKING))
+    assert "float64" in refused("plan", model, "--target", "arenite", "-o", tmp_path / "p.json")
+    assert not (tmp_path / "p.json").exists()
