@@ -109,10 +109,18 @@ def default_models(folder: Path) -> Iterator[Path]:
         path = SHARED / f"{name}.tflite"
         if path.is_file():
             yield path
+    yield from quantised_networks(folder, CONVERTED)
+
+
+def quantised_networks(folder: Path, networks: Sequence[str]) -> Iterator[Path]:
+    """Yield networks of the zoo as QDQ models, signed and unsigned, and as QLinear ones.
+
+    They are written to a folder, each when it is asked for.
+    """
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
     logging.disable(logging.WARNING)
-    for name in CONVERTED:
+    for name in networks:
         model = NETWORKS[name]()
         source = folder / f"{name}.onnx"
         onnx.save(model, source)

@@ -44,7 +44,7 @@ def random_image(session: Session) -> np.ndarray:
     return (numbers * 50 if port.dtype.kind == "i" else numbers).astype(port.dtype)
 
 
-@pytest.mark.parametrize("way", ["file", "memory", "arena", "threads"])
+@pytest.mark.parametrize("way", ["file", "memory", "arena", "threads", "arena threads"])
 @pytest.mark.parametrize("quantised", [False, True])
 def test_every_way_in_gives_the_outputs_of_python(check, tmp_path, way, quantised):
     path = classifier(tmp_path, quantised=quantised)
@@ -55,16 +55,17 @@ def test_every_way_in_gives_the_outputs_of_python(check, tmp_path, way, quantise
     expected = session.run({"image": image})["classes"]
     found = np.fromfile(tmp_path / "out", expected.dtype).reshape(expected.shape)
     np.testing.assert_array_equal(found, expected)
+    assert "counted 1\n" in printed  # the counter is in force
     assert "allocations 0\n" in printed
-    assert ("inside 1\n" in printed) == (way == "arena")
+    assert ("inside 1\n" in printed) == ("arena" in way)
 
 
 def test_shapes_are_the_models_and_strides_the_storages(check, tmp_path):
     path = classifier(tmp_path, quantised=True)
     random_image(Session(path)).tofile(tmp_path / "in")
     printed = check("file", path, tmp_path / "in", tmp_path / "out").splitlines()
-    assert printed[0] == "input image int8 1:768 3:1 16:48 16:3 0.02 5"
-    assert printed[1] == "output classes int8 1:10 1:10 1:10 10:1 0.00390625 -128"
+    assert printed[1] == "input image int8 1:768 3:1 16:48 16:3 0.02 5"
+    assert printed[2] == "output classes int8 1:10 1:10 1:10 10:1 0.00390625 -128"
 
 
 def test_reset_lets_states_start_anew(check, tmp_path):

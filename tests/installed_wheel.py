@@ -1,0 +1,38 @@
+"""What a wheel must hold, checked where it is installed: `python tests/installed_wheel.py`.
+
+`cibuildwheel` runs it. It takes the package from the environment, never from the checkout.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from arenite.runtime.session import Session
+
+FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
+TYPING = ("_core.pyi", "_schema.pyi", "py.typed", "targets/onnxruntime/_allocator.pyi")
+
+
+def main() -> None:
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    assert not FORMATS & loaded, f"importing the session brought {FORMATS & loaded}"
+    package = Path(sys.modules[Session.__module__].__file__ or "").parent
+    missing = [name for name in TYPING if not (package / name).is_file()]
+    assert not missing, f"{package} lacks {missing}"
+
+    from tiny_programs import classifier
+
+    with tempfile.TemporaryDirectory() as folder:
+        for quantised, least in ((False, 0.99), (True, 0.9)):
+            with Session(classifier(Path(folder), quantised=quantised)) as session:
+                assert "xnnpack" in session.backends()
+                port = session.inputs[0]
+                scores = session.run({port.name: np.ones(port.shape, port.dtype)})["classes"]
+            share = scores.sum() if not quantised else (scores.astype(int) + 128).sum() / 256
+            assert least <= share <= 2 - least, f"the classes sum to {share}"
+
+
+if __name__ == "__main__":
+    main()
