@@ -16,6 +16,7 @@ has_header() {
 has_header flatbuffers/idl.h || missing="$missing libflatbuffers-dev"
 has_header pthreadpool.h || missing="$missing libpthreadpool-dev"
 has_header xnnpack.h || missing="$missing libxnnpack-dev"
+has_header zstd.h || missing="$missing libzstd-dev"
 if [ "${1:-}" = browser ]; then # for the tests of the report page
   command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
   command -v chromedriver >/dev/null 2>&1 || missing="$missing chromium-driver"

@@ -53,7 +53,8 @@ fetch() {
   (
     cd "$work/packages"
     apt-get download -qq "$xnnpack:$arch" "libxnnpack-dev:$arch" "libpthreadpool0:$arch" \
-      "libpthreadpool-dev:$arch" "libcpuinfo0:$arch" "libflatbuffers-dev:$arch" 2>../download.log
+      "libpthreadpool-dev:$arch" "libcpuinfo0:$arch" "libflatbuffers-dev:$arch" "libzstd1:$arch" \
+      "libzstd-dev:$arch" 2>../download.log
   ) || skip "cannot download the packages of $arch: $(tail -1 "$work/download.log")"
   mkdir -p "$work/$arch"
   for package in "$work"/packages/*_"$arch".deb; do

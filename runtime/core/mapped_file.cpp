@@ -106,7 +106,8 @@ void MappedFile::check() {
 }
 
 void MappedFile::release(const std::byte* begin, std::size_t size) const {
-  if (!is_mapped_) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(begin);
+  if (!is_mapped_ || bytes < data_ || bytes >= data_ + size_) {
     return;
   }
   const auto first = reinterpret_cast<std::uintptr_t>(begin);

@@ -37,7 +37,7 @@ class MappedFile {
   std::size_t weights_size() const { return size_ - weights_offset_; }
 
   // Gives back the pages that lie wholly inside these bytes of the weights; they are read
-  // again from the file when touched. Bytes of the caller stay.
+  // again from the file when touched. Bytes of the caller stay, and what is not of the file.
   void release(const std::byte* begin, std::size_t size) const;
 
  private:

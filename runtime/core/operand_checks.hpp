@@ -22,14 +22,17 @@ inline void require(const Operands& operands, bool fits, const char* reason) {
   }
 }
 
-// Requires that the first inputs are given, the rest are at most `most`, and one output.
-inline void require_arity(const Operands& operands, std::size_t least, std::size_t most) {
+// Requires that the first inputs are given, the rest are at most `most`, and one output, or up
+// to `most_outputs`.
+inline void require_arity(const Operands& operands, std::size_t least, std::size_t most,
+                          std::size_t most_outputs = 1) {
   const std::size_t given = operands.inputs.size();
   require(operands, given >= least && given <= most, "it has too few inputs, or too many");
   for (std::size_t i = 0; i < least; ++i) {
     require(operands, operands.inputs[i] != nullptr, "an input is left out");
   }
-  require(operands, operands.outputs.size() == 1, "it must have one output");
+  require(operands, !operands.outputs.empty() && operands.outputs.size() <= most_outputs,
+          "it has no output, or too many");
 }
 
 inline const TensorView* optional_input(const Operands& operands, std::size_t position) {

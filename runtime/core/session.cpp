@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <new>
 #include <utility>
 
+#include "coding/coded_weights.hpp"
 #include "errors.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
@@ -62,7 +65,7 @@ void Session::make_steps() {
       steps_.push_back(nullptr);
       continue;
     }
-    Operands operands{*step, {}, {}, threads_->pool};
+    Operands operands{*step, {}, {}, threads_->pool, &symbols_, file_.get()};
     const auto find = [this](std::int32_t index) {
       return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     };
@@ -76,10 +79,13 @@ void Session::make_steps() {
         operands.outputs.push_back(find(index));
       }
     }
+    std::vector<DecodedTensor> decoded = decode_constants(operands);
     steps_.push_back(make_step(operands));
-    if (steps_.back()->has_packed_constants()) {
+    if (!steps_.back()->has_packed_constants()) {
+      std::move(decoded.begin(), decoded.end(), std::back_inserter(decoded_));
+    } else {
       for (const auto* input : operands.inputs) {
-        if (input != nullptr && input->is_constant) {
+        if (input != nullptr && input->is_constant && input->coded_size == 0) {
           file_->release(input->data, input->size);
         }
       }
@@ -95,6 +101,33 @@ void Session::make_steps() {
       starting_[record->start()].push_back(i);
     }
   }
+}
+
+std::vector<Session::DecodedTensor> Session::decode_constants(Operands& operands) {
+  std::vector<DecodedTensor> decoded;
+  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
+    auto& input = operands.inputs[i];
+    const bool is_streamed = i == 1 && streams_weights(operands);
+    if (input == nullptr || input->coded_size == 0 || is_streamed) {
+      continue;
+    }
+    const std::string label = "step '" + operands.step.name()->str() + "'";
+    const CodedWeights coded(input->data, input->coded_size, input->num_elements(), label,
+                             symbols_);
+    DecodedTensor made{{}, std::make_unique<TensorView>(*input)};
+    try {
+      made.elements.resize(input->num_elements());
+    } catch (const std::bad_alloc&) {
+      throw SystemError("no memory for the weights of " + label);
+    }
+    coded.decode();
+    coded.visit([&](std::size_t position, float value) { made.elements[position] = value; });
+    made.view->data = reinterpret_cast<std::byte*>(made.elements.data());
+    made.view->coded_size = 0;
+    input = made.view.get();
+    decoded.push_back(std::move(made));
+  }
+  return decoded;
 }
 
 std::vector<StridedCopy::Axis> Session::axes(const program::Port& port) const {

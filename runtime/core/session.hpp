@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "coding/symbols.hpp"
 #include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
 #include "step.hpp"
@@ -60,9 +61,16 @@ class Session {
 
  private:
   struct Threads;
+  // A constant as it is without its code.
+  struct DecodedTensor {
+    std::vector<float> elements;
+    std::unique_ptr<TensorView> view;
+  };
 
   void bind();
   void make_steps();
+  // Returns the constants of a step that are coded, decoded, and lets the operands be those.
+  std::vector<DecodedTensor> decode_constants(Operands& operands);
   // Of the caller's array, the source, and of the tensor; as stored, outermost first.
   std::vector<StridedCopy::Axis> axes(const program::Port& port) const;
   void make_port_copies();
@@ -71,6 +79,8 @@ class Session {
 
   std::shared_ptr<const MappedFile> file_;
   std::vector<TensorView> tensors_;
+  Symbols symbols_;
+  std::vector<DecodedTensor> decoded_;  // that steps read
   Arena arena_;
   bool poisons_;
   std::unique_ptr<Threads> threads_;

@@ -12,13 +12,26 @@ struct pthreadpool;
 
 namespace arenite {
 
+class MappedFile;
+class Symbols;
+
 // What a step is made from; null where an optional operand is left out.
 struct Operands {
   const program::Step& step;
   std::vector<const TensorView*> inputs;
   std::vector<const TensorView*> outputs;
-  pthreadpool* threads;  // null: the calling thread alone
+  pthreadpool* threads;    // null: the calling thread alone
+  Symbols* symbols;        // that coded weights are decoded with
+  const MappedFile* file;  // where constants lie
 };
+
+// Whether the step brings its weights, the second input, into a window of the arena for each run,
+// so that they stay coded, or in the file, until then.
+inline bool streams_weights(const Operands& operands) {
+  const auto kind = operands.step.kernel_type();
+  return operands.outputs.size() == 2 &&
+         (kind == program::Operator::Conv2D || kind == program::Operator::FullyConnected);
+}
 
 class Step {
  public:

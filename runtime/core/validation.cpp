@@ -56,17 +56,22 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   view.type = tensor.type();
   view.size = checked_size(tensor);
   view.is_constant = tensor.place() == Place::weights;
+  if (tensor.coded_size() != 0 && (!view.is_constant || view.type != Type::float32)) {
+    refuse(label + " is coded, and no constant of 32-bit floats");
+  }
   const std::uint64_t limit =
       view.is_constant ? program.weights_size() : program.arena_size();
-  if (tensor.offset() > limit || view.size > limit - tensor.offset()) {
+  const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size() : view.size;
+  if (tensor.offset() > limit || size > limit - tensor.offset()) {
     refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
-           std::to_string(tensor.offset() + view.size) + ", outside the " +
+           std::to_string(tensor.offset() + size) + ", outside the " +
            std::to_string(limit) + " B of its place");
   }
   if (tensor.offset() % element_size(tensor.type()) != 0) {
     refuse(label + " lies at byte " + std::to_string(tensor.offset()) +
            ", between two of its elements");
   }
+  view.coded_size = static_cast<std::size_t>(tensor.coded_size());
   for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
     const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
     view.shape.push_back(static_cast<std::size_t>(length));
@@ -196,12 +201,19 @@ class Checker {
 
   void check_step(const program::Step& step, std::size_t number) const {
     const std::string label = "step " + quoted(step.name());
+    if (const auto* external = step.kernel_as_External()) {
+      check_index(external->model(), label + ": its model");
+      require_plain(external->model(), label + ": its model");
+    }
     for (std::size_t i = 0; i < count(step.inputs()); ++i) {
       const auto index = step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
       if (index == -1) {
         continue;
       }
       check_index(index, label + ": an input");
+      if (step.kernel_type() == program::Operator::External) {
+        require_plain(index, label);
+      }
       require_live(index, number, label);
     }
     for (std::size_t i = 0; i < count(step.outputs()); ++i) {
@@ -211,6 +223,13 @@ class Checker {
         refuse(label + " writes a constant");
       }
       require_live(index, number, label);
+    }
+  }
+
+  // Who reads the bytes themselves must not be given a code.
+  void require_plain(std::int64_t index, const std::string& label) const {
+    if (tensors_[static_cast<std::size_t>(index)].coded_size != 0) {
+      refuse(label + " is a coded constant");
     }
   }
 
@@ -243,6 +262,7 @@ class Checker {
       }
       check_index(port->tensor(), label);
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
+      require_plain(port->tensor(), label);
       if (what == "input" && view.is_constant) {
         refuse(label + " is a constant");
       }
@@ -273,6 +293,7 @@ class Checker {
         continue;
       }
       check_index(state.initial(), "the start of a state");
+      require_plain(state.initial(), "the start of a state");
       const auto& initial = tensors_[static_cast<std::size_t>(state.initial())];
       if (!initial.is_constant || initial.size != view.size) {
         refuse("the start of a state is not a constant of its size");

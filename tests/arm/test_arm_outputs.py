@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.coded_programs import build_coded, network
 
 from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
@@ -128,6 +130,14 @@ def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> 
 @pytest.mark.parametrize("quantised", [False, True], ids=["float", "int8"])
 def test_a_small_classifier_gives_this_machines_outputs(root, machine, tmp_path, quantised):
     assert_agrees(root, machine, classifier(tmp_path, quantised=quantised), tmp_path)
+
+
+@pytest.mark.parametrize("budget", [None, 30])
+def test_coded_and_streamed_weights_give_this_machines_outputs(root, machine, tmp_path, budget):
+    path = network(tmp_path, num_values=32, density=0.3)
+    limit = None if budget is None else WeightBudget(budget, is_percent=True)
+    program, _ = build_coded(path, tmp_path, limit)
+    assert_agrees(root, machine, program, tmp_path)
 
 
 def test_a_state_is_set_up(root, machine, tmp_path):

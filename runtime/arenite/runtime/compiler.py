@@ -16,7 +16,8 @@ from arenite.planner.source import Source
 from arenite.planner.verify import verify
 from arenite.runtime import _core
 from arenite.runtime.lowering.lowered import Lowered
-from arenite.runtime.program.assembly import Assembly, assemble
+from arenite.runtime.lowering.streaming import Streaming, WeightBudget, stream_weights
+from arenite.runtime.program.assembly import Assembly, Code, assemble
 
 ALIGNMENT = 64
 """Bytes: every offset keeps a cache line to itself."""
@@ -38,13 +39,19 @@ class Compiled:
     Attributes:
         lowered: Its steps.
         source: Its graph in the order it runs, aliases included, and its records.
+        streaming: How a weight budget is met, if there is one.
     """
 
     lowered: Lowered
     source: Source
+    streaming: Streaming | None = None
 
-    def assemble(self, plan: Plan) -> Assembly:
+    def assemble(self, plan: Plan, code: Code | None = None) -> Assembly:
         """Return the program with this plan.
+
+        Args:
+            plan: Of the records of the source.
+            code: Codes constants, if they are to be coded.
 
         Raises:
             InvalidPlanError: The plan is not right for the records.
@@ -59,6 +66,7 @@ class Compiled:
             plan,
             digest=self.source.digest,
             producer=f"arenite {version('arenite')}",
+            code=code,
         )
 
 
@@ -69,6 +77,7 @@ def compile_model(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     order: FindOrder | tuple[str, ...] | None = None,
     capacity: int | None = None,
+    weight_budget: WeightBudget | None = None,
 ) -> Compiled:
     """Return the program of a model, not yet placed.
 
@@ -78,12 +87,19 @@ def compile_model(
         shapes: Shapes of graph inputs, by name; ONNX only.
         order: The steps by name, or what finds their order; by default the model's own.
         capacity: Bytes the arena may have.
+        weight_budget: Weights that may be resident while the program runs, windows included;
+            the others are streamed.
 
     Raises:
         ModelError: The model cannot be read, or has an operator that nothing runs.
+        WeightBudgetError: The budget cannot be met.
         MissingDependencyError: The package of its format is absent.
     """
     lowered = _lower(path, dims or {}, shapes or {})
+    streaming = None
+    if weight_budget is not None:
+        streaming = stream_weights(lowered, weight_budget.bytes_of(lowered))
+        lowered = streaming.lowered
     graph = lowered.graph
     found: Order | None = None
     if callable(order):
@@ -94,7 +110,7 @@ def compile_model(
     graph = alias(graph, ALIASES)
     problem = liveness(graph, alignment=ALIGNMENT, capacity=capacity)
     source = Source(path.name, model_digest(path), graph, problem, found)
-    return Compiled(replace(lowered, graph=graph), source)
+    return Compiled(replace(lowered, graph=graph), source, streaming)
 
 
 def _lower(path: Path, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Lowered:

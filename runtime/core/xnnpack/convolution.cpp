@@ -1,8 +1,11 @@
 // Convolutions and products with constant weights.
+#include <optional>
+
 #include "../operand_checks.hpp"
 #include "../window.hpp"
 #include "node.hpp"
 #include "steps.hpp"
+#include "streamed.hpp"
 
 namespace arenite::xnnpack {
 
@@ -27,7 +30,7 @@ void require_scales(const Operands& operands) {
 
 // Requires constant weights of rank 4, and a bias of as many elements as there are channels.
 void require_weights(const Operands& operands, std::size_t num_channels) {
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 3, 2);
   const auto& filter = *operands.inputs[1];
   const auto* bias = optional_input(operands, 2);
   require(operands, filter.is_constant, "its weights are not constant");
@@ -39,6 +42,10 @@ void require_weights(const Operands& operands, std::size_t num_channels) {
   require(operands, (filter.type == program::Type::float32) == (type == program::Type::float32),
           "input and weights differ in type");
   require_scales(operands);
+}
+
+std::optional<StreamedWeights> streamed_weights(const Operands& operands) {
+  return streams_weights(operands) ? std::make_optional<StreamedWeights>(operands) : std::nullopt;
 }
 
 template <typename Attributes>
@@ -54,7 +61,7 @@ Window window_of(const Operands& operands, const Attributes& attributes, const T
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 3, 2);
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -67,20 +74,21 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
           groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
               result.shape[3] == num_outputs,
           "groups and channels do not fit");
+  std::optional<StreamedWeights> streamed = streamed_weights(operands);
+  require(operands, !streamed.has_value() || groups == 1, "weights of groups cannot be streamed");
   Node node(operands);
   const auto x = node.input(source);
   const auto y = node.output(result);
-  const auto weights = node.constant(filter);
-  const auto bias = node.bias(optional_input(operands, 2), source, filter);
+  const auto weights = node.constant(streamed.has_value() ? streamed->filter() : filter);
+  const auto bias = node.bias(streamed.has_value() ? streamed->bias() : optional_input(operands, 2),
+                              source, filter);
   const auto [top, right, bottom, left] = window.padding;
-  return node.make(
-      xnn_define_convolution_2d(node.graph(), top, right, bottom, left, window.kernel[0],
-                                window.kernel[1], window.strides[0], window.strides[1],
-                                window.dilations[0], window.dilations[1],
-                                static_cast<std::uint32_t>(groups), filter.shape[3],
-                                num_outputs / groups, attributes.min(), attributes.max(), x,
-                                weights, bias, y, 0),
-      true);
+  const auto status = xnn_define_convolution_2d(
+      node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
+      window.strides[0], window.strides[1], window.dilations[0], window.dilations[1],
+      static_cast<std::uint32_t>(groups), filter.shape[3], num_outputs / groups, attributes.min(),
+      attributes.max(), x, weights, bias, y, 0);
+  return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
 }
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
@@ -160,7 +168,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 3, 2);
   const auto& source = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -188,13 +196,15 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                                   y, 0),
         true);
   }
+  std::optional<StreamedWeights> streamed = streamed_weights(operands);
   const auto x = node.input(source, {rows, num_inputs});
   const auto y = node.output(result, {rows, num_outputs});
-  const auto filter = node.constant(weights);
-  const auto bias = node.bias(optional_input(operands, 2), source, weights);
-  return node.make(xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(), x,
-                                              filter, bias, y, 0),
-                   true);
+  const auto filter = node.constant(streamed.has_value() ? streamed->filter() : weights);
+  const auto bias = node.bias(streamed.has_value() ? streamed->bias() : optional_input(operands, 2),
+                              source, weights);
+  const auto status = xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(),
+                                                 x, filter, bias, y, 0);
+  return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
 }
 
 }  // namespace arenite::xnnpack

@@ -4,10 +4,10 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ _ALIGNMENT = 64
 """Bytes: of each constant, a cache line."""
 _SLACK = 128
 """Bytes behind the last constant: kernels may read that far past an end."""
+
+Code: TypeAlias = Callable[[Array], bytes | None]
+"""Returns a constant in fewer bytes (docs/program-file.md), None if it has none."""
 
 _TYPES = {
     DType.FLOAT32: "float32", DType.FLOAT16: "float16", DType.INT8: "int8", DType.UINT8: "uint8",
@@ -46,7 +49,14 @@ class Assembly:
 
 
 def assemble(
-    lowered: Lowered, graph: Graph, problem: Problem, plan: Plan, *, digest: str, producer: str
+    lowered: Lowered,
+    graph: Graph,
+    problem: Problem,
+    plan: Plan,
+    *,
+    digest: str,
+    producer: str,
+    code: Code | None = None,
 ) -> Assembly:
     """Return the parts of the program file.
 
@@ -57,13 +67,19 @@ def assemble(
         plan: Their offsets; verified.
         digest: SHA-256 of the model file, hexadecimal.
         producer: Who makes the program.
+        code: Codes constants of 32-bit floats that steps of the core read.
     """
-    return _Assembler(lowered, graph, problem, plan).assemble(digest, producer)
+    return _Assembler(lowered, graph, problem, plan, code).assemble(digest, producer)
 
 
 class _Assembler:
-    def __init__(self, lowered: Lowered, graph: Graph, problem: Problem, plan: Plan) -> None:
+    def __init__(
+        self, lowered: Lowered, graph: Graph, problem: Problem, plan: Plan, code: Code | None
+    ) -> None:
         self._lowered = lowered
+        self._code = code
+        self._codes: dict[str, Array | None] = {}
+        self._never_coded = _read_as_they_are(lowered)
         self._graph = graph
         self._problem = problem
         self._plan = plan
@@ -130,7 +146,7 @@ class _Assembler:
         if operand not in self._tensors:
             constant = self._lowered.constants.get(operand.tensor)
             if constant is not None:
-                place = {"place": "weights", "offset": self._place(operand.tensor, constant)}
+                place = self._constant_place(operand.tensor, constant)
             else:
                 root, offset = self._graph.root(operand.tensor)
                 # What has no elements has no record; it lies anywhere.
@@ -150,6 +166,18 @@ class _Assembler:
             self._tensors[operand] = len(self._entries)
             self._entries.append(entry)
         return self._tensors[operand]
+
+    def _constant_place(self, name: str, constant: Array) -> dict[str, Any]:
+        if name not in self._codes:
+            may_code = self._code is not None and name not in self._never_coded
+            coded = self._code(constant) if self._code is not None and may_code else None
+            self._codes[name] = None if coded is None else np.frombuffer(coded, np.uint8)
+        stored = self._codes[name]
+        if stored is None:
+            return {"place": "weights", "offset": self._place(name, constant)}
+        return {
+            "place": "weights", "offset": self._place(name, stored), "coded_size": stored.nbytes,
+        }  # fmt: skip
 
     def _constant_entry(self, name: str, array: Array) -> int:
         self._entries.append(
@@ -191,6 +219,14 @@ class _Assembler:
             if state.initial is not None:
                 entry["initial"] = self._constant_entry(f"{state.tensor}/initial", state.initial)
             yield entry
+
+
+def _read_as_they_are(lowered: Lowered) -> frozenset[str]:
+    """Return the constants whose bytes are read by other than steps of the core."""
+    external = [each for each in lowered.steps.values() if isinstance(each.operator, External)]
+    names = {operand.tensor for step in external for operand in step.inputs if operand}
+    names.update(port.operand.tensor for port in (*lowered.inputs, *lowered.outputs))
+    return frozenset(names)
 
 
 def _fields(value: Any) -> dict[str, Any]:

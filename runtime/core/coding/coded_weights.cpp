@@ -1,0 +1,111 @@
+#include "coding/coded_weights.hpp"
+
+#include <cstring>
+
+#include "errors.hpp"
+#include "kernels/half.hpp"
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kHeadSize = 16;
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kMostElements = std::size_t{1} << 30;
+constexpr unsigned kHalf = 1;
+constexpr unsigned kCodedIndices = 2;
+constexpr unsigned kCodedPositions = 4;
+
+template <typename T>
+T read(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+[[noreturn]] void refuse(const std::string& label, const char* reason) {
+  throw ProgramError(label + " has coded weights that are damaged: " + reason);
+}
+
+}  // namespace
+
+CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t num_elements,
+                           const std::string& label, Symbols& symbols)
+    : symbols_(&symbols), num_elements_(num_elements) {
+  if (size < kHeadSize || num_elements > kMostElements) {
+    refuse(label, "they are truncated, or too many");
+  }
+  if (read<std::uint8_t>(data) != kVersion) {
+    refuse(label, "they are of another version");
+  }
+  const auto layout = read<std::uint8_t>(data + 1);
+  const unsigned flags = read<std::uint8_t>(data + 3);
+  const std::size_t num_values = read<std::uint16_t>(data + 4);
+  num_indices_ = read<std::uint32_t>(data + 8);
+  indices_size_ = read<std::uint32_t>(data + 12);
+  if (layout > static_cast<std::uint8_t>(Layout::gaps) || num_values == 0 ||
+      num_values > codebook_.size() || num_indices_ > num_elements) {
+    refuse(label, "their head says what cannot be");
+  }
+  layout_ = static_cast<Layout>(layout);
+  const std::size_t width = (flags & kHalf) != 0 ? 2 : 4;
+  const std::size_t start = kHeadSize + num_values * width;
+  if (size < start || size - start < indices_size_) {
+    refuse(label, "they are truncated");
+  }
+  for (std::size_t i = 0; i < num_values; ++i) {
+    const std::byte* from = data + kHeadSize + i * width;
+    codebook_[i] = width == 2 ? widened({read<std::uint16_t>(from)}) : read<float>(from);
+  }
+  has_coded_indices_ = (flags & kCodedIndices) != 0;
+  has_coded_positions_ = (flags & kCodedPositions) != 0;
+  indices_ = data + start;
+  positions_ = indices_ + indices_size_;
+  positions_size_ = size - start - indices_size_;
+  switch (layout_) {
+    case Layout::plain:
+      num_positions_ = 0;
+      break;
+    case Layout::mask:
+      num_positions_ = (num_elements + 7) / 8;
+      break;
+    case Layout::gaps:
+      num_positions_ = num_indices_;
+      break;
+  }
+  if ((layout_ == Layout::plain && num_indices_ != num_elements) ||
+      (!has_coded_indices_ && indices_size_ != num_indices_) ||
+      (!has_coded_positions_ && positions_size_ != num_positions_)) {
+    refuse(label, "there are more or fewer than elements");
+  }
+  symbols_->reserve(num_indices_ + num_positions_);
+  check(label);
+}
+
+// What is decoded in a run is what was sound here; a run itself never writes outside.
+void CodedWeights::check(const std::string& label) const {
+  std::uint8_t* room = symbols_->room();
+  if ((has_coded_indices_ && !symbols_->decode(indices_, indices_size_, room, num_indices_)) ||
+      (has_coded_positions_ &&
+       !symbols_->decode(positions_, positions_size_, room + num_indices_, num_positions_))) {
+    refuse(label, "their Huffman code leads nowhere");
+  }
+}
+
+const std::uint8_t* CodedWeights::decode() const {
+  std::uint8_t* indices = symbols_->room();
+  std::uint8_t* positions = indices + num_indices_;
+  if (!has_coded_indices_) {
+    std::memcpy(indices, indices_, num_indices_);
+  } else if (!symbols_->decode(indices_, indices_size_, indices, num_indices_)) {
+    std::memset(indices, 0, num_indices_);  // the file changed while it was mapped
+  }
+  if (!has_coded_positions_) {
+    std::memcpy(positions, positions_, num_positions_);
+  } else if (!symbols_->decode(positions_, positions_size_, positions, num_positions_)) {
+    std::memset(positions, 0, num_positions_);
+  }
+  return indices;
+}
+
+}  // namespace arenite

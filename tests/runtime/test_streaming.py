@@ -1,0 +1,124 @@
+"""Weights that are coded, and weights that are brought into the arena for each run."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from tests.coded_programs import build_coded, code, network
+from tests.runtime.running import assert_same, random_feeds, reference_outputs
+
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.lowering.streaming import WeightBudget, WeightBudgetError, weight_bytes
+from arenite.runtime.session import Session
+
+KINDS = {
+    "many values": {},
+    "shared": {"num_values": 32},
+    "pruned": {"num_values": 32, "density": 0.1},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def path(request, tmp_path_factory):
+    """A network whose weights have many values, few, or are mostly zeros."""
+    return network(tmp_path_factory.mktemp("network"), **KINDS[request.param])
+
+
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("percent", [100, 60, 30, 25])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_outputs_are_those_of_onnxruntime(path, percent, coded, threads, tmp_path):
+    budget = None if percent == 100 else WeightBudget(percent, is_percent=True)
+    file, compiled = build_coded(path, tmp_path, budget, coded=coded)
+    with Session(file, threads=threads, poison=True) as session:
+        for seed in range(2):
+            feeds = random_feeds(session, seed)
+            assert_same(session.run(feeds), reference_outputs(path, feeds))
+    if budget is not None:
+        streaming = compiled.streaming
+        assert streaming.num_tiles > 0
+        assert streaming.resident + streaming.window <= budget.bytes_of(compiled.lowered)
+        assert streaming.resident + streaming.streamed == weight_bytes(compile_model(path).lowered)
+
+
+def test_a_coded_file_is_smaller_and_gives_the_same_bits(path, tmp_path):
+    plain, _ = build_coded(path, tmp_path, coded=False)
+    size = plain.stat().st_size
+    with Session(plain) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)
+    coded, _ = build_coded(path, tmp_path)
+    if coded.stat().st_size == size:
+        assert code(np.random.default_rng(0).standard_normal(1000).astype(np.float32)) is None
+    with Session(coded) as session:
+        outputs = session.run(feeds)
+    assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
+
+
+def test_windows_are_records_of_one_step_each(path, tmp_path):
+    _, compiled = build_coded(path, tmp_path, WeightBudget(20, is_percent=True))
+    windows = [each for each in compiled.source.problem.records if "window" in each.name]
+    assert len(windows) == compiled.streaming.num_tiles
+    assert all(record.end == record.start + 1 for record in windows)
+    assert max(record.size for record in windows) == -(-compiled.streaming.window // 64) * 64
+
+
+def test_a_budget_that_holds_all_streams_nothing(path):
+    compiled = compile_model(path, weight_budget=WeightBudget(1 << 30))
+    assert compiled.streaming.num_tiles == 0
+    assert compiled.streaming.streamed == 0
+
+
+def test_a_budget_that_cannot_be_met_is_refused_with_what_suffices(path):
+    with pytest.raises(WeightBudgetError) as caught:
+        compile_model(path, weight_budget=WeightBudget(1000))
+    least = caught.value.least
+    compiled = compile_model(path, weight_budget=WeightBudget(least))
+    assert compiled.streaming.resident + compiled.streaming.window <= least
+    with pytest.raises(WeightBudgetError):
+        compile_model(path, weight_budget=WeightBudget(least - 1))
+
+
+def test_sessions_of_a_streamed_file_come_and_go(path, tmp_path):
+    file, _ = build_coded(path, tmp_path, WeightBudget(20, is_percent=True))
+    outputs = []
+    for _ in range(3):
+        with Session(file) as first, Session(file) as second:
+            feeds = random_feeds(first)
+            outputs += [first.run(feeds)["y"], second.run(feeds)["y"]]
+    assert all(np.array_equal(outputs[0], each) for each in outputs)
+
+
+def read_and_run(file):
+    with Session(file) as session:
+        session.run(random_feeds(session))
+
+
+@pytest.mark.parametrize("budget", [None, WeightBudget(20, is_percent=True)])
+def test_damaged_codes_are_refused_or_run_but_never_a_crash(path, budget, tmp_path):
+    file, _ = build_coded(path, tmp_path, budget)
+    content = file.read_bytes()
+    begin = int.from_bytes(content[24:32], "little")
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        damaged = bytearray(content)
+        for at in random.integers(begin, len(content), 40):
+            damaged[at] ^= 1 << int(random.integers(8))
+        file.write_bytes(damaged)
+        with suppress(ProgramError):
+            read_and_run(file)
+
+
+@pytest.mark.parametrize("budget", [None, WeightBudget(20, is_percent=True)])
+@pytest.mark.parametrize("position", [0, 1, 5, 8, 12])
+def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, position, tmp_path):
+    file, compiled = build_coded(path, tmp_path, budget)
+    coded = code(compiled.lowered.constants["h"])
+    if coded is None:
+        pytest.skip("these weights have no code")
+    content = file.read_bytes()
+    begin = content.index(coded)
+    file.write_bytes(content[: begin + position] + b"\xee" + content[begin + position + 1 :])
+    with pytest.raises(ProgramError, match="step 'MatMul_8' has coded weights that are damaged"):
+        read_and_run(file)
