@@ -21,6 +21,7 @@ import click
 from arenite.cli.commands.bench import bench
 from arenite.cli.commands.build import build
 from arenite.cli.commands.compare import compare
+from arenite.cli.commands.compress import compress
 from arenite.cli.commands.export import export
 from arenite.cli.commands.inspect import inspect
 from arenite.cli.commands.plan import plan
@@ -73,6 +74,7 @@ for _command in (
     plan,
     verify,
     compare,
+    compress,
     export,
     tflm_arena,
     strategies,

@@ -17,6 +17,7 @@ from arenite.planner.ordering import FindOrder
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.source import Source
 from arenite.planner.units import parse_size
+from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies.order import ORDERS, find_order
 
 _P = ParamSpec("_P")
@@ -43,6 +44,29 @@ class SizeType(click.ParamType[int]):
         if not 1 <= size <= _MAX_NUMBER:
             self.fail(f"{value!r} is not a size between 1 B and 2^63 - 1 B", param, ctx)
         return size
+
+
+class WeightBudgetType(click.ParamType[WeightBudget]):
+    """Bytes of weights, such as `4MiB`, or a part of them all, such as `25%`."""
+
+    name = "weight budget"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> WeightBudget:
+        """Return the budget."""
+        if isinstance(value, WeightBudget):
+            return value
+        text = str(value).strip()
+        if not text.endswith("%"):
+            return WeightBudget(SizeType().convert(text, param, ctx))
+        try:
+            percent = float(text[:-1])
+        except ValueError:
+            percent = math.nan
+        if not 0 < percent <= 100:
+            self.fail(f"{value!r} is not above 0% and at most 100%", param, ctx)
+        return WeightBudget(percent, is_percent=True)
 
 
 class AlignmentType(SizeType):
@@ -240,6 +264,13 @@ alias_option = click.option(
     metavar="KINDS",
     help=f"What may share storage: none, all, or some of {','.join(AliasKind)}; all leaves out "
     "overlap, which takes kernels that compute row by row.",
+)
+weight_budget_option = click.option(
+    "--weight-budget",
+    type=WeightBudgetType(),
+    metavar="SIZE|N%",
+    help="Weights that may be resident in a run; the others are brought into the arena, a window "
+    "at a time.",
 )
 capacity_option = click.option(
     "--capacity",

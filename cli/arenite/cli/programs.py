@@ -1,6 +1,7 @@
 """Models made into programs, for the commands that run them."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from arenite.cli.output import OutputError
 from arenite.cli.search import Outcome, search
 from arenite.cli.targets import ARENITE
 from arenite.planner import planfile
-from arenite.planner.errors import AreniteError, OrderError
+from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.planner.planfile import PlanFile
@@ -20,6 +21,7 @@ from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.program import file as program_file
+from arenite.runtime.program.assembly import Code
 from arenite.runtime.session import Session
 from arenite.strategies import find
 
@@ -100,17 +102,44 @@ def compile_in_order(
     return compiled
 
 
-def write_program(output: Path, compiled: Compiled, outcome: Outcome) -> None:
+def write_program(
+    output: Path, compiled: Compiled, outcome: Outcome, *, with_codes: bool = False
+) -> None:
     """Write a program with its plan.
 
+    Args:
+        output: The file.
+        compiled: The program.
+        outcome: Its plan.
+        with_codes: Code the weights that share few values.
+
     Raises:
+        MissingDependencyError: Coding needs a package that is absent.
         InvalidPlanError: The plan is not right for the program.
         OutputError: The file cannot be written.
     """
     try:
-        program_file.write(output, compiled.assemble(outcome.plan))
+        code = code_of() if with_codes else None
+        program_file.write(output, compiled.assemble(outcome.plan, code))
     except OSError as error:
         raise OutputError(output, f"cannot be written: {error.strerror}") from error
+
+
+def code_of() -> Code:
+    """Return what codes weights.
+
+    Raises:
+        MissingDependencyError: Zstandard's package is absent.
+    """
+    if find_spec("zstandard") is None:
+        raise MissingDependencyError("zstandard", "compression", "coding weights")
+    from arenite.compression import coding
+
+    def code(weights: NDArray[Any]) -> bytes | None:
+        found = coding.code(weights) if weights.dtype == np.float32 else None
+        return None if found is None else bytes(found)
+
+    return code
 
 
 def backends(compiled: Compiled) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ The bytes, little-endian::
     0   version, 8 bits: 1
     1   layout, 8 bits: 0 plain, 1 mask, 2 gaps
     2   bits of a gap, 8 bits: a gap is below 2^bits; 0 in the other layouts
-    3   flags, 8 bits: 1 the codebook has 16-bit floats, 2 indices and 4 positions are Huffman-coded
+    3   flags, 8 bits: 1 the codebook has 16-bit floats; 2 the indices, 4 the positions are
+        Huffman-coded
     4   entries of the codebook, 16 bits, at least 1; 16 bits of zeros
     8   indices, 32 bits: how many
     12  bytes of the indices, 32 bits

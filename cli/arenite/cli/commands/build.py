@@ -16,20 +16,24 @@ from arenite.cli.options import (
     shape_option,
     strategy_option,
     time_limit_option,
+    weight_budget_option,
 )
 from arenite.cli.output import check_destination, emit_json, results
 from arenite.cli.programs import compile_by_plan, write_program
 from arenite.cli.render.numbers import both, gap
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
+from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.search import check_bound, check_capacity, configured, search
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find
 from arenite.strategies.order import find_order
 
 _DECIDED_BY_PLAN = (
-    "requested", "order_name", "dims", "shapes", "capacity", "time_limit_s", "seed"
+    "requested", "order_name", "dims", "shapes", "capacity", "time_limit_s", "seed",
+    "weight_budget",
 )  # fmt: skip
 
 
@@ -48,6 +52,11 @@ _DECIDED_BY_PLAN = (
 @dim_option
 @shape_option
 @capacity_option
+@weight_budget_option
+@click.option(
+    "--code-weights", is_flag=True,
+    help="Code weights that share few values, as `arenite compress` leaves them.",
+)  # fmt: skip
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
 @json_option
@@ -60,6 +69,8 @@ def build(
     dims: Mapping[str, int],
     shapes: Shapes,
     capacity: int | None,
+    weight_budget: WeightBudget | None,
+    code_weights: bool,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -77,6 +88,7 @@ def build(
             shapes=shapes,
             order=None if order_name == "given" else find_order(order_name),
             capacity=capacity,
+            weight_budget=weight_budget,
         )
         check_bound(compiled.source.problem)
         outcome = search(strategy, compiled.source.problem)
@@ -84,7 +96,7 @@ def build(
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
-    write_program(output, compiled, outcome)
+    write_program(output, compiled, outcome, with_codes=code_weights)
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
     if as_json:
@@ -98,6 +110,7 @@ def build(
                 "lower_bound": plan.lower_bound,
                 "optimal": plan.optimal,
                 "file_bytes": output.stat().st_size,
+                "weights": weights_as_json(compiled),
                 "strategy": plan.strategy,
                 "notes": list(compiled.lowered.notes),
             }
@@ -110,6 +123,7 @@ def build(
     rows = [
         ("steps", f"{len(problem.steps)}: {kinds}"),
         ("arena", f"{both(plan.height)}, {distance}"),
+        *weights_rows(compiled),
         ("file", both(output.stat().st_size)),
         *(("note", note) for note in compiled.lowered.notes),
     ]

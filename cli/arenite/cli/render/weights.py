@@ -1,0 +1,35 @@
+"""Where the weights of a program are while it runs."""
+
+from arenite.cli.render.numbers import both, plural
+from arenite.runtime.compiler import Compiled
+from arenite.runtime.lowering.streaming import weight_bytes
+
+
+def weights_as_json(compiled: Compiled) -> dict[str, int]:
+    """Return the bytes of weights that stay, that are streamed, and of the largest window."""
+    streaming = compiled.streaming
+    if streaming is None:
+        total = weight_bytes(compiled.lowered)
+        return {"resident": total, "streamed": 0, "window": 0, "num_windows": 0}
+    return {
+        "resident": streaming.resident,
+        "streamed": streaming.streamed,
+        "window": streaming.window,
+        "num_windows": streaming.num_tiles,
+    }
+
+
+def weights_rows(compiled: Compiled) -> list[tuple[str, str]]:
+    """Return the same as rows of facts; none if nothing is streamed."""
+    streaming = compiled.streaming
+    if streaming is None:
+        return []
+    if not streaming.num_tiles:
+        return [("weights", f"{both(streaming.resident)}, all resident: the budget holds them")]
+    return [
+        ("weights", f"{both(streaming.resident)} resident, {both(streaming.streamed)} streamed"),
+        (
+            "window",
+            f"{both(streaming.window)} in the arena, {plural(streaming.num_tiles, 'tile')}",
+        ),
+    ]

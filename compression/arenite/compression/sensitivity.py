@@ -1,0 +1,77 @@
+"""How much of each layer can be pruned: a scan of one layer at a time.
+
+Source: Han, Pool, Tran and Dally, NIPS 2015, section 3.2 (sensitivity of layers to pruning).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.compression.onnx_model import Layer, LayerKind
+from arenite.compression.prune import mask_by_density
+
+Array: TypeAlias = NDArray[Any]
+Loss: TypeAlias = Callable[[Mapping[str, Array]], float]
+"""Judges a model with other weights for some layers: 0 is as good as the original."""
+
+DENSITIES = (0.9, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """What pruning one layer alone costs.
+
+    Attributes:
+        layer: Its name.
+        losses: By density, falling.
+    """
+
+    layer: str
+    losses: Mapping[float, float]
+
+    def density_for(self, limit: float) -> float:
+        """Return the lowest density before the loss first exceeds a limit; 1 if there is none."""
+        found = 1.0
+        for density, loss in self.losses.items():
+            if loss > limit:
+                break
+            found = density
+        return found
+
+
+def scan(
+    layers: Sequence[Layer],
+    loss: Loss,
+    densities: Sequence[float] = DENSITIES,
+    report: Callable[[int, str], None] = lambda _done, _next: None,
+) -> list[Sensitivity]:
+    """Return the sensitivity of each layer; of depthwise convolutions none is asked.
+
+    Stopped by KeyboardInterrupt, it returns the layers that are done.
+
+    Args:
+        layers: Of a model.
+        loss: Judges the model.
+        densities: To try, falling.
+        report: Is told how many layers are done, and which is next.
+
+    Cost: a judgement for each layer and density.
+    """
+    found: list[Sensitivity] = []
+    try:
+        for layer in layers:
+            if layer.kind is LayerKind.DEPTHWISE:
+                continue
+            report(len(found), layer.name)
+            losses = {}
+            for density in sorted(densities, reverse=True):
+                kept = mask_by_density(layer.weights, density)
+                losses[density] = loss({layer.name: np.where(kept, layer.weights, np.float32(0))})
+            found.append(Sensitivity(layer.name, losses))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    return found
