@@ -3,9 +3,12 @@
 The bytes, little-endian::
 
     0   "ARENITEW"
-    8   version, 8 bits: 1; number of tensors
-        for each tensor: form, 8 bits; bytes of its name; the name in UTF-8; number of axes;
-        length of each; bytes of its content; the content
+    8   version, 8 bits: 1
+        bytes of the index, bytes of its code; the code, a Zstandard frame without magic number
+        the content of each tensor, one after the other
+
+The index has the number of tensors, and for each its form, 8 bits; bytes of its name; the name in
+UTF-8; number of axes; length of each; bytes of its content.
 
 Forms: 0 32-bit floats, 1 16-bit floats, 2 as `arenite.compression.coding` states. Numbers are
 LEB128: seven bits a byte, the lowest first, the highest bit set in all but the last.
@@ -19,22 +22,27 @@ from numpy.typing import NDArray
 
 from arenite.compression.coding import code, decode
 from arenite.compression.errors import CodedError
+from arenite.compression.huffman import compress_text, decompress
 
 _MAGIC = b"ARENITEW\x01"
 _SINGLE, _HALF, _CODED = 0, 1, 2
 _MAX_BITS = 35
+_LARGEST_INDEX = 1 << 24
 
 
 def pack(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the bytes of float32 tensors; each in the smallest form that loses nothing."""
-    parts = [_MAGIC, _number(len(tensors))]
+    index, contents = [_number(len(tensors))], []
     for name, tensor in tensors.items():
         label = name.encode()
         form, content = _smallest(np.asarray(tensor, np.float32))
-        parts += [bytes((form,)), _number(len(label)), label, _number(tensor.ndim)]
-        parts += [_number(length) for length in (*tensor.shape, len(content))]
-        parts.append(content)
-    return b"".join(parts)
+        index += [bytes((form,)), _number(len(label)), label, _number(tensor.ndim)]
+        index += [_number(length) for length in (*tensor.shape, len(content))]
+        contents.append(content)
+    joined = b"".join(index)
+    coded = compress_text(joined)
+    head = (_MAGIC, _number(len(joined)), _number(len(coded)), coded)
+    return b"".join((*head, *contents))
 
 
 def unpack(packed: bytes) -> dict[str, NDArray[np.float32]]:
@@ -45,25 +53,29 @@ def unpack(packed: bytes) -> dict[str, NDArray[np.float32]]:
     """
     if not packed.startswith(_MAGIC):
         raise CodedError("this is no container of weights of version 1")
-    reader = _Reader(packed, len(_MAGIC))
+    contents = _Reader(packed, len(_MAGIC))
+    size = contents.number()
+    if size > _LARGEST_INDEX:
+        raise CodedError(f"an index of {size} B is too large")
+    index = _Reader(decompress(contents.take(contents.number()), size).tobytes())
     tensors: dict[str, NDArray[np.float32]] = {}
-    for _ in range(reader.number()):
-        (form,) = reader.take(1)
+    for _ in range(index.number()):
+        (form,) = index.take(1)
         try:
-            name = reader.take(reader.number()).decode()
+            name = index.take(index.number()).decode()
         except UnicodeDecodeError as error:
             raise CodedError("a name is not UTF-8 text") from error
-        shape = tuple(reader.number() for _ in range(reader.number()))
+        shape = tuple(index.number() for _ in range(index.number()))
         if name in tensors:
             raise CodedError(f"tensor {name!r} is there twice")
-        tensors[name] = _restored(form, reader.take(reader.number()), shape)
-    if reader.at != len(packed):
+        tensors[name] = _restored(form, contents.take(index.number()), shape)
+    if contents.at != len(packed) or index.at != size:
         raise CodedError("something follows the last tensor")
     return tensors
 
 
 class _Reader:
-    def __init__(self, data: bytes, at: int) -> None:
+    def __init__(self, data: bytes, at: int = 0) -> None:
         self._data = data
         self.at = at
 

@@ -27,6 +27,15 @@ def compress(symbols: NDArray[np.uint8]) -> bytes:
     return bytes(compressor.compress(_bytes(symbols)))
 
 
+def compress_text(text: bytes) -> bytes:
+    """Return the code of bytes that repeat themselves, such as names; `decompress` reads it."""
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        19, source_size=len(text), write_content_size=True, write_checksum=False,
+        write_dict_id=False, format=zstandard.FORMAT_ZSTD1_MAGICLESS,
+    )  # fmt: skip
+    return bytes(zstandard.ZstdCompressor(compression_params=parameters).compress(text))
+
+
 def decompress(code: bytes | memoryview, count: int) -> NDArray[np.uint8]:
     """Return so many symbols.
 

@@ -1,0 +1,250 @@
+"""Sizes and speed of coded weights: published networks, a real one, and NNCodec.
+
+    python bench/weight_coding.py [--json]
+
+1. Weights of the shapes, densities and bits that Deep Compression published, their values normal
+   and random: bytes beside an ideal Huffman coder, which spends whole bits but nothing on tables,
+   on the same symbols in the better layout of each layer; and the ratio beside the paper's.
+2. The SqueezeNet v1.0 of its authors, from `../shared`: bytes of the whole container, each bit
+   checked. Its expand layers come before pools where they do in SqueezeNet v1.0.
+3. NNCodec (ISO/IEC 15938-17), if `nncodec` is installed, on the same weights: size, error,
+   seconds. It lets numpy be below 2, so it may need an environment of its own.
+"""
+
+import argparse
+import heapq
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from arenite.compression import container
+from arenite.compression.coding import code, decode
+from rich.console import Console
+from rich.table import Table
+
+import deep_compressed_squeezenet as squeezenet
+from published_networks import PUBLISHED
+
+Result = TypeVar("Result")
+
+GAP_BITS = (4, 5, 8)
+NUM_TIMES = 3
+NNCODEC: dict[str, dict[str, object]] = {
+    "step -38": {"qp": -38},
+    "step -32": {"qp": -32},
+}
+"""Options of NNCodec by what the table calls them."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of one network.
+
+    Attributes:
+        network: Its name.
+        dense: As 32-bit floats.
+        coded: As coded.
+        ideal: Of an ideal Huffman coder, codebooks included.
+        published: How many times smaller, in the paper; None if it does not say.
+    """
+
+    network: str
+    dense: int
+    coded: int
+    ideal: int
+    published: float | None
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One coder on one set of weights.
+
+    Attributes:
+        coder: Its name.
+        weights: Whose.
+        coded: Bytes.
+        ratio: How many times smaller.
+        error: Squared, relative to the squared weights.
+        encode: Bytes of 32-bit floats a second.
+        decode: The same.
+    """
+
+    coder: str
+    weights: str
+    coded: int
+    ratio: float
+    error: float
+    encode: float
+    decode: float
+
+
+def huffman_bits(symbols: npt.NDArray[np.integer]) -> int:
+    """Return the bits of symbols in the best code that spends whole bits on each."""
+    counts = [int(count) for count in np.bincount(symbols) if count]
+    if len(counts) < 2:
+        return sum(counts)
+    heapq.heapify(counts)
+    total = 0
+    while len(counts) > 1:
+        joined = heapq.heappop(counts) + heapq.heappop(counts)
+        total += joined
+        heapq.heappush(counts, joined)
+    return total
+
+
+def ideal_size(weights: npt.NDArray[np.float32]) -> int:
+    """Return the bytes of the codebook and of ideal codes, in the best layout."""
+    values, indices = np.unique(weights, return_inverse=True)
+    indices = indices.reshape(-1)
+    filled = np.flatnonzero(weights.reshape(-1))
+    candidates = [huffman_bits(indices)]
+    if filled.size < weights.size:
+        kept = indices[filled]
+        mask = np.packbits(weights.reshape(-1) != 0)
+        candidates.append(huffman_bits(kept) + huffman_bits(mask))
+        gaps = np.diff(filled, prepend=-1) - 1
+        for bits in GAP_BITS:
+            span = 1 << bits
+            num_fillers = gaps // span
+            all_gaps = np.concatenate((gaps % span, np.full(int(num_fillers.sum()), span - 1)))
+            zero = int(np.searchsorted(values, 0))
+            fillers = np.full(int(num_fillers.sum()), zero)
+            candidates.append(
+                huffman_bits(np.concatenate((kept, fillers))) + huffman_bits(all_gaps)
+            )
+    return 4 * values.size + -(-min(candidates) // 8)
+
+
+def published_sizes() -> Iterable[Size]:
+    """Yield the networks of the paper."""
+    for name, network in PUBLISHED.items():
+        dense = coded = ideal = 0
+        for seed, layer in enumerate(network.layers):
+            weights = layer.weights(seed)
+            found = code(weights)
+            assert found is not None
+            assert decode(bytes(found), weights.shape).tobytes() == weights.tobytes()
+            dense += weights.nbytes
+            coded += found.size
+            ideal += ideal_size(weights)
+        yield Size(name, dense, coded, ideal, network.rate)
+
+
+def real_size() -> Size:
+    """Return the SqueezeNet of the authors: the container, biases and names included."""
+    tensors = squeezenet.read()
+    packed = container.pack(tensors)
+    restored = container.unpack(packed)
+    assert all(restored[name].tobytes() == each.tobytes() for name, each in tensors.items())
+    ideal = sum(ideal_size(each) if each.ndim > 1 else each.nbytes for each in tensors.values())
+    dense = sum(each.nbytes for each in tensors.values())
+    return Size("SqueezeNet v1.0", dense, len(packed), ideal, None)
+
+
+def speeds() -> Iterable[Speed]:
+    """Yield our coder, and NNCodec, on a layer of VGG-16 and on SqueezeNet."""
+    (layer,) = (each for each in PUBLISHED["VGG-16"].layers if each.name == "fc8")
+    sets = {f"VGG-16 {layer.name}": {layer.name: layer.weights(0)}}
+    if squeezenet.FILE.is_file():
+        sets["SqueezeNet v1.0"] = squeezenet.read()
+    for name, tensors in sets.items():
+        yield speed("arenite", name, tensors, container.pack, container.unpack)
+        if find_spec("nncodec") is not None:
+            for label, options in NNCODEC.items():
+                yield speed(
+                    f"NNCodec, {label}", name, tensors,
+                    partial(nncodec_encode, **options), nncodec_decode,
+                )  # fmt: skip
+
+
+def speed(
+    coder: str,
+    name: str,
+    tensors: dict[str, npt.NDArray[np.float32]],
+    encode: Callable[[dict[str, npt.NDArray[np.float32]]], bytes],
+    decode: Callable[[bytes], dict[str, npt.NDArray[np.float32]]],
+) -> Speed:
+    """Return what a coder does with the weights."""
+    dense = sum(each.nbytes for each in tensors.values())
+    encoding, coded = median_seconds(lambda: encode(tensors))
+    decoding, restored = median_seconds(lambda: decode(coded))
+    energy = sum(float(np.sum(np.square(each, dtype=np.float64))) for each in tensors.values())
+    error = sum(
+        float(np.sum(np.square(np.asarray(restored[key]).reshape(each.shape) - each, dtype=float)))
+        for key, each in tensors.items()
+    )
+    return Speed(
+        coder, name, len(coded), dense / len(coded), error / energy,
+        dense / encoding, dense / decoding,
+    )  # fmt: skip
+
+
+def median_seconds(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the median of some times, and the last result."""
+    seconds = []
+    for _ in range(NUM_TIMES):
+        started = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds), result
+
+
+def nncodec_encode(tensors: dict[str, npt.NDArray[np.float32]], **options: object) -> bytes:
+    """Return the bitstream of NNCodec with these options."""
+    from nncodec import nn
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = {"results": folder, "verbose": False, **options}
+        return bytes(
+            nn.encode({name: np.array(each) for name, each in tensors.items()}, arguments)
+        )
+
+
+def nncodec_decode(coded: bytes) -> dict[str, npt.NDArray[np.float32]]:
+    """Return what NNCodec restores."""
+    from nncodec import nn
+
+    return dict(nn.decode(bytearray(coded), {"verbose": False}))
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parsed = parser.parse_args()
+    sizes = list(published_sizes())
+    if squeezenet.FILE.is_file():
+        sizes.append(real_size())
+    measured = list(speeds())
+    if parsed.json:
+        rows = {"sizes": sizes, "speeds": measured}
+        print(json.dumps({key: [asdict(each) for each in value] for key, value in rows.items()}))
+        return
+    console = Console()
+    table = Table("network", "dense, B", "coded, B", "to ideal Huffman", "ratio", "paper's")
+    for each in sizes:
+        table.add_row(
+            each.network, f"{each.dense:,}", f"{each.coded:,}",
+            f"{100 * (each.coded / each.ideal - 1):+.2f} %", f"{each.dense / each.coded:.1f}",
+            "" if each.published is None else f"{each.published:g}",
+        )  # fmt: skip
+    console.print(table)
+    table = Table("coder", "weights", "coded, B", "ratio", "error", "encode, MB/s", "decode, MB/s")
+    for row in measured:
+        table.add_row(
+            row.coder, row.weights, f"{row.coded:,}", f"{row.ratio:.1f}", f"{row.error:.1e}",
+            f"{row.encode / 1e6:.0f}", f"{row.decode / 1e6:.0f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
