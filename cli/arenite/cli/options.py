@@ -57,16 +57,10 @@ class WeightBudgetType(click.ParamType[WeightBudget]):
         """Return the budget."""
         if isinstance(value, WeightBudget):
             return value
-        text = str(value).strip()
-        if not text.endswith("%"):
-            return WeightBudget(SizeType().convert(text, param, ctx))
         try:
-            percent = float(text[:-1])
-        except ValueError:
-            percent = math.nan
-        if not 0 < percent <= 100:
-            self.fail(f"{value!r} is not above 0% and at most 100%", param, ctx)
-        return WeightBudget(percent, is_percent=True)
+            return WeightBudget.parse(str(value).strip())
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
 
 
 class AlignmentType(SizeType):
@@ -332,6 +326,7 @@ class Reading:
         aliases: What may share storage.
         order_name: What orders the operators.
         target: Whose records; None is for the command to decide.
+        weight_budget: Weights that may be resident in a run; None for all.
     """
 
     dims: Mapping[str, int]
@@ -341,6 +336,7 @@ class Reading:
     aliases: tuple[AliasKind, ...]
     order_name: str
     target: str | None
+    weight_budget: WeightBudget | None = None
 
     def read(self, path: Path, capacity: int | None = None) -> Source:
         """Return what the file holds.
@@ -351,7 +347,9 @@ class Reading:
         """
         self.check()
         if self.target not in (None, GENERIC):
-            source = read_for_runtime(self.target, path, self.dims, self.shapes, self.order)
+            source = read_for_runtime(
+                self.target, path, self.dims, self.shapes, self.order, self.weight_budget
+            )
             return replace(source, problem=replace(source.problem, capacity=capacity))
         return read(
             path,
@@ -376,6 +374,8 @@ class Reading:
             UsageError: Something is asked for that the target decides itself.
         """
         if self.target in (None, GENERIC):
+            if self.weight_budget is not None:
+                raise click.UsageError(f"--weight-budget is for --target {ARENITE}")
             return
         is_open = OPEN_FIELDS.get(self.target, ())
         plain = Reading({}, {}, Boundary.INCLUDE, None, (), "given", self.target)
@@ -389,7 +389,7 @@ class Reading:
 
 _DECIDED = {
     "dims": "dimensions", "boundary": "boundary", "alignment": "alignment", "aliases": "sharing",
-    "order_name": "order",
+    "order_name": "order", "weight_budget": "weight budget",
 }  # fmt: skip
 
 
@@ -413,6 +413,7 @@ def _with_reading(
     @align_option
     @alias_option
     @order_option
+    @weight_budget_option
     @target_option
     @functools.wraps(function)
     def with_reading(
@@ -422,11 +423,15 @@ def _with_reading(
         alignment: int | None,
         aliases: tuple[AliasKind, ...],
         order_name: str,
+        weight_budget: WeightBudget | None,
         target: str | None,
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:
-        reading = Reading(dims, shapes, Boundary(boundary), alignment, aliases, order_name, target)
+        reading = Reading(
+            dims, shapes, Boundary(boundary), alignment, aliases, order_name, target,
+            weight_budget,
+        )  # fmt: skip
         return function(reading, *args, **kwargs)
 
     return with_reading

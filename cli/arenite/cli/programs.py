@@ -20,6 +20,7 @@ from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.lowered import Lowered
+from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Code
 from arenite.runtime.session import Session
@@ -93,9 +94,12 @@ def compile_in_order(
         ModelError: The model cannot be read or run.
         PlanFileError: The plan was made for another model or program.
     """
-    steps = plan_file.problem.steps
+    steps, budget = plan_file.problem.steps, plan_file.model.weight_budget
     try:
-        compiled = compile_model(model, dims=dims, shapes=shapes, order=steps)
+        compiled = compile_model(
+            model, dims=dims, shapes=shapes, order=steps,
+            weight_budget=WeightBudget.parse(budget) if budget else None,
+        )  # fmt: skip
     except OrderError as error:
         raise StaleRecordsError(str(plan_path), f"{error}; plan it again") from error
     plan_file.check_against(str(plan_path), compiled.source.digest, compiled.source.problem)

@@ -13,6 +13,7 @@ from arenite.planner.ordering import FindOrder
 from arenite.planner.problem import Problem
 from arenite.planner.source import Source
 from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.streaming import WeightBudget
 
 GENERIC = "generic"
 ARENITE = "arenite"
@@ -44,7 +45,7 @@ _BOUND: Mapping[str, Callable[[Path, Mapping[str, int], Shapes], Problem]] = {
 TARGETS = (GENERIC, ARENITE, *_FIXED, *_BOUND)
 
 OPEN_FIELDS: Mapping[str, tuple[str, ...]] = {
-    ARENITE: ("dims", "shapes", "order_name"),
+    ARENITE: ("dims", "shapes", "order_name", "weight_budget"),
     **dict.fromkeys(_BOUND, ("dims", "shapes")),
 }
 """What of a `Reading` the user of a runtime may still decide: nothing if it is not here."""
@@ -56,6 +57,7 @@ def read_for_runtime(
     dims: Mapping[str, int],
     shapes: Shapes,
     order: FindOrder | None = None,
+    weight_budget: WeightBudget | None = None,
 ) -> Source:
     """Return the records that a runtime places for a model.
 
@@ -65,13 +67,16 @@ def read_for_runtime(
         dims: Values of free dimensions, where they are open.
         shapes: Shapes of graph inputs, where they are open.
         order: What orders the steps, where that is open; by default the model.
+        weight_budget: Weights that may be resident in a run, where that is open.
 
     Raises:
         ModelError: The model is damaged, of another format, or refused by the runtime.
         MissingDependencyError: The runtime's package is absent.
     """
     if target == ARENITE:
-        return compile_model(path, dims=dims, shapes=shapes, order=order).source
+        return compile_model(
+            path, dims=dims, shapes=shapes, order=order, weight_budget=weight_budget
+        ).source
     digest = model_digest(path)
     problem = _BOUND[target](path, dims, shapes) if target in _BOUND else _FIXED[target](path)
     return Source(path.name, digest, None, problem)

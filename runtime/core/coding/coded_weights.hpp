@@ -3,9 +3,11 @@
 // docs/program-file.md states the bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "coding/symbols.hpp"
@@ -56,12 +58,15 @@ class CodedWeights {
  private:
   enum class Layout : std::uint8_t { plain = 0, mask = 1, gaps = 2 };
 
+  // Bits are taken many at a time: how many are set in a byte cannot be predicted.
   template <typename Write>
   void visit_mask(const std::uint8_t* indices, const std::uint8_t* mask, const Write& write) const {
     std::size_t next = 0;
-    for (std::size_t byte = 0; byte < num_positions_; ++byte) {
-      for (unsigned bits = mask[byte]; bits != 0; bits &= bits - 1) {
-        const std::size_t at = 8 * byte + static_cast<std::size_t>(__builtin_ctz(bits));
+    for (std::size_t byte = 0; byte < num_positions_; byte += sizeof(std::uint64_t)) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, mask + byte, std::min(sizeof bits, num_positions_ - byte));
+      for (; bits != 0; bits &= bits - 1) {
+        const std::size_t at = 8 * byte + static_cast<std::size_t>(__builtin_ctzll(bits));
         if (next == num_indices_ || at >= num_elements_) {
           return;
         }

@@ -117,7 +117,13 @@ def _plan_file(settled: Settled, outcome: Outcome) -> PlanFile:
     reading, source = settled.reading, settled.source
     alignments = (record.alignment for record in source.problem.records)
     return PlanFile(
-        ModelReference(source.name, source.digest, reading.dims, reading.shapes),
+        ModelReference(
+            source.name,
+            source.digest,
+            reading.dims,
+            reading.shapes,
+            "" if reading.weight_budget is None else str(reading.weight_budget),
+        ),
         settled.target,
         reading.boundary,
         reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
@@ -141,6 +147,7 @@ def _as_json(
         "alignment": plan_file.alignment,
         "aliases": [kind.value for kind in plan_file.aliases],
         "capacity": problem.capacity,
+        "weight_budget": plan_file.model.weight_budget or None,
         "num_operators": len(problem.steps),
         "num_records": len(problem.records),
         "naive": problem.naive,

@@ -24,12 +24,15 @@ class ModelReference:
         sha256: Hexadecimal digest of the file.
         dims: Values given to free dimensions, by name.
         shapes: Shapes given to inputs, by name.
+        weight_budget: Weights that may be resident in a run, as bytes or per cent, such as
+            `4194304` or `25%`; empty for all.
     """
 
     name: str
     sha256: str
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    weight_budget: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class PlanFile:
     def to_bytes(self) -> bytes:
         """Return the file's bytes: the same for the same contents, one record a line."""
         plan = self.plan
+        budget = self.model.weight_budget
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -66,6 +70,7 @@ class PlanFile:
                 "sha256": self.model.sha256,
                 "dims": dict(sorted(self.model.dims.items())),
                 "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},
+                **({"weight_budget": budget} if budget else {}),
             },
             "target": self.target,
             "boundary": self.boundary.value,

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import reprlib
 import stat
 from collections.abc import Sequence
@@ -60,6 +61,10 @@ def read(path: Path) -> PlanFile:
     verify(plan_file.problem, plan_file.plan)
     reader.check_bound(document, plan_file)
     return plan_file
+
+
+_BUDGET = re.compile(r"[1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%")
+"""Bytes, or per cent."""
 
 
 class _Reader:
@@ -200,7 +205,12 @@ class _Reader:
 
     def model(self, document: _Object) -> ModelReference:
         model = self.member(document, "model")
-        self.fields(model, "model", ("name", "sha256", "dims", "shapes"))
+        self.fields(model, "model", ("name", "sha256", "dims", "shapes"), ("weight_budget",))
+        budget = self.text(model, "weight_budget") if "weight_budget" in model else ""
+        if "weight_budget" in model and not _BUDGET.fullmatch(budget):
+            raise WrongTypeError(
+                self.path, f"weight_budget is {budget!r}, bytes or per cent expected"
+            )
         dims = self.member(model, "dims")
         shapes = self.member(model, "shapes")
         digest = self.text(model, "sha256")
@@ -214,6 +224,7 @@ class _Reader:
                 name: tuple(self._number(d, name, 0) for d in self.items(shapes, name))
                 for name in shapes
             },
+            budget,
         )
 
     def problem(self, document: _Object) -> Problem:

@@ -9,6 +9,7 @@ parts are joined, by address where they are one run of bytes each.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.errors import AreniteError
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.names import Names
+from arenite.planner.units import parse_size
 from arenite.runtime.lowering.lowered import Array, Lowered, Operand, Step
 from arenite.runtime.program.operators import Conv2D, Copy, FullyConnected, Move
 
@@ -56,6 +58,27 @@ class WeightBudget:
 
     amount: float
     is_percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the budget of a text such as `4MiB` or `25%`.
+
+        Raises:
+            ValueError: It is neither a size above 0 nor above 0 % and at most 100 %.
+        """
+        if not text.endswith("%"):
+            size = parse_size(text)
+            if size < 1:
+                raise ValueError(f"{text!r} is not above 0")
+            return cls(size)
+        percent = float(text[:-1])
+        if not 0 < percent <= 100:
+            raise ValueError(f"{text!r} is not above 0% and at most 100%")
+        return cls(percent, is_percent=True)
+
+    def __str__(self) -> str:
+        """Return a text that `parse` reads."""
+        return f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
 
     def bytes_of(self, lowered: Lowered) -> int:
         """Return the bytes for a program."""
