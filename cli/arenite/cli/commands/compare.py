@@ -39,6 +39,7 @@ from arenite.cli.render import memory_map
 from arenite.cli.render.comparison import comparison_table, differences_table
 from arenite.cli.render.numbers import percent
 from arenite.cli.render.text import name, one_line
+from arenite.cli.report.compression import CompressionResult, read_compression
 from arenite.cli.report.tables import as_csv, as_markdown
 from arenite.cli.report.trace import as_trace
 from arenite.cli.search import configured
@@ -60,6 +61,7 @@ class _Files:
     csv: Path | None
     markdown: Path | None
     trace: Path | None
+    compressions: Sequence[CompressionResult]
 
     def check(self, *sources: Path) -> None:
         """Return if all can be written; asked before the long work starts.
@@ -92,7 +94,8 @@ class _Files:
         if self.page is not None:
             from arenite.cli.report.page import as_page
 
-            write_result(self.page, as_page(compared, click.get_current_context().obj))
+            command = click.get_current_context().obj
+            write_result(self.page, as_page(compared, command, self.compressions))
 
 
 @click.command()
@@ -103,6 +106,10 @@ class _Files:
 @click.option(
     "--trace", type=_FILE, metavar="FILE", help="Write the lowest plans as a Perfetto trace."
 )
+@click.option(
+    "--compression", "compression_paths", type=_FILE, multiple=True, metavar="RESULT.json",
+    help="Show on the page what `compress --json` said of a model; repeatable.",
+)  # fmt: skip
 @click.option(
     "--strategy",
     "requested",
@@ -141,6 +148,7 @@ def compare(
     csv: Path | None,
     markdown: Path | None,
     trace: Path | None,
+    compression_paths: Sequence[Path],
     requested: Sequence[str],
     quick: bool,
     with_peers: bool,
@@ -161,6 +169,8 @@ def compare(
     """
     if most_growth is not None and baseline is None:
         raise click.UsageError("--fail-over needs --baseline OLD.json")
+    if compression_paths and page is None:
+        raise click.UsageError("--compression needs --output REPORT.html")
     reading.check()
     strategies = tuple(
         configured(strategy, seed=seed, time_limit_s=time_limit_s)
@@ -169,8 +179,9 @@ def compare(
     )
     old = {} if baseline is None else read_baseline(baseline)
     paths = list(model_files(models))
-    files = _Files(page, csv, markdown, trace)
-    files.check(*paths)
+    compressions = [read_compression(path) for path in compression_paths]
+    files = _Files(page, csv, markdown, trace, compressions)
+    files.check(*paths, *compression_paths)
     watched = len(paths) == 1 and scheduler is None
     tasks = [Task(path, reading, strategies, with_peers, watched) for path in paths]
 

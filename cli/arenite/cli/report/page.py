@@ -12,6 +12,7 @@ from pathlib import Path
 from arenite.cli.comparing import Compared
 from arenite.cli.render.numbers import both, duration, exact, gap, grouped, percent, plural
 from arenite.cli.render.text import elided, printable
+from arenite.cli.report.compression import CompressionResult
 from arenite.cli.report.summary import (
     Standing,
     binds,
@@ -42,12 +43,17 @@ def check_packages() -> None:
             raise MissingDependencyError(package, "report", "an HTML report")
 
 
-def as_page(compared: Sequence[Compared], command: Sequence[str]) -> str:
+def as_page(
+    compared: Sequence[Compared],
+    command: Sequence[str],
+    compressions: Sequence[CompressionResult] = (),
+) -> str:
     """Return the page.
 
     Args:
         compared: The models, in the order they are shown.
         command: What was asked for, to be shown.
+        compressions: What compression made of the weights of models, where it is known.
 
     Raises:
         MissingDependencyError: What draws the page is absent.
@@ -82,6 +88,7 @@ def as_page(compared: Sequence[Compared], command: Sequence[str]) -> str:
         "winning": winning,
         "binds": binds,
     }
+    by_name = {each.model: each for each in compressions}
     layers = [layer_weights(report.source) for report in reports]
     return environment.get_template("report.html.j2").render(
         reports=reports,
@@ -91,6 +98,7 @@ def as_page(compared: Sequence[Compared], command: Sequence[str]) -> str:
         standings=_worth_showing(reports),
         failures=[each for each in compared if isinstance(each, FailedModel)],
         layers=layers,
+        compressions=[by_name.get(report.source.name) for report in reports],
         num_layers=_NUM_LAYERS,
         data=_script_json(figures),
         bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),

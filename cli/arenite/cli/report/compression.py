@@ -1,0 +1,123 @@
+"""What `arenite compress --json` wrote of a model, for the page."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from arenite.planner.errors import AreniteError
+
+_MAX_FILE_SIZE = 64 << 20
+_Value = TypeVar("_Value")
+
+
+class CompressionResultError(AreniteError):
+    """A file is no result of a compression.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}; make it with arenite compress ... --json")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedLayer:
+    """A layer.
+
+    Attributes:
+        name: Of its weights.
+        size: Bytes before.
+        coded: Bytes after.
+        kept: Share of its weights that are not 0.
+        bits: Of a shared weight; 0 where values were left as they were.
+    """
+
+    name: str
+    size: int
+    coded: int
+    kept: float
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionResult:
+    """A model.
+
+    Attributes:
+        model: Name of its file, without folders.
+        layers: The largest first.
+        output_error: Relative distance of its outputs after the last stage; None if unknown.
+        accuracy: Before and after; None where there were no labels.
+    """
+
+    model: str
+    layers: tuple[CompressedLayer, ...]
+    output_error: float | None
+    accuracy: tuple[float, float] | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the weights before."""
+        return sum(layer.size for layer in self.layers)
+
+    @property
+    def coded(self) -> int:
+        """Bytes of the weights after."""
+        return sum(layer.coded for layer in self.layers)
+
+
+def read_compression(path: Path) -> CompressionResult:
+    """Return what a file says of a compression.
+
+    Raises:
+        CompressionResultError: It cannot be read, or is something else.
+    """
+    try:
+        if path.stat().st_size > _MAX_FILE_SIZE:
+            raise CompressionResultError(path, "larger than 64 MiB")
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise CompressionResultError(path, f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CompressionResultError(path, "not JSON") from error
+    try:
+        layers = [_layer(each) for each in _of(list, document["layers"])]
+        stages = [_of(dict, stage) for stage in _of(list, document["stages"])]
+        name = Path(_of(str, document["model"])).name
+        distance = _share(stages[-1]["error"]) if stages else None
+        accuracies = [stage["accuracy"] for stage in stages]
+        accuracy = None
+        if len(stages) > 1 and None not in accuracies:
+            accuracy = (_share(accuracies[0]), _share(accuracies[-1]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CompressionResultError(path, f"no result of a compression: {error}") from error
+    return CompressionResult(
+        name, tuple(sorted(layers, key=lambda layer: -layer.size)), distance, accuracy
+    )
+
+
+def _layer(value: Mapping[str, object]) -> CompressedLayer:
+    weights = _of(int, value["weights"])
+    kept, bits, coded = (_of(int, value[key]) for key in ("kept", "bits", "coded_bytes"))
+    if not 0 <= kept <= weights or not weights > 0 or coded < 0 or not 0 <= bits <= 8:
+        raise ValueError("a layer has numbers that cannot be")
+    return CompressedLayer(_of(str, value["name"]), 4 * weights, coded, kept / weights, bits)
+
+
+def _of(kind: type[_Value], value: object) -> _Value:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{type(value).__name__} where {kind.__name__} was expected")
+    return value
+
+
+def _share(value: object) -> float:
+    number = float(_of(int, value)) if isinstance(value, int) else _of(float, value)
+    if not 0 <= number < float("inf"):
+        raise ValueError("a number that cannot be")
+    return number
