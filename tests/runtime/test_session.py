@@ -9,9 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.runtime.running import build, random_feeds, with_random_weights
+from tests.runtime.running import (
+    MANY_KINDS,
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
 from tests.tiny_onnx import parse, save
 
+from arenite.planner.errors import InvalidPlanError
+from arenite.planner.problem import Problem
 from arenite.planner.verify import OverlapError
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import (
@@ -19,6 +28,7 @@ from arenite.runtime.errors import (
     InputShapeError,
     InputTypeError,
     ProgramError,
+    SessionClosedError,
 )
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
@@ -57,7 +67,7 @@ def test_views_feed_and_read_without_a_copy(program):
         session.inputs[0].view[...] = feeds["x"]
         session.invoke()
         np.testing.assert_array_equal(session.outputs[0].view, expected)
-        address = session._core.arena_address  # shown to nobody else
+        address = session._native.arena_address  # shown to nobody else
         for port in (*session.inputs, *session.outputs):
             inside = port.view.__array_interface__["data"][0] - address
             assert 0 <= inside < session.arena_bytes
@@ -236,3 +246,37 @@ def test_a_session_needs_numpy_and_the_native_module_only(program):
     )
     found = set(process.stdout.split()) - sys.stdlib_module_names
     assert found == {"arenite", "numpy"}
+
+
+def test_a_closed_session_says_so_and_closes_twice(tmp_path):
+    session = Session(build(save(tmp_path, with_random_weights(parse(CLASSIFIER))), tmp_path))
+    feeds = random_feeds(session)
+    session.close()
+    session.close()
+    for use in (lambda: session.run(feeds), session.invoke, session.backends, session.reset):
+        with pytest.raises(SessionClosedError, match="closed"):
+            use()
+
+
+def test_a_model_runs_with_a_strategy_or_a_plan_of_its_own(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(MANY_KINDS)))
+    problem = compile_model(path).source.problem
+    with (
+        Session(path, strategy=find("best")) as planned,
+        Session(path, find("tflm")(problem)) as given,
+    ):
+        feeds = random_feeds(planned)
+        assert_same(planned.run(feeds), reference_outputs(path, feeds))
+        assert_same(given.run(feeds), planned.run(feeds), tolerance=0)
+        assert planned.arena_bytes == find("best")(problem).height
+    with pytest.raises(ValueError, match="either"):
+        Session(path, find("tflm")(problem), strategy=find("best"))
+    with pytest.raises(ProgramError, match="arenite build"):
+        Session(path)
+
+
+def test_a_plan_of_another_model_is_refused(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(MANY_KINDS)))
+    other = find("best")(Problem(()))
+    with pytest.raises(InvalidPlanError):
+        Session(path, other)

@@ -5,6 +5,7 @@
     AreniteError
     ├── ProgramError            the .arena file is not to be trusted
     ├── SessionBusyError        another thread is using the session
+    ├── SessionClosedError      the session was closed
     └── FeedError               what is fed does not fit the model
         ├── InputNameError      an input is missing, or there is none of that name
         ├── InputShapeError     the shape differs
@@ -38,6 +39,13 @@ class SessionBusyError(AreniteError):
             "another thread is using the session; give each thread a session of its own: those "
             "of one file share its weights"
         )
+
+
+class SessionClosedError(AreniteError):
+    """A session is used after it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("the session is closed; open another")
 
 
 class FeedError(AreniteError):

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
 from arenite.runtime import _core
 from arenite.runtime.errors import (
     InputNameError,
@@ -19,6 +21,7 @@ from arenite.runtime.errors import (
     InputTypeError,
     ProgramError,
     SessionBusyError,
+    SessionClosedError,
 )
 
 Array: TypeAlias = NDArray[Any]
@@ -84,7 +87,9 @@ class Session:
     thread: a call while another thread's goes on raises `SessionBusyError`.
 
     Args:
-        path: An `.arena` file. `Session.of_model` takes a model.
+        path: An `.arena` file; or, with a plan or a strategy, an ONNX or TFLite model.
+        plan: Of the records of `arenite.runtime.compiler.compile_model(path).source`.
+        strategy: Makes the plan instead, such as `arenite.strategies.find("best")`.
         threads: That compute: 1 by default. More help large models on a machine that does
             nothing else.
         poison: Fill what is dead with NaN as the run goes on: a wrong plan shows.
@@ -92,15 +97,25 @@ class Session:
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
+        ModelError: The model cannot be read, or has an operator that nothing runs.
+        InvalidPlanError: The plan is not right for the model.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
 
     def __init__(
-        self, path: Path | str, *, threads: int = 1, poison: bool = False, guard: bool = False
+        self,
+        path: Path | str,
+        plan: Plan | None = None,
+        *,
+        strategy: Callable[[Problem], Plan] | None = None,
+        threads: int = 1,
+        poison: bool = False,
+        guard: bool = False,
     ) -> None:
-        if threads < 1:
-            raise ValueError(f"{threads} threads cannot compute; give at least 1")
         path = Path(path)
+        if plan is not None or strategy is not None:
+            self._open_pieces(_program(path, plan, strategy), path.name, threads, poison, guard)
+            return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -111,13 +126,17 @@ class Session:
             os.close(descriptor)
 
     def _open(self, descriptor: int, label: str, threads: int, poison: bool, guard: bool) -> None:
+        if threads < 1:
+            raise ValueError(f"{threads} threads cannot compute; give at least 1")
         self._turn = _Turn()
         try:
-            self._core = _core.Session(descriptor, threads, poison, guard)
+            self._open_core: _core.Session | None = _core.Session(
+                descriptor, threads, poison, guard
+            )
         except (_core.ProgramError, _core.ResourceError) as error:
             raise ProgramError(label, str(error)) from error
-        self._inputs = self._ports(self._core.inputs())
-        self._outputs = self._ports(self._core.outputs())
+        self._inputs = self._ports(self._native.inputs())
+        self._outputs = self._ports(self._native.outputs())
         self._segments = self._make_segments(threads)
 
     @classmethod
@@ -140,14 +159,24 @@ class Session:
             guard: As in `Session`.
         """
         session = cls.__new__(cls)
-        descriptor = os.memfd_create(label[:200])
+        session._open_pieces(pieces, label, threads, poison, guard)  # noqa: SLF001  # its own
+        return session
+
+    def _open_pieces(
+        self,
+        pieces: Iterable[bytes | memoryview],
+        label: str,
+        threads: int,
+        poison: bool,
+        guard: bool,
+    ) -> None:
+        descriptor = os.memfd_create(label.encode(errors="replace")[:200].decode(errors="replace"))
         try:
             with os.fdopen(os.dup(descriptor), "wb") as stream:
                 stream.writelines(pieces)
-            session._open(descriptor, label, threads, poison, guard)  # noqa: SLF001  # its own
+            self._open(descriptor, label, threads, poison, guard)
         finally:
             os.close(descriptor)
-        return session
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -162,11 +191,11 @@ class Session:
     @property
     def arena_bytes(self) -> int:
         """Bytes of the arena: the height of the plan."""
-        return self._core.arena_size
+        return self._native.arena_size
 
     def backends(self) -> tuple[str, ...]:
         """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""
-        return tuple(self._core.backends())
+        return tuple(self._native.backends())
 
     def run(self, inputs: Mapping[str, Array], *, copy: bool = True) -> dict[str, Array]:
         """Run the model once.
@@ -180,11 +209,13 @@ class Session:
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
             SessionBusyError: Another thread is using the session.
+            SessionClosedError: The session is closed.
         """
+        native = self._native
         self._check(inputs)
         with self._turn:
             for index, port in enumerate(self._inputs):
-                self._core.feed(index, np.ascontiguousarray(inputs[port.name]))
+                native.feed(index, np.ascontiguousarray(inputs[port.name]))
             self._run_steps()
             return {
                 port.name: np.array(port.view, order="C") if copy else port.view
@@ -207,7 +238,7 @@ class Session:
             SessionBusyError: Another thread is using the session.
         """
         with self._turn:
-            self._core.reset()
+            self._native.reset()
 
     def profile(self) -> tuple[StepProfile, ...]:
         """Run the model once on what its inputs hold, and return what each step took.
@@ -216,23 +247,29 @@ class Session:
             SessionBusyError: Another thread is using the session.
         """
         with self._turn:
-            self._core.set_profiling(True)
+            self._native.set_profiling(True)
             try:
                 self._run_steps()
             finally:
-                self._core.set_profiling(False)
-            return tuple(StepProfile(*step) for step in self._core.profile())
+                self._native.set_profiling(False)
+            return tuple(StepProfile(*step) for step in self._native.profile())
+
+    @property
+    def _native(self) -> _core.Session:
+        if self._open_core is None:
+            raise SessionClosedError
+        return self._open_core
 
     def close(self) -> None:
-        """Give the memory back; views must not be used any more.
+        """Give the memory back; views must not be used any more. Closing twice is once.
 
         Raises:
             SessionBusyError: Another thread is using the session.
         """
         with self._turn:
-            self._segments = ()
+            self._segments = (_refuse,)
             self._inputs = self._outputs = ()
-            del self._core
+            self._open_core = None
 
     def __enter__(self) -> Self:
         """Return the session."""
@@ -268,7 +305,7 @@ class Session:
     def _ports(self, stated: Sequence[tuple[str, int, Sequence[int]]]) -> tuple[Port, ...]:
         ports = []
         for name, tensor, permutation in stated:
-            stored = self._core.view(tensor)
+            stored = self._native.view(tensor)
             axes = [0] * stored.ndim
             for place, axis in enumerate(permutation):
                 axes[axis] = place
@@ -280,23 +317,23 @@ class Session:
         """Return the runs of steps: ours in the core, between those of other runtimes."""
         segments: list[Callable[[], None]] = []
         first = 0
-        for step in self._core.external_steps():
+        for step in self._native.external_steps():
             if step.index > first:
                 segments.append(self._core_segment(first, step.index))
             segments.append(self._external_segment(step, threads))
             first = step.index + 1
-        if first < self._core.num_steps or not segments:
-            segments.append(self._core_segment(first, self._core.num_steps))
+        if first < self._native.num_steps or not segments:
+            segments.append(self._core_segment(first, self._native.num_steps))
         return tuple(segments)
 
     def _core_segment(self, first: int, last: int) -> Callable[[], None]:
-        core = self._core
+        core = self._native
         return lambda: core.run(first, last)
 
     def _external_segment(self, step: _core.ExternalStep, threads: int) -> Callable[[], None]:
         from arenite.runtime.external import onnxruntime_step
 
-        core, view, index = self._core, self._core.view, step.index
+        core, view, index = self._native, self._native.view, step.index
         run = onnxruntime_step(
             step.name,
             view(step.model).tobytes(),
@@ -311,3 +348,24 @@ class Session:
             core.note_nanoseconds(index, time.perf_counter_ns() - started)
 
         return timed
+
+
+def _refuse() -> None:
+    raise SessionClosedError
+
+
+def _program(
+    path: Path, plan: Plan | None, strategy: Callable[[Problem], Plan] | None
+) -> Iterable[bytes | memoryview]:
+    """Return the pieces of the program of a model."""
+    # Late, so that running a program file takes none of the packages that read models.
+    from arenite.runtime.compiler import compile_model
+    from arenite.runtime.program import file
+
+    if plan is not None and strategy is not None:
+        raise ValueError("give either a plan or a strategy")
+    compiled = compile_model(path)
+    if strategy is not None:
+        plan = strategy(compiled.source.problem)
+    assert plan is not None
+    return file.pieces(compiled.assemble(plan))
