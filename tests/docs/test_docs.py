@@ -38,6 +38,7 @@ _MODELS = {
         "models/tflite/mobilenet_v1_0.5_160_quant.tflite"
     ),
     "silero_vad_16k_op15.onnx": lambda: shared("models/onnx/silero_vad_16k_op15.onnx"),
+    "ultraface_rfb320.onnx": lambda: shared("models/onnx/ultraface_rfb320.onnx"),
     "vww_96_int8.tflite": lambda: shared("models/tflite/vww_96_int8.tflite"),
 }
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -138,7 +139,7 @@ def test_the_output_that_is_shown_is_what_the_commands_print(page, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "page", ["index.md", "how-to/use-a-plan.md", "reference/python.md", "litert.md"]
+    "page", ["compression.md", "index.md", "how-to/use-a-plan.md", "reference/python.md", "litert.md"]
 )
 def test_the_python_that_is_shown_runs(page, tmp_path, capsys):
     text = (DOCS / page).read_text()

@@ -76,7 +76,7 @@ def read_dataset(path: Path) -> Dataset:
         DatasetError: The file cannot be read.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except OSError as error:
         raise DatasetError(path, f"cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,183 @@
+"""`arenite compress` as its users meet it."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from tests.runtime.running import assert_same, random_feeds, reference_outputs, with_random_weights
+from tests.tiny_onnx import parse, save
+
+from arenite.cli.commands import compress as command
+from arenite.cli.main import main
+from arenite.runtime.session import Session
+
+NETWORK = """(float[1,6,12,12] x) => (y)
+<float[32,6,3,3] a, float[32] b, float[4608,20] c, float[20,16] tiny>
+{ p = Conv<pads=[1,1,1,1]>(x, a, b) r = Relu(p) w = Flatten(r) v = Gemm(w, c)
+  y = MatMul(v, tiny) }"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return save(tmp_path, with_random_weights(parse(NETWORK)))
+
+
+def dataset(folder, **arrays):
+    path = folder / "data.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def test_a_model_with_shared_weights_is_written_and_told_of(path, run_json, tmp_path):
+    output = tmp_path / "small.onnx"
+    said = run_json("compress", path, "-o", output, "--bits", "4", "--fc-bits", "3")
+    assert said["output"] == str(output)
+    assert said["file_bytes"] == output.stat().st_size
+    assert {each["name"]: each["bits"] for each in said["layers"]} == {"a": 4, "c": 3}
+    assert said["coded_bytes"] == sum(each["coded_bytes"] for each in said["layers"])
+    assert said["coded_bytes"] < said["dense_bytes"] / 7
+    assert [each["stage"] for each in said["stages"]] == ["original", "shared"]
+    assert said["stages"][0]["error"] == 0 < said["stages"][1]["error"]
+    tensors = {each.name: each for each in onnx.load(output).graph.initializer}
+    assert np.unique(onnx.numpy_helper.to_array(tensors["c"])).size <= 8
+    assert np.unique(onnx.numpy_helper.to_array(tensors["tiny"])).size > 256
+
+
+def test_a_program_runs_as_the_model_with_the_same_weights(path, run_json, tmp_path):
+    model, program, streamed = (tmp_path / name for name in ("m.onnx", "m.arena", "s.arena"))
+    options = ("--density", "30%", "--bits", "5")
+    run_json("compress", path, "-o", model, *options)
+    run_json("compress", path, "-o", program, *options)
+    run_json("compress", path, "-o", streamed, *options, "--weight-budget", "90%")
+    assert program.stat().st_size < model.stat().st_size / 4
+    for file in (program, streamed):
+        with Session(file) as session:
+            feeds = random_feeds(session)
+            assert_same(session.run(feeds), reference_outputs(model, feeds))
+
+
+def test_layers_may_differ(path, run_json, tmp_path):
+    said = run_json(
+        "compress", path, "-o", tmp_path / "o.onnx",
+        "--layer", "c:density=0.1,bits=2", "--layer", "a:bits=0",
+    )  # fmt: skip
+    layers = {each["name"]: each for each in said["layers"]}
+    assert layers["c"]["kept"] == round(0.1 * layers["c"]["weights"])
+    assert layers["a"]["bits"] == 0
+    assert layers["a"]["layout"] is None
+
+
+def test_accuracy_is_told_where_labels_are_given(path, run, run_json, tmp_path):
+    inputs = np.random.default_rng(0).standard_normal((6, 6, 12, 12)).astype(np.float32)
+    labels = [int(reference_outputs(path, {"x": each[None]})["y"].argmax()) for each in inputs]
+    data = dataset(tmp_path, x=inputs, labels=np.array(labels))
+    said = run_json("compress", path, "-o", tmp_path / "o.onnx", "--evaluate", data)
+    assert said["stages"][0]["accuracy"] == 1
+    code, out, _ = run("compress", path, "-o", tmp_path / "o.onnx", "--evaluate", data)
+    assert code == 0
+    assert "100.0 % right on data.npz" in out
+
+
+def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
+    code, out, err = run("compress", path, "-o", tmp_path / "o.arena", "--density", "0.5")
+    assert (code, err) == (0, "")
+    assert "32x6x3x3" in out
+    assert "50.0 % kept" in out
+    assert "pruned without training" in out
+    assert "o.arena" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--density", "0.5", "--budget", "0.5"),
+        ("--density", "0"),
+        ("--density", "150%"),
+        ("--bits", "9"),
+        ("--layer", "c"),
+        ("--layer", "c:size=3"),
+        ("--layer", "z:bits=4"),
+        ("--weight-budget", "50%"),
+        ("--weight-budget", "nothing"),
+    ],
+)
+def test_wrong_usage_is_told_and_nothing_written(path, run, tmp_path, arguments):
+    output = tmp_path / "o.onnx"
+    code, _, err = run("compress", path, "-o", output, *arguments)
+    assert code == 2
+    assert "Error" in err
+    assert not output.exists()
+
+
+def test_an_output_of_another_kind_is_wrong_usage(path, run, tmp_path):
+    code, _, err = run("compress", path, "-o", tmp_path / "o.tflite")
+    assert code == 2
+    assert "neither .onnx nor .arena" in err
+
+
+def expect_failure(run, tmp_path, *arguments):
+    output = tmp_path / "o.arena"
+    code, out, err = run("compress", *arguments, "-o", output)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert not output.exists()
+    return err
+
+
+def test_expected_failures_are_one_line_each(path, run, tmp_path):
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(path.read_bytes()[:100])
+    expect_failure(run, tmp_path, broken)
+    expect_failure(run, tmp_path, tmp_path / "absent.onnx")
+    assert "no layer" in expect_failure(
+        run, tmp_path, save(tmp_path, parse("(float[4] x) => (y) { y = Relu(x) }"))
+    )
+
+
+def test_a_budget_that_cannot_be_met_is_a_failure(path, run, tmp_path):
+    assert "--weight-budget" in expect_failure(run, tmp_path, path, "--weight-budget", "1KiB")
+
+
+def test_a_data_set_that_does_not_fit_is_a_failure(path, run, tmp_path):
+    data = dataset(tmp_path, z=np.ones((2, 3), np.float32))
+    assert "'x'" in expect_failure(run, tmp_path, path, "--evaluate", data)
+
+
+def test_the_model_is_never_overwritten(path, run):
+    before = path.read_bytes()
+    code, _, err = run("compress", path, "-o", path)
+    assert code == 1
+    assert "choose another name" in err
+    assert path.read_bytes() == before
+
+
+def test_without_the_coder_the_extra_is_named(path, tmp_path, monkeypatch, capsys):
+    found = command.find_spec
+    monkeypatch.setattr(
+        command, "find_spec", lambda name: None if name == "zstandard" else found(name)
+    )
+    assert main(["compress", str(path), "-o", str(tmp_path / "o.onnx")]) == 1
+    assert "arenite[compression]" in capsys.readouterr().err
+
+
+def test_a_compressed_model_is_built_with_coded_weights_and_a_budget(
+    path, run, run_json, tmp_path
+):
+    model, program = tmp_path / "m.onnx", tmp_path / "m.arena"
+    run_json("compress", path, "-o", model)
+    said = run_json("build", model, "-o", program, "--code-weights", "--weight-budget", "90%")
+    assert said["weights"]["num_windows"] > 0
+    assert said["weights"]["resident"] + said["weights"]["window"] <= 0.9 * 4 * 94_000
+    assert program.stat().st_size < model.stat().st_size / 2
+    code, out, _ = run("build", model, "-o", program, "--weight-budget", "90%")
+    assert code == 0
+    assert "streamed" in out
+    plan = tmp_path / "plan.json"
+    run_json("plan", model, "--weight-budget", "90%", "-o", plan)
+    assert json.loads(plan.read_text())["model"]["weight_budget"] == "90%"
+    assert run("verify", plan, model)[0] == 0
+    again = tmp_path / "again.arena"
+    assert run("build", model, "--plan", plan, "-o", again)[0] == 0
+    assert again.read_bytes() == program.read_bytes()

@@ -1,0 +1,150 @@
+"""What compression costs, and how much of each layer can go."""
+
+import numpy as np
+import onnx
+import pytest
+from arenite.compression.evaluate import (
+    Dataset,
+    DatasetError,
+    Judge,
+    random_dataset,
+    read_dataset,
+)
+from arenite.compression.onnx_model import OnnxModel
+from arenite.compression.sensitivity import scan
+from tests.runtime.running import with_random_weights
+from tests.tiny_onnx import parse, save
+
+FREE = "(float[batch,30] x) => (y) <float[30,40] a, float[40,6] b> { h = MatMul(x, a) r = Relu(h)"
+FREE += " y = MatMul(r, b) }"
+
+
+@pytest.fixture(params=["batch", "1", "4"])
+def source(request, tmp_path):
+    """A classifier of samples all at once, one by one, or four at a time."""
+    model = parse(FREE.replace("batch", request.param).replace("40,6", "40,20"))
+    return OnnxModel(save(tmp_path, with_random_weights(model)))
+
+
+def dataset(labels=None):
+    inputs = np.random.default_rng(0).standard_normal((8, 30)).astype(np.float32)
+    return Dataset(None, {"x": inputs}, labels)
+
+
+def test_the_original_is_as_good_as_itself(source):
+    quality = Judge(source.original(), dataset()).judge(source.original())
+    assert (quality.accuracy, quality.error, quality.agreement) == (None, 0, 1)
+
+
+def test_accuracy_is_the_share_of_samples_that_are_right(source):
+    judge = Judge(source.original(), dataset())
+    classes = np.argmax(judge._expected[0], axis=1)
+    labels = classes.copy()
+    labels[:2] += 1
+    quality = Judge(source.original(), dataset(labels)).judge(source.original())
+    assert quality.accuracy == 6 / 8
+
+
+def test_other_weights_are_apart_from_the_original(source):
+    judge = Judge(source.original(), dataset())
+    half = source.with_weights({"a": source.layers[0].weights * np.float32(0.5)})
+    assert judge.judge(half).error == pytest.approx(0.5, rel=1e-4)
+    assert judge.judge(half).agreement == 1
+    negative = source.with_weights({"b": -source.layers[-1].weights})
+    assert judge.judge(negative).error == pytest.approx(2, rel=1e-4)
+    assert judge.judge(negative).agreement < 1
+
+
+def test_random_samples_fit_every_input(source):
+    made = random_dataset(source.original(), 3, seed=1)
+    Judge(source.original(), made)
+    again = random_dataset(source.original(), 3, seed=1)
+    assert np.array_equal(made.inputs["x"], again.inputs["x"])
+
+
+def test_a_data_set_is_read(tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, x=np.ones((3, 30), np.float32), labels=np.array([1, 2, 3]))
+    found = read_dataset(path)
+    assert found.num_samples == 3
+    assert found.labels.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"labels": np.ones(3)},
+        {"x": np.float32(1)},
+        {"x": np.ones((3, 2)), "z": np.ones((4, 2))},
+        {"x": np.ones((3, 2)), "labels": np.ones(4)},
+        {"x": np.zeros((0, 2))},
+    ],
+)
+def test_arrays_that_are_no_samples_are_refused(arrays, tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(DatasetError):
+        read_dataset(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"text"])
+def test_a_file_that_is_no_archive_is_refused(content, tmp_path):
+    path = tmp_path / "data.npz"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError):
+        read_dataset(path)
+    with pytest.raises(DatasetError, match="cannot be read"):
+        read_dataset(tmp_path / "none.npz")
+
+
+def test_a_data_set_that_does_not_fit_the_model_is_refused(source):
+    for inputs in (
+        {"z": np.ones((8, 30), np.float32)},
+        {"x": np.ones((8, 31), np.float32)},
+        {"x": np.ones((8, 30), np.int64)},
+    ):
+        with pytest.raises(DatasetError):
+            Judge(source.original(), Dataset(None, inputs, None))
+
+
+def test_an_input_of_integers_cannot_be_made_up(tmp_path):
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> m (int64[4] x) => (int64[4] y) { y = Abs(x) }'
+    )
+    with pytest.raises(DatasetError, match="takes no 32-bit floats"):
+        random_dataset(model, 2, 0)
+
+
+def test_a_layer_is_scanned_until_its_loss_is_too_much(source):
+    losses = {1.0: 0.0, 0.5: 0.01, 0.2: 0.2, 0.1: 0.05}
+    asked = []
+
+    def loss(weights):
+        ((name, array),) = weights.items()
+        density = np.count_nonzero(array) / array.size
+        asked.append((name, density))
+        return losses[min(losses, key=lambda each: abs(each - density))]
+
+    found = scan(source.layers, loss, (0.1, 0.5, 0.2))
+    assert [each.layer for each in found] == ["a", "b"]
+    assert list(found[0].losses) == [0.5, 0.2, 0.1]
+    assert found[0].density_for(0.1) == 0.5
+    assert found[0].density_for(0.001) == 1.0
+    assert found[0].density_for(1) == 0.1
+    assert len(asked) == 6
+
+
+def test_an_interrupted_scan_keeps_the_layers_that_are_done(source):
+    def loss(weights):
+        if "b" in weights:
+            raise KeyboardInterrupt
+        return 0.0
+
+    assert [each.layer for each in scan(source.layers, loss, (0.5,))] == ["a"]
+
+    def never(_weights):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scan(source.layers, never, (0.5,))
