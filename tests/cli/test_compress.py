@@ -181,3 +181,45 @@ def test_a_compressed_model_is_built_with_coded_weights_and_a_budget(
     again = tmp_path / "again.arena"
     assert run("build", model, "--plan", plan, "-o", again)[0] == 0
     assert again.read_bytes() == program.read_bytes()
+
+
+DEEP = """(float[1,3,24,24] x) => (y)
+<float[32,3,3,3] a, float[48,32,3,3] b, float[16,48,3,3] c>
+{ p = Conv<pads=[1,1,1,1]>(x, a) q = Relu(p) r = Conv<pads=[1,1,1,1]>(q, b) s = Relu(r)
+  y = Conv(s, c) }"""
+
+
+@pytest.fixture
+def deep(tmp_path):
+    return save(tmp_path, with_random_weights(parse(DEEP)))
+
+
+def test_channels_go_and_the_arena_shrinks(deep, run, run_json, tmp_path):
+    output = tmp_path / "narrow.onnx"
+    said = run_json("compress", deep, "-o", output, "--channels", "50%")
+    found = said["channels"]
+    assert (found["layers"], found["kept"], found["total"]) == (2, 40, 80)
+    assert found["after"] < 0.6 * found["before"]
+    assert {each["name"]: each["shape"][0] for each in said["layers"]} == {"b": 24, "c": 16}
+    assert [each["stage"] for each in said["stages"]] == ["original", "narrowed", "shared"]
+    code, out, _ = run("compress", deep, "-o", tmp_path / "narrow.arena", "--channels", "0.5")
+    assert code == 0
+    assert "40 of 80 stay in 2 convolutions" in out
+
+
+def test_a_scan_proposes_densities(deep, run, run_json, tmp_path):
+    output = tmp_path / "o.onnx"
+    said = run_json("compress", deep, "-o", output, "--sensitivity", "0.3", "--layer", "a:bits=4")
+    assert set(said["sensitivity"]) == {"a", "b", "c"}
+    for layer in said["layers"]:
+        losses = {float(key): loss for key, loss in said["sensitivity"][layer["name"]].items()}
+        share = layer["kept"] / layer["weights"]
+        if share < 1:
+            assert losses[min(losses, key=lambda each: abs(each - share))] <= 0.3
+    assert {each["name"]: each["bits"] for each in said["layers"]} == {"a": 4, "b": 8, "c": 8}
+    code, out, _ = run("compress", deep, "-o", output, "--sensitivity", "0.3")
+    assert code == 0
+    assert "loss at a density of" in out
+    code, _, err = run("compress", deep, "-o", output, "--sensitivity", "0.3", "--density", "0.5")
+    assert code == 2
+    assert "exclude each other" in err

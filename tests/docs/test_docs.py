@@ -139,7 +139,8 @@ def test_the_output_that_is_shown_is_what_the_commands_print(page, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "page", ["compression.md", "index.md", "how-to/use-a-plan.md", "reference/python.md", "litert.md"]
+    "page",
+    ["compression.md", "index.md", "how-to/use-a-plan.md", "reference/python.md", "litert.md"],
 )
 def test_the_python_that_is_shown_runs(page, tmp_path, capsys):
     text = (DOCS / page).read_text()

@@ -12,6 +12,7 @@ import onnx.external_data_helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
+from arenite.compression.structured import Narrowed, remove_channels
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.files import write_atomically
 from arenite.planner.importers.onnx.file import load_model
@@ -66,12 +67,27 @@ class OnnxModel:
             onnx.external_data_helper.load_external_data_for_model(self._model, str(path.parent))
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
             raise UnsupportedModelError(str(path), "external data", str(error)) from error
+        _fold_batch_norms(self._model.graph)
+        self._find_layers(str(path))
+
+    def narrowed(self, density: float) -> tuple["OnnxModel", Narrowed]:
+        """Return the model with fewer channels, and which they are.
+
+        Args:
+            density: Share of the channels that stay, where they can go.
+        """
+        found = remove_channels(self._model, density)
+        smaller = OnnxModel.__new__(OnnxModel)
+        smaller._model = found.model  # noqa: SLF001  # its own
+        smaller._find_layers(self._model.graph.name)  # noqa: SLF001
+        return smaller, found
+
+    def _find_layers(self, label: str) -> None:
         self._tensors = {tensor.name: tensor for tensor in self._model.graph.initializer}
-        _fold_batch_norms(self._model.graph, self._tensors)
         self.layers = tuple(self._layers())
         if not self.layers:
             raise UnsupportedModelError(
-                str(path),
+                label,
                 "no layer",
                 f"it has no 32-bit weights of {FEWEST_WEIGHTS} or more to compress",
             )
@@ -131,8 +147,9 @@ def _kind(node: onnx.NodeProto, tensor: onnx.TensorProto) -> LayerKind:
     return LayerKind.DEPTHWISE if is_depthwise else LayerKind.CONVOLUTION
 
 
-def _fold_batch_norms(graph: onnx.GraphProto, tensors: dict[str, onnx.TensorProto]) -> None:
+def _fold_batch_norms(graph: onnx.GraphProto) -> None:
     """Let convolutions do what the batch norms that alone read them do."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
     producers = {name: node for node in graph.node for name in node.output}
     num_readers: dict[str, int] = {}
     for name in (

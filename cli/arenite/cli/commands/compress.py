@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import RenderableType
 
+from arenite.cli.compressing import (
+    judge_of,
+    judged_stages,
+    narrowing_of,
+    scan_layers,
+    with_densities,
+)
 from arenite.cli.options import (
     dim_option,
     json_option,
@@ -19,10 +25,15 @@ from arenite.cli.options import (
 )
 from arenite.cli.output import OutputError, check_destination, emit_json, progress, results
 from arenite.cli.programs import SUFFIX, write_program
-from arenite.cli.render.numbers import both, percent
-from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.compression import (
+    compression_as_json,
+    layers_table,
+    narrowing_rows,
+    sensitivity_table,
+    summary_rows,
+)
+from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.cli.render.weights import weights_rows
 from arenite.cli.search import search
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers import Shapes
@@ -32,11 +43,9 @@ from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:
-    from arenite.compression.evaluate import Quality
     from arenite.compression.onnx_model import OnnxModel
-    from arenite.compression.pipeline import Compressed, LayerRecipe, LayerResult, Recipe
-
-_NUM_RANDOM_SAMPLES = 8
+    from arenite.compression.pipeline import Compressed, LayerRecipe
+    from arenite.compression.sensitivity import Sensitivity
 
 
 class ShareType(click.ParamType[float]):
@@ -91,6 +100,14 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.onnx|OUT.arena",
     help="A model with the new weights, or a program with coded ones.",
 )  # fmt: skip
+@click.option(
+    "--channels", type=ShareType(), metavar="D",
+    help="Output channels that stay, of convolutions where they can go; the arena shrinks too.",
+)  # fmt: skip
+@click.option(
+    "--sensitivity", type=click.FloatRange(0, min_open=True), metavar="LOSS",
+    help="Prune each layer as far as it alone loses so much accuracy, or output without labels.",
+)  # fmt: skip
 @click.option("--density", type=ShareType(), metavar="D", help="Weights that stay, of each layer.")
 @click.option(
     "--deviation", type=click.FloatRange(0, 10), metavar="X",
@@ -130,6 +147,8 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 def compress(
     model: Path,
     output: Path,
+    channels: float | None,
+    sensitivity: float | None,
     density: float | None,
     deviation: float | None,
     budget: float | None,
@@ -151,7 +170,7 @@ def compress(
     Weights share the few values of a codebook; with --density, --deviation or --budget the
     smallest become 0 first. Nothing is trained: look at what the evaluation says.
     """
-    _check_usage(output, (density, deviation, budget), weight_budget)
+    _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
     _check_packages()
     from arenite.compression.onnx_model import OnnxModel
     from arenite.compression.pipeline import LayerRecipe, Recipe
@@ -165,32 +184,47 @@ def compress(
         start=Start(start), half=half, seed=seed or 0,
         layers={name: LayerRecipe(share, wanted) for name, share, wanted in exceptions},
     )  # fmt: skip
-    source = OnnxModel(model)
+    original = OnnxModel(model)
+    source, narrowing = original, None
+    if channels is not None:
+        source, narrowed = original.narrowed(channels)
+        narrowing = narrowing_of(model, original, source, narrowed, dims, shapes)
     _check_layers(source, recipe.layers)
     with _status() as report:
+        judge = judge_of(original, dataset_path, recipe.seed)
+        scanned: list[Sensitivity] = []
+        if sensitivity is not None:
+            scanned = scan_layers(source, judge, report)
+            recipe = with_densities(recipe, scanned, sensitivity)
         compressed = run_pipeline(
             source.layers,
             recipe,
             lambda done, name: report(f"layer {done + 1} of {len(source.layers)}: {name}"),
         )
         report("evaluating")
-        qualities = _evaluate(source, compressed, dataset_path, seed or 0)
+        qualities = judged_stages(judge, original, source, compressed)
     program = _write(output, model, source, compressed, dims, shapes, weight_budget)
     if as_json:
-        emit_json(_as_json(model, output, compressed, qualities))
+        emit_json(compression_as_json(model, output, compressed, qualities, scanned, narrowing))
         return
     console = results()
     console.print(styled_name(model.name, "bold"), soft_wrap=True)
-    console.print(_layers_table(compressed))
+    if scanned:
+        console.print(sensitivity_table(scanned))
+        console.print()
+    console.print(layers_table(compressed))
     console.print()
-    console.print(facts(_summary(compressed, qualities, recipe, dataset_path, program, output)))
+    rows = summary_rows(compressed, qualities, dataset_path, program, output)
+    console.print(facts([*narrowing_rows(narrowing), *rows]))
 
 
 def _check_usage(
     output: Path, shares: Sequence[float | None], weight_budget: WeightBudget | None
 ) -> None:
     if sum(each is not None for each in shares) > 1:
-        raise click.UsageError("--density, --deviation and --budget exclude each other")
+        raise click.UsageError(
+            "--density, --deviation, --budget and --sensitivity exclude each other"
+        )
     if output.suffix not in (".onnx", SUFFIX):
         raise click.BadParameter(
             f"{output.name!r} ends in neither .onnx nor {SUFFIX}", param_hint="--output"
@@ -221,31 +255,6 @@ def _status() -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def _evaluate(
-    source: "OnnxModel", compressed: "Compressed", path: Path | None, seed: int
-) -> "list[tuple[str, Quality]]":
-    """Return how the model does after each stage; nothing if it cannot be told."""
-    from arenite.compression.evaluate import DatasetError, Judge, random_dataset, read_dataset
-
-    original = source.original()
-    try:
-        dataset = (
-            random_dataset(original, _NUM_RANDOM_SAMPLES, seed)
-            if path is None
-            else read_dataset(path)
-        )
-    except DatasetError:
-        if path is not None:
-            raise
-        return []
-    judge = Judge(original, dataset)
-    stages = [("original", original)]
-    if compressed.pruned:
-        stages.append(("pruned", source.with_weights(compressed.pruned)))
-    stages.append(("shared", source.with_weights(compressed.shared)))
-    return [(stage, judge.judge(each)) for stage, each in stages]
-
-
 def _write(
     output: Path,
     model: Path,
@@ -271,119 +280,3 @@ def _write(
     outcome = search(find("best"), compiled.source.problem)
     write_program(output, compiled, outcome, with_codes=True)
     return compiled
-
-
-def _as_json(
-    model: Path,
-    output: Path,
-    compressed: "Compressed",
-    qualities: "Sequence[tuple[str, Quality]]",
-) -> dict[str, object]:
-    return {
-        "model": str(model),
-        "output": str(output),
-        "file_bytes": output.stat().st_size,
-        "dense_bytes": sum(4 * each.num_weights for each in compressed.results),
-        "coded_bytes": sum(each.coded_size for each in compressed.results),
-        "layers": [
-            {
-                "name": each.name,
-                "kind": each.kind.value,
-                "shape": list(each.shape),
-                "weights": each.num_weights,
-                "kept": each.num_kept,
-                "bits": each.bits,
-                "layout": None if each.code is None else each.code.layout.name.lower(),
-                "gap_bits": None if each.code is None else each.code.gap_bits,
-                "index_bits": _index_bits(each),
-                "position_bits": _position_bits(each),
-                "coded_bytes": each.coded_size,
-                "error": each.error,
-            }
-            for each in compressed.results
-        ],
-        "stages": [
-            {
-                "stage": stage,
-                "accuracy": quality.accuracy,
-                "error": quality.error,
-                "agreement": quality.agreement,
-            }
-            for stage, quality in qualities
-        ],
-    }
-
-
-def _layers_table(compressed: "Compressed") -> RenderableType:
-    return listing(
-        (
-            "layer", "shape", "weights>", "kept>", "bits>", "coded>", "positions>", "layout",
-            "bytes>", "rate>", "error>",
-        ),
-        [
-            (
-                styled_name(each.name),
-                "x".join(map(str, each.shape)),
-                f"{each.num_weights:,}",
-                percent(each.num_kept / each.num_weights),
-                str(each.bits or 32),
-                "" if each.code is None else f"{_index_bits(each):.1f}",
-                "" if each.code is None else f"{_position_bits(each):.1f}",
-                "" if each.code is None else each.code.layout.name.lower(),
-                f"{each.coded_size:,}",
-                percent(each.coded_size / (4 * each.num_weights)),
-                f"{each.error:.1e}",
-            )
-            for each in compressed.results
-        ],
-    )  # fmt: skip
-
-
-def _index_bits(result: "LayerResult") -> float | None:
-    """Return the Huffman-coded bits of a weight that is not left out."""
-    code = result.code
-    return (
-        None if code is None or not code.num_indices else 8 * len(code.indices) / code.num_indices
-    )
-
-
-def _position_bits(result: "LayerResult") -> float | None:
-    """Return the coded bits of the position of a weight that is not left out."""
-    code = result.code
-    if code is None or not code.num_indices:
-        return None
-    return 8 * len(code.positions) / code.num_indices
-
-
-def _summary(
-    compressed: "Compressed",
-    qualities: "Sequence[tuple[str, Quality]]",
-    recipe: "Recipe",
-    dataset: Path | None,
-    program: CompiledProgram | None,
-    output: Path,
-) -> list[tuple[str, RenderableType]]:
-    dense = sum(4 * each.num_weights for each in compressed.results)
-    coded = sum(each.coded_size for each in compressed.results)
-    kept = sum(each.num_kept for each in compressed.results) / (dense // 4)
-    rows: list[tuple[str, RenderableType]] = [
-        ("weights", f"{both(dense)} in {len(compressed.results)} layers, {percent(kept)} kept"),
-        ("coded", f"{both(coded)}: {dense / coded:.1f} times less"),
-    ]
-    on = "on random inputs" if dataset is None else f"on {dataset.name}"
-    for stage, quality in qualities:
-        if quality.accuracy is not None:
-            text = f"{percent(quality.accuracy)} right"
-        elif stage == "original":
-            continue
-        else:
-            text = f"output error {quality.error:.1e}"
-            if quality.agreement is not None:
-                text += f", same class in {percent(quality.agreement)}"
-        rows.append((stage, f"{text} {on}"))
-    if recipe.layers or any(each.num_kept < each.num_weights for each in compressed.results):
-        rows.append(("note", "pruned without training; `arenite.compression.training` retrains"))
-    if program is not None:
-        rows += weights_rows(program)
-    rows.append(("written", f"{output}, {both(output.stat().st_size)}"))
-    return rows

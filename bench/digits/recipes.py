@@ -1,0 +1,183 @@
+"""What is done to a network: train it, compress it, train a small dense one beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from arenite.compression.container import pack
+from arenite.compression.huffman import compress as huffman_code
+from arenite.compression.share import share
+from arenite.compression.training import (
+    Distillation,
+    Schedule,
+    falling_densities,
+    fine_tune,
+    prune_gradually,
+    tune_codebooks,
+)
+from numpy.typing import NDArray
+from torch import nn
+
+from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits
+from digits.networks import weights_of
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that is chosen beforehand for one network.
+
+    Attributes:
+        build: Makes the network.
+        student: Makes the small dense one.
+        epochs: Of training the dense network.
+        weight_decay: In training the dense network.
+        densities: Of each layer, the share of its weights that is kept.
+        bits: Of each layer's indices; value 0 is one of them.
+        bias_bits: Of the indices of biases; None for 16-bit floats.
+        rounds: Of pruning.
+        round_epochs: Epochs of each.
+        pruning_rate: Its learning rate.
+        mask_epochs: Of training with the last masks.
+        mask_rate: Its learning rate.
+        codebook_epochs: Of training the codebooks.
+        codebook_rate: Its learning rate.
+        noise: Standard deviation of what is added to each pixel where a teacher answers.
+        temperature: Of distillation.
+        teaching: The teacher's share of the loss.
+        seeds: Of the shuffles it is measured on.
+    """
+
+    build: Callable[[], nn.Sequential]
+    student: Callable[[], nn.Sequential]
+    epochs: int
+    weight_decay: float
+    densities: Sequence[float]
+    bits: Sequence[int]
+    bias_bits: int | None
+    rounds: int
+    round_epochs: int
+    pruning_rate: float
+    mask_epochs: int
+    mask_rate: float
+    codebook_epochs: int
+    codebook_rate: float
+    noise: float
+    temperature: float
+    teaching: float
+    seeds: Sequence[int]
+
+    @property
+    def compression_epochs(self) -> int:
+        """All epochs but those of the dense network."""
+        return self.rounds * self.round_epochs + self.mask_epochs + self.codebook_epochs
+
+    def shortened(self) -> "Recipe":
+        """Return it with an epoch of each kind, to try whether it runs."""
+        return replace(self, epochs=1, rounds=1, round_epochs=1, mask_epochs=1, codebook_epochs=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """A network after pruning, sharing and training.
+
+    Attributes:
+        model: With the weights as they are restored.
+        container: Weights and biases, coded.
+    """
+
+    model: nn.Module
+    container: bytes
+
+
+def train_dense(recipe: Recipe, digits: Labelled, seed: int) -> nn.Sequential:
+    """Return the network, trained."""
+    schedule = Schedule(recipe.epochs, optimiser=_decaying(recipe.weight_decay), seed=seed)
+    trained = fine_tune(_drawn(recipe.build, seed), {}, digits, schedule).model
+    assert isinstance(trained, nn.Sequential)
+    return trained
+
+
+def compress(recipe: Recipe, dense: nn.Module, digits: Labelled, seed: int) -> Compressed:
+    """Return the dense network pruned, its weights shared, taught by what it was."""
+    teacher = Distillation(dense, recipe.temperature, recipe.teaching)
+    noisy = Noisy(digits, recipe.noise, seed)
+    layers = [name for name, each in dense.named_parameters() if each.ndim > 1]
+    pruned = prune_gradually(
+        dense,
+        falling_densities(dict(zip(layers, recipe.densities, strict=True)), recipe.rounds),
+        noisy,
+        Schedule(recipe.round_epochs, recipe.pruning_rate, seed=seed),
+        teacher,
+    )
+    schedule = Schedule(recipe.mask_epochs, recipe.mask_rate, seed=seed)
+    masked = fine_tune(pruned.model, pruned.masks, noisy, schedule, teacher).model
+    weights = weights_of(masked)
+    shared = {
+        name: share(weights[name], bits, mask=pruned.masks[name])
+        for name, bits in zip(layers, recipe.bits, strict=True)
+    }
+    if recipe.bias_bits:
+        shared |= {
+            name: share(bias, recipe.bias_bits)
+            for name, bias in weights.items()
+            if name not in shared
+        }
+    schedule = Schedule(recipe.codebook_epochs, recipe.codebook_rate, seed=seed)
+    tuned = tune_codebooks(masked, shared, noisy, schedule, teacher, half=True)
+    return Compressed(tuned.model, pack(weights_of(tuned.model)))
+
+
+def first_fold(recipe: Recipe) -> tuple[Split, nn.Sequential, Compressed]:
+    """Return the first fold that the recipe is measured on, and the networks of it."""
+    shuffle = recipe.seeds[0]
+    split = next(splits(shuffle))
+    dense = train_dense(recipe, split.training, shuffle * NUM_FOLDS)
+    return split, dense, compress(recipe, dense, split.training, shuffle * NUM_FOLDS)
+
+
+def train_student(
+    recipe: Recipe, dense: nn.Module, digits: Labelled, seed: int
+) -> tuple[nn.Module, int]:
+    """Return the small dense network, its weights rounded to int8, and its bytes.
+
+    It has the same teacher and as many epochs as training and compressing took together. Its
+    bytes are the fewest that we know of: weights as Huffman codes or one a byte, a scale of
+    32 bits a layer, biases of 16 bits, and nothing for names and shapes.
+    """
+    epochs = recipe.epochs + recipe.compression_epochs
+    schedule = Schedule(epochs, optimiser=_decaying(recipe.weight_decay), seed=seed)
+    teacher = Distillation(dense, recipe.temperature, recipe.teaching)
+    noisy = Noisy(digits, recipe.noise, seed)
+    student = fine_tune(_drawn(recipe.student, seed), {}, noisy, schedule, teacher).model
+    size = 0
+    with torch.no_grad():
+        for parameter in student.parameters():
+            if parameter.ndim == 1:
+                parameter.copy_(parameter.half())
+                size += 2 * parameter.numel()
+                continue
+            scale = parameter.abs().max() / 127
+            rounded = (parameter / scale).round()
+            parameter.copy_(rounded * scale)
+            size += 4 + _coded_size(rounded.numpy().astype(np.int8).view(np.uint8))
+    return student, size
+
+
+def _coded_size(symbols: NDArray[np.uint8]) -> int:
+    return min(symbols.size, len(huffman_code(symbols.reshape(-1))))
+
+
+def _drawn(build: Callable[[], nn.Sequential], seed: int) -> nn.Sequential:
+    """Return a network with random weights."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return build()
+
+
+def _decaying(
+    weight_decay: float,
+) -> Callable[[Sequence[torch.Tensor], float], torch.optim.Optimizer]:
+    return lambda parameters, rate: torch.optim.AdamW(
+        parameters, lr=rate, weight_decay=weight_decay
+    )

@@ -1,0 +1,85 @@
+"""The figures on the digits: what is measured is what the recipes say."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra 'train' is not installed")
+pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
+
+from arenite.compression.container import unpack  # noqa: E402
+
+from digits.data import NUM_FOLDS, splits  # noqa: E402
+from digits.layers import layers_of  # noqa: E402
+from digits.networks import num_bytes, weights_of  # noqa: E402
+from digits.recipes import compress, train_dense, train_student  # noqa: E402
+from digits_compression import RECIPES, Fold, main, rows  # noqa: E402
+
+
+def fold(dense: float, compressed: float, compressed_bytes: int = 20) -> Fold:
+    return Fold(dense, compressed, 5.0, 1000, compressed_bytes, 25)
+
+
+def test_each_digit_is_held_out_once_and_never_trained_on():
+    folds = list(splits(7))
+    assert len(folds) == NUM_FOLDS
+    assert sum(len(each.held_out[1]) for each in folds) == 1797
+    for split in folds:
+        assert len(split.training[1]) + len(split.held_out[1]) == 1797
+        assert np.bincount(split.held_out[1], minlength=10).min() >= 17
+
+
+@pytest.mark.parametrize("network", RECIPES)
+def test_a_container_is_the_network_and_follows_its_recipe(network):
+    recipe = RECIPES[network].shortened()
+    digits = next(splits(100)).training
+    dense = train_dense(recipe, digits, 0)
+    before = {name: each.tobytes() for name, each in weights_of(dense).items()}
+    compressed = compress(recipe, dense, digits, 0)
+    assert {name: each.tobytes() for name, each in weights_of(dense).items()} == before
+    weights = weights_of(compressed.model)
+    restored = unpack(compressed.container)
+    assert restored.keys() == weights.keys()
+    assert all(np.array_equal(restored[name], weights[name]) for name in weights)
+    layers = [each for each in layers_of(weights) if each.name.endswith("weight")]
+    for layer, density, bits in zip(layers, recipe.densities, recipe.bits, strict=True):
+        assert layer.kept <= density + 0.5 / layer.num_weights
+        assert layer.bits <= bits
+    assert num_bytes(dense) / len(compressed.container) > 20
+
+
+@pytest.mark.parametrize("network", RECIPES)
+def test_the_small_dense_network_has_255_levels_and_about_as_many_bytes(network):
+    recipe = RECIPES[network].shortened()
+    digits = next(splits(100)).training
+    dense = train_dense(recipe, digits, 0)
+    student, size = train_student(recipe, dense, digits, 0)
+    for weights in weights_of(student).values():
+        if weights.ndim > 1:
+            levels = weights / np.abs(weights).max() * 127
+            assert np.abs(levels - levels.round()).max() < 1e-3
+    compressed = compress(recipe, dense, digits, 0)
+    assert size == pytest.approx(len(compressed.container), rel=0.25)
+
+
+def test_a_row_has_the_mean_difference_and_its_interval():
+    row, _ = rows("net", [fold(1.0, 1.0), fold(2.0, 2.5), fold(3.0, 3.5), fold(2.0, 2.0)])
+    assert (row.dense_error, row.error, row.difference) == (2.0, 2.25, 0.25)
+    assert row.margin == pytest.approx(3.182 * 0.288675 / 2, rel=1e-3)  # t of 3 degrees
+    assert (row.ratio, row.least_ratio) == (50, 50)
+    assert not row.holds
+
+
+def test_a_row_holds_only_if_it_is_small_and_surely_no_worse():
+    assert rows("net", [fold(1, 1), fold(2, 2.1)] * 10)[0].holds
+    assert not rows("net", [fold(1, 1, 29), fold(2, 2.1, 29)] * 10)[0].holds
+    assert not rows("net", [fold(1, 1), fold(2, 2.6)] * 10)[0].holds
+
+
+def test_a_quick_run_prints_rows_and_tells_that_little_training_is_not_enough(capsys):
+    assert main(["--quick", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [(row["network"], row["num_folds"]) for row in found] == [
+        (name, 2) for name in RECIPES for _ in range(2)
+    ]
