@@ -223,3 +223,22 @@ def test_a_scan_proposes_densities(deep, run, run_json, tmp_path):
     code, _, err = run("compress", deep, "-o", output, "--sensitivity", "0.3", "--density", "0.5")
     assert code == 2
     assert "exclude each other" in err
+
+
+def test_onnxruntimes_int8_stands_beside(path, run, run_json, tmp_path):
+    output = tmp_path / "o.onnx"
+    said = run_json("compress", path, "-o", output, "--int8")
+    assert 0 < said["int8"]["quality"]["error"] < 0.2
+    assert 90_000 < said["int8"]["size"] < 150_000
+    code, out, _ = run("compress", path, "-o", output, "--int8")
+    assert code == 0
+    assert "by ONNX Runtime's quantiser" in out
+
+
+def test_bits_are_chosen_for_a_mean(path, run_json, tmp_path):
+    output = tmp_path / "o.onnx"
+    said = run_json("compress", path, "-o", output, "--mean-bits", "5", "--layer", "a:bits=2")
+    bits = {each["name"]: (each["bits"], each["weights"]) for each in said["layers"]}
+    assert bits["a"][0] == 2
+    assert bits["c"][0] <= 5
+    assert run_json("compress", path, "-o", output)["int8"] is None

@@ -112,6 +112,46 @@ def scan_layers(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Int8:
+    """The model that ONNX Runtime's quantiser makes.
+
+    Attributes:
+        size: Bytes of its file.
+        quality: How it does.
+    """
+
+    size: int
+    quality: "Quality"
+
+
+def int8_of(original: "OnnxModel", judge: "Judge | None") -> Int8:
+    """Return what ONNX Runtime's quantiser makes of the model.
+
+    Raises:
+        UsageError: Nothing judges the model.
+    """
+    from arenite.compression.int8 import quantised_by_onnxruntime
+
+    if judge is None:
+        raise click.UsageError("--int8 needs --evaluate DATASET.npz for this model")
+    quantised = quantised_by_onnxruntime(original.original(), judge.dataset)
+    return Int8(quantised.ByteSize(), judge.judge(quantised))
+
+
+def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recipe":
+    """Return the recipe with bits by layer that lose the least; what the user states stays."""
+    from arenite.compression.pipeline import LayerRecipe
+    from arenite.compression.share import bits_by_budget
+
+    layers = dict(recipe.layers)
+    for name, bits in bits_by_budget({e.name: e.weights for e in source.layers}, mean).items():
+        stated = layers.get(name, LayerRecipe())
+        if stated.bits is None:
+            layers[name] = LayerRecipe(stated.density, bits)
+    return replace(recipe, layers=layers)
+
+
 def with_densities(recipe: "Recipe", scanned: "Sequence[Sensitivity]", limit: float) -> "Recipe":
     """Return the recipe with the densities that a scan proposes; what the user states stays."""
     from arenite.compression.pipeline import LayerRecipe

@@ -122,18 +122,21 @@ class Judge:
         original: The model as it was.
         dataset: The samples.
 
+    Attributes:
+        dataset: The samples.
+
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
         DatasetError: The data set does not fit the model.
     """
 
     def __init__(self, original: "onnx.ModelProto", dataset: Dataset) -> None:
-        self._dataset = dataset
+        self.dataset = dataset
         self._expected = _outputs(original, dataset)
 
     def judge(self, model: "onnx.ModelProto") -> Quality:
         """Return how a model with other weights does."""
-        found = _outputs(model, self._dataset)
+        found = _outputs(model, self.dataset)
         squares = sum(float(np.sum(np.square(each, dtype=np.float64))) for each in self._expected)
         apart = sum(
             float(np.sum(np.square(a.astype(np.float64) - b)))
@@ -143,7 +146,7 @@ class Judge:
         best, expected = _classes(found[0]), _classes(self._expected[0])
         if best is None:
             return Quality(None, error, None)
-        labels = self._dataset.labels
+        labels = self.dataset.labels
         accuracy = None if labels is None else float(np.mean(best == labels[: len(best)]))
         return Quality(accuracy, error, float(np.mean(best == expected)))
 

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from arenite.cli.compressing import (
+    int8_of,
     judge_of,
     judged_stages,
     narrowing_of,
     scan_layers,
     with_densities,
+    with_mean_bits,
 )
 from arenite.cli.options import (
     dim_option,
@@ -127,6 +130,10 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     "--fc-bits", type=click.IntRange(0, 8), help="The same, for matrices.  [default: --bits]"
 )
 @click.option(
+    "--mean-bits", type=click.FloatRange(1, 8), metavar="N",
+    help="Choose the bits of each layer so that they lose the least for this mean.",
+)  # fmt: skip
+@click.option(
     "--layer", "exceptions", type=LayerType(), multiple=True, metavar="NAME:density=D,bits=N",
     help="An exception for one layer; repeatable.",
 )  # fmt: skip
@@ -138,6 +145,10 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 @click.option(
     "--evaluate", "dataset_path", type=click.Path(path_type=Path), metavar="DATASET.npz",
     help="Inputs by name, samples along the first axis, and `labels`.  [default: random inputs]",
+)  # fmt: skip
+@click.option(
+    "--int8", "with_int8", is_flag=True,
+    help="Show what ONNX Runtime's quantiser makes of the model beside it.",
 )  # fmt: skip
 @weight_budget_option
 @dim_option
@@ -155,10 +166,12 @@ def compress(
     bits: int,
     conv_bits: int | None,
     fc_bits: int | None,
+    mean_bits: float | None,
     exceptions: Sequence[tuple[str, float | None, int | None]],
     start: str,
     half: bool,
     dataset_path: Path | None,
+    with_int8: bool,
     weight_budget: WeightBudget | None,
     dims: Mapping[str, int],
     shapes: Shapes,
@@ -196,6 +209,9 @@ def compress(
         if sensitivity is not None:
             scanned = scan_layers(source, judge, report)
             recipe = with_densities(recipe, scanned, sensitivity)
+        if mean_bits is not None:
+            report("choosing bits")
+            recipe = with_mean_bits(recipe, source, mean_bits)
         compressed = run_pipeline(
             source.layers,
             recipe,
@@ -203,9 +219,11 @@ def compress(
         )
         report("evaluating")
         qualities = judged_stages(judge, original, source, compressed)
+        int8 = int8_of(original, judge) if with_int8 else None
     program = _write(output, model, source, compressed, dims, shapes, weight_budget)
     if as_json:
-        emit_json(compression_as_json(model, output, compressed, qualities, scanned, narrowing))
+        said = compression_as_json(model, output, compressed, qualities, scanned, narrowing)
+        emit_json(said | {"int8": None if int8 is None else asdict(int8)})
         return
     console = results()
     console.print(styled_name(model.name, "bold"), soft_wrap=True)
@@ -214,7 +232,7 @@ def compress(
         console.print()
     console.print(layers_table(compressed))
     console.print()
-    rows = summary_rows(compressed, qualities, dataset_path, program, output)
+    rows = summary_rows(compressed, qualities, int8, dataset_path, program, output)
     console.print(facts([*narrowing_rows(narrowing), *rows]))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
-from arenite.cli.compressing import Narrowing
+from arenite.cli.compressing import Int8, Narrowing
 from arenite.cli.render.numbers import both, percent, plural
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name as styled_name
@@ -134,9 +134,19 @@ def _position_bits(result: "LayerResult") -> float | None:
     return 8 * len(code.positions) / code.num_indices
 
 
+def _quality(quality: "Quality") -> str:
+    if quality.accuracy is not None:
+        return f"{percent(quality.accuracy)} right"
+    text = f"output error {quality.error:.1e}"
+    if quality.agreement is not None:
+        text += f", same class in {percent(quality.agreement)}"
+    return text
+
+
 def summary_rows(
     compressed: "Compressed",
     qualities: "Sequence[tuple[str, Quality]]",
+    int8: Int8 | None,
     dataset: Path | None,
     program: CompiledProgram | None,
     output: Path,
@@ -151,15 +161,11 @@ def summary_rows(
     ]
     on = "on random inputs" if dataset is None else f"on {dataset.name}"
     for stage, quality in qualities:
-        if quality.accuracy is not None:
-            text = f"{percent(quality.accuracy)} right"
-        elif stage == "original":
-            continue
-        else:
-            text = f"output error {quality.error:.1e}"
-            if quality.agreement is not None:
-                text += f", same class in {percent(quality.agreement)}"
-        rows.append((stage, f"{text} {on}"))
+        if stage != "original" or quality.accuracy is not None:
+            rows.append((stage, f"{_quality(quality)} {on}"))
+    if int8 is not None:
+        text = f"{_quality(int8.quality)} {on}, {both(int8.size)}, by ONNX Runtime's quantiser"
+        rows.append(("int8", text))
     if compressed.pruned:
         rows.append(("note", "pruned without training; `arenite.compression.training` retrains"))
     if program is not None:

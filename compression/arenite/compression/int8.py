@@ -1,0 +1,66 @@
+"""Weights and activations of 8 bits, by ONNX Runtime's quantiser: what others do, to compare."""
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from arenite.compression.evaluate import Dataset
+from arenite.planner.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onnx.ModelProto":
+    """Return the model in integers of 8 bits, QDQ, weights by channel.
+
+    Args:
+        model: In floating point.
+        dataset: Samples that tell the ranges of activations.
+
+    Raises:
+        MissingDependencyError: ONNX Runtime is not installed.
+    """
+    import onnx
+
+    try:
+        from onnxruntime.quantization import (
+            CalibrationDataReader,
+            QuantFormat,
+            QuantType,
+            quantize_static,
+        )
+        from onnxruntime.quantization.shape_inference import quant_pre_process
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("onnxruntime", "onnx", "quantising to int8") from error
+
+    class Samples(CalibrationDataReader):  # type: ignore[misc]  # its package has no types
+        def __init__(self) -> None:
+            self._left = _samples(model, dataset)
+
+        def get_next(self) -> dict[str, NDArray[Any]] | None:
+            return next(self._left, None)
+
+    logging.getLogger().setLevel(max(logging.getLogger().level, logging.ERROR))
+    with tempfile.TemporaryDirectory(prefix="arenite-int8-") as text:
+        source, prepared, made = (Path(text) / f"{name}.onnx" for name in "spm")
+        onnx.save(model, source)
+        quant_pre_process(source, prepared, skip_symbolic_shape=True)
+        quantize_static(
+            prepared, made, Samples(), quant_format=QuantFormat.QDQ, per_channel=True,
+            activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
+        )  # fmt: skip
+        return onnx.load(made)
+
+
+def _samples(model: "onnx.ModelProto", dataset: Dataset) -> Iterator[dict[str, NDArray[Any]]]:
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in constants]
+    dims = inputs[0].type.tensor_type.shape.dim if inputs else []
+    size = (dims[0].dim_value if len(dims) else 1) or 1
+    for begin in range(0, dataset.num_samples - size + 1, size):
+        yield {each.name: dataset.inputs[each.name][begin : begin + size] for each in inputs}
