@@ -10,6 +10,7 @@ from arenite.compression.evaluate import (
     random_dataset,
     read_dataset,
 )
+from arenite.compression.int8 import QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.sensitivity import scan
 from tests.runtime.running import with_random_weights
@@ -148,3 +149,20 @@ def test_an_interrupted_scan_keeps_the_layers_that_are_done(source):
 
     with pytest.raises(KeyboardInterrupt):
         scan(source.layers, never, (0.5,))
+
+
+def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
+    quantization = pytest.importorskip("onnxruntime.quantization")
+
+    def refuse(*_arguments, **_options):
+        raise RuntimeError("no such luck\nand more")
+
+    monkeypatch.setattr(quantization, "quantize_static", refuse)
+    with pytest.raises(QuantiserError, match="does not take it: no such luck$"):
+        quantised_by_onnxruntime(source.original(), dataset())
+
+
+def test_a_model_in_integers_is_close_and_smaller(source):
+    quantised = quantised_by_onnxruntime(source.original(), dataset())
+    assert "QuantizeLinear" in {node.op_type for node in quantised.graph.node}
+    assert Judge(source.original(), dataset()).judge(quantised).error < 0.1
