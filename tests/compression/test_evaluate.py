@@ -158,7 +158,7 @@ def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
         raise RuntimeError("no such luck\nand more")
 
     monkeypatch.setattr(quantization, "quantize_static", refuse)
-    with pytest.raises(QuantiserError, match="does not take it: no such luck$"):
+    with pytest.raises(QuantiserError, match=r"does not take it: no such luck$"):
         quantised_by_onnxruntime(source.original(), dataset())
 
 
