@@ -3,7 +3,8 @@
     python bench/weight_streaming.py [--json] [--rounds N] [--runner FILE] [CASE ...]
 
 Cases: `vgg16`, weights random, pruned and shared as Deep Compression published; `resnet50`, 30 %
-of the weights kept, 5 bits; `mobilenet-v2`, all kept, 6 bits; `resnet50-dense` and
+of the weights kept, 5 bits; `mobilenet-v2`, all kept, 6 bits; `mobilenet-v2-bytes`, the same
+without Huffman codes; `resnet50-dense` and
 `mobilenet-v2-dense`, as they are, streamed from the mapped file. Each variant, a budget of
 resident weights, runs in `arenite-run`, the variants turn by turn, one thread; ONNX Runtime runs
 the same weights in a Python process in the same rounds. Latency is relative to our own run with
@@ -30,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from arenite.cli.bench.rounds import Contest, measure, outputs_of
-from arenite.cli.programs import random_inputs, write_program
+from arenite.cli.programs import code_of, random_inputs, write_program
 from arenite.cli.search import search
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
@@ -53,11 +54,13 @@ class Case:
         network: Makes the model.
         recipe: Of its compression, by its layers; None to leave the weights as they are.
         budgets: Per cent of the weights that may be resident.
+        huffman: Whether coded weights are Huffman-coded.
     """
 
     network: Callable[[], onnx.ModelProto]
     recipe: Callable[[Sequence[Layer]], Recipe] | None
     budgets: tuple[float, ...]
+    huffman: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,12 @@ CASES = {
         NETWORKS["mobilenet-v2"],
         lambda _: Recipe(convolution_bits=6, product_bits=6),
         (50, 25, 10),
+    ),
+    "mobilenet-v2-bytes": Case(
+        NETWORKS["mobilenet-v2"],
+        lambda _: Recipe(convolution_bits=6, product_bits=6),
+        (50, 25, 10),
+        huffman=False,
     ),
     "resnet50-dense": Case(NETWORKS["resnet50"], None, (50, 25, 10)),
     "mobilenet-v2-dense": Case(NETWORKS["mobilenet-v2"], None, (50, 25, 10)),
@@ -174,7 +183,8 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
         compiled = compile_model(model, weight_budget=budget)
         file = folder / f"{percent}.arena"
         outcome = search(find("best"), compiled.source.problem, watched=False)
-        write_program(file, compiled, outcome, with_codes=case.recipe is not None)
+        code = None if case.recipe is None else code_of(huffman=case.huffman)
+        write_program(file, compiled, outcome, code=code)
         streaming = compiled.streaming
         total = sum(each.nbytes for each in compiled.lowered.constants.values())
         yield Variant(

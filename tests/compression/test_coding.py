@@ -113,3 +113,12 @@ def test_a_later_version_and_truncation_are_named():
         parse(b"\x09" + coded[1:])
     with pytest.raises(CodedError, match="truncated"):
         parse(coded[:10])
+
+
+@pytest.mark.parametrize("density", [1.0, 0.4, 0.03])
+def test_without_huffman_codes_a_symbol_is_a_byte(density):
+    weights = shared_weights((100, 200), density, 32)
+    smaller, larger = code(weights), code(weights, huffman=False)
+    assert larger.size > smaller.size
+    assert len(larger.indices) == larger.num_indices
+    assert decode(bytes(larger), weights.shape).tobytes() == weights.tobytes()

@@ -7,10 +7,13 @@ import pytest
 from tests.coded_programs import build_coded, code, network
 from tests.runtime.running import assert_same, random_feeds, reference_outputs
 
+from arenite.cli.programs import code_of
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.lowering.streaming import WeightBudget, WeightBudgetError, weight_bytes
+from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
+from arenite.strategies import find
 
 KINDS = {
     "many values": {},
@@ -122,3 +125,12 @@ def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, posit
     file.write_bytes(content[: begin + position] + b"\xee" + content[begin + position + 1 :])
     with pytest.raises(ProgramError, match="step 'MatMul_8' has coded weights that are damaged"):
         read_and_run(file)
+
+
+def test_symbols_of_a_byte_are_read_as_they_are(path, tmp_path):
+    file, compiled = build_coded(path, tmp_path, WeightBudget(25, is_percent=True))
+    plan = find("best")(compiled.source.problem)
+    program_file.write(tmp_path / "bytes.arena", compiled.assemble(plan, code_of(huffman=False)))
+    with Session(file) as first, Session(tmp_path / "bytes.arena") as second:
+        feeds = random_feeds(first)
+        assert_same(second.run(feeds), first.run(feeds), tolerance=0)

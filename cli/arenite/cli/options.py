@@ -259,6 +259,12 @@ alias_option = click.option(
     help=f"What may share storage: none, all, or some of {','.join(AliasKind)}; all leaves out "
     "overlap, which takes kernels that compute row by row.",
 )
+huffman_option = click.option(
+    "--huffman/--no-huffman",
+    default=True,
+    show_default=True,
+    help="Huffman-code the weights; without it they are larger, and read faster.",
+)
 weight_budget_option = click.option(
     "--weight-budget",
     type=WeightBudgetType(),

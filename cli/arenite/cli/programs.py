@@ -107,7 +107,7 @@ def compile_in_order(
 
 
 def write_program(
-    output: Path, compiled: Compiled, outcome: Outcome, *, with_codes: bool = False
+    output: Path, compiled: Compiled, outcome: Outcome, *, code: Code | None = None
 ) -> None:
     """Write a program with its plan.
 
@@ -115,22 +115,23 @@ def write_program(
         output: The file.
         compiled: The program.
         outcome: Its plan.
-        with_codes: Code the weights that share few values.
+        code: Codes weights, as `code_of` does; None to leave them as they are.
 
     Raises:
-        MissingDependencyError: Coding needs a package that is absent.
         InvalidPlanError: The plan is not right for the program.
         OutputError: The file cannot be written.
     """
     try:
-        code = code_of() if with_codes else None
         program_file.write(output, compiled.assemble(outcome.plan, code))
     except OSError as error:
         raise OutputError(output, f"cannot be written: {error.strerror}") from error
 
 
-def code_of() -> Code:
-    """Return what codes weights.
+def code_of(*, huffman: bool = True) -> Code:
+    """Return what codes the weights that share few values.
+
+    Args:
+        huffman: Whether symbols are Huffman-coded.
 
     Raises:
         MissingDependencyError: Zstandard's package is absent.
@@ -140,7 +141,9 @@ def code_of() -> Code:
     from arenite.compression import coding
 
     def code(weights: NDArray[Any]) -> bytes | None:
-        found = coding.code(weights) if weights.dtype == np.float32 else None
+        if weights.dtype != np.float32:
+            return None
+        found = coding.code(weights, huffman=huffman)
         return None if found is None else bytes(found)
 
     return code

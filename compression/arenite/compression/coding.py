@@ -24,6 +24,7 @@ Source: Han, Mao and Dally, Deep Compression, ICLR 2016, sections 2 to 4.
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ from arenite.compression.huffman import compress, decompress
 
 Array: TypeAlias = NDArray[Any]
 Symbols: TypeAlias = NDArray[np.uint8]
+Coder: TypeAlias = Callable[[Symbols], bytes]
 
 MAX_VALUES = 256
 GAP_BITS = (4, 5, 8)
@@ -97,23 +99,27 @@ class Code:
         return b"".join((head, codebook, self.indices, self.positions))
 
 
-def code(weights: Array) -> Code | None:
+def code(weights: Array, *, huffman: bool = True) -> Code | None:
     """Return the smallest code of weights; None if they have too many values, or it is no gain.
 
     Args:
         weights: float32, any shape; row-major order is coded.
+        huffman: Whether symbols may be Huffman-coded. Without it a symbol is a byte: more of
+            them, but there is nothing to decode.
 
     Cost: O(n log n) for n elements.
     """
-    best = min(codes(weights), key=lambda each: each.size, default=None)
+    found = codes(weights, huffman=huffman)
+    best = min(found, key=lambda each: each.size, default=None)
     return None if best is None or best.size >= 4 * weights.size else best
 
 
-def codes(weights: Array) -> list[Code]:
+def codes(weights: Array, *, huffman: bool = True) -> list[Code]:
     """Return the code of weights in each layout that can hold them, with each width of gaps.
 
     Args:
         weights: float32, any shape; row-major order is coded.
+        huffman: As of `code`.
     """
     bits = np.ascontiguousarray(weights, np.float32).reshape(-1).view(np.uint32)
     if not 0 < bits.size < MAX_ELEMENTS or np.unique(bits[:_SAMPLE]).size > MAX_VALUES:
@@ -123,12 +129,13 @@ def codes(weights: Array) -> list[Code]:
     has_zeros = filled.size < bits.size
     if values.size + has_zeros > MAX_VALUES:
         return []
-    found = [_plain(bits, values, has_zeros=has_zeros)]
+    coder = compress if huffman else _as_they_are
+    found = [_plain(bits, values, coder, has_zeros=has_zeros)]
     if has_zeros and values.size:
         codebook = np.concatenate((np.zeros(1, np.uint32), values))
         indices = (np.searchsorted(values, bits[filled]) + 1).astype(np.uint8)
-        found.append(_masked(bits, codebook, indices))
-        found += [_with_gaps(filled, codebook, indices, width) for width in GAP_BITS]
+        found.append(_masked(bits, codebook, indices, coder))
+        found += [_with_gaps(filled, codebook, indices, width, coder) for width in GAP_BITS]
     return found
 
 
@@ -189,20 +196,32 @@ def parse(coded: bytes | memoryview) -> Code:
     )  # fmt: skip
 
 
-def _plain(bits: NDArray[np.uint32], values: NDArray[np.uint32], *, has_zeros: bool) -> Code:
+def _as_they_are(symbols: Symbols) -> bytes:
+    return symbols.tobytes()
+
+
+def _plain(
+    bits: NDArray[np.uint32], values: NDArray[np.uint32], coder: Coder, *, has_zeros: bool
+) -> Code:
     if has_zeros:
         values = np.concatenate((np.zeros(1, np.uint32), values))
     indices = np.searchsorted(values, bits).astype(np.uint8)
-    return _made(Layout.PLAIN, 0, values, indices, np.zeros(0, np.uint8))
+    return _made(Layout.PLAIN, 0, values, indices, np.zeros(0, np.uint8), coder)
 
 
-def _masked(bits: NDArray[np.uint32], codebook: NDArray[np.uint32], indices: Symbols) -> Code:
+def _masked(
+    bits: NDArray[np.uint32], codebook: NDArray[np.uint32], indices: Symbols, coder: Coder
+) -> Code:
     mask = np.packbits(bits != 0, bitorder="little")
-    return _made(Layout.MASK, 0, codebook, indices, mask)
+    return _made(Layout.MASK, 0, codebook, indices, mask, coder)
 
 
 def _with_gaps(
-    filled: NDArray[np.intp], codebook: NDArray[np.uint32], indices: Symbols, width: int
+    filled: NDArray[np.intp],
+    codebook: NDArray[np.uint32],
+    indices: Symbols,
+    width: int,
+    coder: Coder,
 ) -> Code:
     """Return the code in which each entry is the zeros before it and an index.
 
@@ -216,11 +235,16 @@ def _with_gaps(
     all_gaps[at] = gaps % span
     all_indices = np.zeros(all_gaps.size, np.uint8)
     all_indices[at] = indices
-    return _made(Layout.GAPS, width, codebook, all_indices, all_gaps)
+    return _made(Layout.GAPS, width, codebook, all_indices, all_gaps, coder)
 
 
 def _made(
-    layout: Layout, width: int, codebook: NDArray[np.uint32], indices: Symbols, positions: Symbols
+    layout: Layout,
+    width: int,
+    codebook: NDArray[np.uint32],
+    indices: Symbols,
+    positions: Symbols,
+    coder: Coder,
 ) -> Code:
     values = codebook.view(np.float32)
     with np.errstate(over="ignore"):
@@ -228,7 +252,7 @@ def _made(
     flags = _HALF if np.array_equal(halves.view(np.uint32), codebook) else 0
     stored = []
     for symbols, flag in ((indices, _CODED_INDICES), (positions, _CODED_POSITIONS)):
-        coded = compress(symbols) if symbols.size else b""
+        coded = coder(symbols) if symbols.size else b""
         if symbols.size and len(coded) < symbols.size:
             flags |= flag
         else:

@@ -9,6 +9,7 @@ import click
 from arenite.cli.options import (
     capacity_option,
     dim_option,
+    huffman_option,
     json_option,
     order_option,
     refuse_beside,
@@ -19,7 +20,7 @@ from arenite.cli.options import (
     weight_budget_option,
 )
 from arenite.cli.output import check_destination, emit_json, results
-from arenite.cli.programs import compile_by_plan, write_program
+from arenite.cli.programs import code_of, compile_by_plan, write_program
 from arenite.cli.render.numbers import both, gap
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -57,6 +58,7 @@ _DECIDED_BY_PLAN = (
     "--code-weights", is_flag=True,
     help="Code weights that share few values, as `arenite compress` leaves them.",
 )  # fmt: skip
+@huffman_option
 @time_limit_option(None, "Seconds a search may take, if the strategy searches.")
 @seed_option
 @json_option
@@ -71,6 +73,7 @@ def build(
     capacity: int | None,
     weight_budget: WeightBudget | None,
     code_weights: bool,
+    huffman: bool,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -96,7 +99,8 @@ def build(
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
-    write_program(output, compiled, outcome, with_codes=code_weights)
+    code = code_of(huffman=huffman) if code_weights else None
+    write_program(output, compiled, outcome, code=code)
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
     if as_json:

@@ -21,13 +21,14 @@ from arenite.cli.compressing import (
 )
 from arenite.cli.options import (
     dim_option,
+    huffman_option,
     json_option,
     seed_option,
     shape_option,
     weight_budget_option,
 )
 from arenite.cli.output import OutputError, check_destination, emit_json, progress, results
-from arenite.cli.programs import SUFFIX, write_program
+from arenite.cli.programs import SUFFIX, code_of, write_program
 from arenite.cli.render.compression import (
     compression_as_json,
     layers_table,
@@ -43,6 +44,7 @@ from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.program.assembly import Code
 from arenite.strategies import find
 
 if TYPE_CHECKING:
@@ -151,6 +153,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Show what ONNX Runtime's quantiser makes of the model beside it.",
 )  # fmt: skip
 @weight_budget_option
+@huffman_option
 @dim_option
 @shape_option
 @seed_option
@@ -173,6 +176,7 @@ def compress(
     dataset_path: Path | None,
     with_int8: bool,
     weight_budget: WeightBudget | None,
+    huffman: bool,
     dims: Mapping[str, int],
     shapes: Shapes,
     seed: int | None,
@@ -220,7 +224,8 @@ def compress(
         report("evaluating")
         qualities = judged_stages(judge, original, source, compressed)
         int8 = int8_of(original, judge) if with_int8 else None
-    program = _write(output, model, source, compressed, dims, shapes, weight_budget)
+    code = code_of(huffman=huffman)
+    program = _write(output, model, source, compressed, dims, shapes, weight_budget, code)
     if as_json:
         said = compression_as_json(model, output, compressed, qualities, scanned, narrowing)
         emit_json(said | {"int8": None if int8 is None else asdict(int8)})
@@ -281,6 +286,7 @@ def _write(
     dims: Mapping[str, int],
     shapes: Shapes,
     weight_budget: WeightBudget | None,
+    code: Code,
 ) -> CompiledProgram | None:
     from arenite.compression.onnx_model import write_onnx
 
@@ -296,5 +302,5 @@ def _write(
     except OSError as error:
         raise OutputError(output, f"cannot be written: {error.strerror}") from error
     outcome = search(find("best"), compiled.source.problem)
-    write_program(output, compiled, outcome, with_codes=True)
+    write_program(output, compiled, outcome, code=code)
     return compiled
