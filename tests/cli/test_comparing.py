@@ -179,7 +179,7 @@ def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
     easy.write_text(GOOD)
     last.write_text(GOOD)
     random = Random(0)
-    births = [random.randrange(500) for _ in range(600)]
+    births = [random.randrange(500) for _ in range(3000)]
     hard.write_text(
         "id,lower,upper,size\n"
         + "".join(
