@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from random import Random
 
 import pytest
@@ -191,6 +192,8 @@ def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
         [sys.executable, "-m", "arenite", "compare", "--strategy", "optimal", "--jobs", "1",
          "--time-limit", "600", *map(str, (easy, hard, last))],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell lets what it starts in the background ignore Ctrl-C, and so its children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "easy.csv"

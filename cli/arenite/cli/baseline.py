@@ -5,25 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import FileError
 from arenite.planner.report import ModelReport
 
 _MAX_FILE_SIZE = 256 << 20
 _MAX_NUMBER = (1 << 63) - 1
 
 
-class BaselineError(AreniteError):
-    """The baseline is not to be used.
+class BaselineError(FileError):
+    """The baseline is not to be used."""
 
-    Attributes:
-        path: The file.
-        reason: What is wrong with it.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; make it with arenite compare ... --json")
-        self.path = path
-        self.reason = reason
+    remedy = "; make it with arenite compare ... --json"
 
 
 @dataclass(frozen=True, slots=True)

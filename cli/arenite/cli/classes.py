@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import FileError
 from arenite.runtime.session import Port
 
 Array: TypeAlias = NDArray[Any]
@@ -18,18 +18,8 @@ _FEWEST = 10
 """Scores that look like classes though nobody named them."""
 
 
-class LabelsError(AreniteError):
-    """A file does not name the classes.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+class LabelsError(FileError):
+    """A file does not name the classes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.images import SUFFIXES, Normalisation, read_image
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import FileError
 from arenite.runtime.errors import InputNameError
 from arenite.runtime.session import Port
 
@@ -28,18 +28,8 @@ _DAMAGE = (
 """What numpy and the packages below it raise on files that are not as they should be."""
 
 
-class InputFileError(AreniteError):
-    """A file cannot be an input.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+class InputFileError(FileError):
+    """A file cannot be an input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.errors import AreniteError, MissingDependencyError
+from arenite.planner.errors import FileError, MissingDependencyError
 
 Array: TypeAlias = NDArray[Any]
 
@@ -36,18 +36,8 @@ class Normalisation:
     std: tuple[float, ...]
 
 
-class ImageError(AreniteError):
-    """A picture cannot be an input.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+class ImageError(FileError):
+    """A picture cannot be an input."""
 
 
 def read_image(

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from arenite.cli.render.text import one_line
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import FileError
 from arenite.planner.files import write_atomically
 
 _PIPED_WIDTH = 100_000
@@ -18,18 +18,8 @@ _DRAWING_WIDTHS = (40, 120)
 _PLAIN_DRAWING_WIDTH = 80
 
 
-class OutputError(AreniteError):
-    """A file cannot be written.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+class OutputError(FileError):
+    """A file cannot be written."""
 
 
 class _Console(Console):

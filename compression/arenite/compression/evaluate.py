@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.errors import AreniteError, MissingDependencyError
+from arenite.planner.errors import FileError, MissingDependencyError
 
 if TYPE_CHECKING:
     import onnx
@@ -19,18 +19,12 @@ LABELS = "labels"
 """The array of a data set that holds the classes."""
 
 
-class DatasetError(AreniteError):
-    """A file is no data set for the model.
+_MADE = "inputs"
+"""What errors call samples that are from no file."""
 
-    Attributes:
-        path: The file; None for inputs that were made.
-        reason: Why not.
-    """
 
-    def __init__(self, path: Path | None, reason: str) -> None:
-        super().__init__(f"{path or 'inputs'}: {reason}")
-        self.path = path
-        self.reason = reason
+class DatasetError(FileError):
+    """A file is no data set for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ def random_dataset(model: "onnx.ModelProto", num_samples: int, seed: int) -> Dat
             continue
         if value.type.tensor_type.elem_type != 1:
             raise DatasetError(
-                None, f"input {value.name!r} takes no 32-bit floats; give --evaluate"
+                _MADE, f"input {value.name!r} takes no 32-bit floats; give --evaluate"
             )
         shape = [each.dim_value or 1 for each in value.type.tensor_type.shape.dim]
         batch = shape[:1] or [1]
@@ -177,7 +171,7 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
     wanted = session.get_inputs()
     missing = [each.name for each in wanted if each.name not in dataset.inputs]
     if missing:
-        raise DatasetError(dataset.path, f"there is no array for input {missing[0]!r}")
+        raise DatasetError(dataset.path or _MADE, f"there is no array for input {missing[0]!r}")
     batch = next((each.shape[0] for each in wanted if each.shape), 1)
     size = batch if isinstance(batch, int) and batch > 0 else dataset.num_samples
     names = [each.name for each in wanted]
@@ -186,9 +180,11 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
         for feeds in _batches(dataset, names, size):
             parts.append([np.asarray(each) for each in session.run(None, feeds)])
     except (InvalidArgument, RuntimeException) as error:
-        raise DatasetError(dataset.path, f"does not fit the model: {error}") from error
+        raise DatasetError(dataset.path or _MADE, f"does not fit the model: {error}") from error
     if not parts:
-        raise DatasetError(dataset.path, f"has fewer samples than the model takes at once, {size}")
+        raise DatasetError(
+            dataset.path or _MADE, f"has fewer samples than the model takes at once, {size}"
+        )
     return [
         np.concatenate([np.atleast_1d(each) for each in column])
         for column in zip(*parts, strict=True)

@@ -3,6 +3,7 @@
 ::
 
     AreniteError
+    ├── FileError                   a file cannot be used; subclasses say what for
     ├── ModelError                  the model cannot be planned
     │   ├── ModelFormatError        the file is not what it claims to be
     │   ├── UnsupportedModelError   valid, but uses something we cannot size
@@ -23,10 +24,29 @@ The rules of a plan are in `arenite.planner.verify`, the reasons against a file 
 """
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
 
 
 class AreniteError(Exception):
     """Base of every error Arenite raises on purpose; its text is one complete sentence."""
+
+
+class FileError(AreniteError):
+    """A file cannot be used.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    remedy: ClassVar[str] = ""
+    """What to do about it, after the reason."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}{self.remedy}")
+        self.path = path
+        self.reason = reason
 
 
 class ModelError(AreniteError):

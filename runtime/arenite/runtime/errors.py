@@ -14,21 +14,11 @@
 
 from collections.abc import Iterable
 
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import AreniteError, FileError
 
 
-class ProgramError(AreniteError):
-    """The program file is damaged, hostile, or for another version.
-
-    Attributes:
-        path: The file.
-        reason: What is wrong with it.
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+class ProgramError(FileError):
+    """The program file is damaged, hostile, or for another version."""
 
 
 class SessionBusyError(AreniteError):

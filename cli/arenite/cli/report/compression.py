@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import FileError
 
 _MAX_FILE_SIZE = 64 << 20
 _Value = TypeVar("_Value")
 
 
-class CompressionResultError(AreniteError):
-    """A file is no result of a compression.
+class CompressionResultError(FileError):
+    """A file is no result of a compression."""
 
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}; make it with arenite compress ... --json")
-        self.path = path
-        self.reason = reason
+    remedy = "; make it with arenite compress ... --json"
 
 
 @dataclass(frozen=True, slots=True)
