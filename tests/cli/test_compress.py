@@ -242,3 +242,44 @@ def test_bits_are_chosen_for_a_mean(path, run_json, tmp_path):
     assert bits["a"][0] == 2
     assert bits["c"][0] <= 5
     assert run_json("compress", path, "-o", output)["int8"] is None
+
+
+def test_an_interrupted_scan_goes_on(deep, run, run_json, tmp_path, monkeypatch):
+    scan = tmp_path / "scan.json"
+    arguments = (
+        "compress",
+        deep,
+        "-o",
+        tmp_path / "o.onnx",
+        "--sensitivity",
+        "0.3",
+        "--scan",
+        scan,
+    )
+    whole = run_json(*arguments)["sensitivity"]
+    found = json.loads(scan.read_text())
+    assert found["losses"] == whole
+    found["losses"].pop("c")
+    found["losses"]["a"] = dict.fromkeys(whole["a"], 0.25)
+    scan.write_text(json.dumps(found))
+    again = run_json(*arguments)["sensitivity"]
+    assert again == whole | {"a": dict.fromkeys(whole["a"], 0.25)}
+    assert json.loads(scan.read_text())["losses"] == again
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"digest": "x", "samples": "y", "losses": {}}', "[" * 99_999]
+)
+def test_a_scan_of_something_else_is_refused(deep, refused, tmp_path, content):
+    scan = tmp_path / "scan.json"
+    scan.write_text(content)
+    output = tmp_path / "o.onnx"
+    said = refused("compress", deep, "-o", output, "--sensitivity", "0.3", "--scan", scan)
+    assert "--scan" in said
+    assert scan.read_text() == content
+    assert not output.exists()
+
+
+def test_a_scan_file_without_a_scan_is_wrong_usage(deep, misused, tmp_path):
+    output = tmp_path / "o.onnx"
+    assert "--sensitivity" in misused("compress", deep, "-o", output, "--scan", tmp_path / "s")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from numpy.typing import NDArray
 
+from arenite.cli.scan_file import ScanFile
 from arenite.cli.search import search
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import compile_model
@@ -85,12 +86,22 @@ def judge_of(original: "OnnxModel", path: Path | None, seed: int) -> "Judge | No
 
 
 def scan_layers(
-    source: "OnnxModel", judge: "Judge | None", report: Callable[[str], None]
+    source: "OnnxModel",
+    judge: "Judge | None",
+    file: ScanFile | None,
+    report: Callable[[str], None],
 ) -> "list[Sensitivity]":
     """Return what pruning each layer alone costs, in accuracy, or in output without labels.
 
+    Args:
+        source: The model.
+        judge: Compares it with the original.
+        file: Keeps the findings, and has those of a scan that was interrupted.
+        report: Is told what goes on.
+
     Raises:
         UsageError: Nothing judges the model.
+        ScanFileError: The file is of another scan.
     """
     from arenite.compression.sensitivity import scan
 
@@ -109,6 +120,8 @@ def scan_layers(
         source.layers,
         loss,
         report=lambda done, name: report(f"scanning layer {done + 1} of {count}: {name}"),
+        known=() if file is None else file.read(),
+        keep=(lambda _found: None) if file is None else file.write,
     )
 
 

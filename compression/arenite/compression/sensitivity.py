@@ -47,6 +47,9 @@ def scan(
     loss: Loss,
     densities: Sequence[float] = DENSITIES,
     report: Callable[[int, str], None] = lambda _done, _next: None,
+    *,
+    known: Sequence[Sensitivity] = (),
+    keep: Callable[[list[Sensitivity]], None] = lambda _found: None,
 ) -> list[Sensitivity]:
     """Return the sensitivity of each layer; of depthwise convolutions none is asked.
 
@@ -57,13 +60,19 @@ def scan(
         loss: Judges the model.
         densities: To try, falling.
         report: Is told how many layers are done, and which is next.
+        known: Findings of an earlier scan, which are not asked for again.
+        keep: Is given all findings after each layer.
 
     Cost: a judgement for each layer and density.
     """
+    by_layer = {each.layer: each for each in known}
     found: list[Sensitivity] = []
     try:
         for layer in layers:
             if layer.kind is LayerKind.DEPTHWISE:
+                continue
+            if layer.name in by_layer:
+                found.append(by_layer[layer.name])
                 continue
             report(len(found), layer.name)
             losses = {}
@@ -71,6 +80,7 @@ def scan(
                 kept = mask_by_density(layer.weights, density)
                 losses[density] = loss({layer.name: np.where(kept, layer.weights, np.float32(0))})
             found.append(Sensitivity(layer.name, losses))
+            keep(found)
     except KeyboardInterrupt:
         if not found:
             raise

@@ -38,8 +38,10 @@ from arenite.cli.render.compression import (
 )
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
+from arenite.cli.scan_file import ScanFile
 from arenite.cli.search import search
 from arenite.planner.errors import MissingDependencyError
+from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
 from arenite.runtime.compiler import compile_model
@@ -113,6 +115,10 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     "--sensitivity", type=click.FloatRange(0, min_open=True), metavar="LOSS",
     help="Prune each layer as far as it alone loses so much accuracy, or output without labels.",
 )  # fmt: skip
+@click.option(
+    "--scan", "scan_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="Keep here what --sensitivity finds, and go on from it.",
+)  # fmt: skip
 @click.option("--density", type=ShareType(), metavar="D", help="Weights that stay, of each layer.")
 @click.option(
     "--deviation", type=click.FloatRange(0, 10), metavar="X",
@@ -163,6 +169,7 @@ def compress(
     output: Path,
     channels: float | None,
     sensitivity: float | None,
+    scan_path: Path | None,
     density: float | None,
     deviation: float | None,
     budget: float | None,
@@ -195,6 +202,14 @@ def compress(
     from arenite.compression.share import Start
 
     check_destination(output, model, *(() if dataset_path is None else (dataset_path,)))
+    scan_file = None
+    if scan_path is not None:
+        if sensitivity is None:
+            raise click.UsageError("--scan needs --sensitivity")
+        check_destination(scan_path, model, output)
+        samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
+        channels_left = "" if channels is None else f", {channels:g} of the channels"
+        scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left)
     recipe = Recipe(
         density, deviation, budget,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
@@ -211,7 +226,7 @@ def compress(
         judge = judge_of(original, dataset_path, recipe.seed)
         scanned: list[Sensitivity] = []
         if sensitivity is not None:
-            scanned = scan_layers(source, judge, report)
+            scanned = scan_layers(source, judge, scan_file, report)
             recipe = with_densities(recipe, scanned, sensitivity)
         if mean_bits is not None:
             report("choosing bits")
