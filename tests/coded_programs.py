@@ -15,7 +15,7 @@ from arenite.strategies import find
 
 _NETWORK = """(float[1,3,20,20] x) => (y)
 <float[40,3,3,3] a, float[40] b, float[100,40,3,3] c, float[100] d, float[77,100,1,1] e,
-float[1925,130] f, float[130] g, float[130,50] h>
+float[1925,200] f, float[200] g, float[200,50] h>
 { p = Conv<pads=[1,1,1,1], strides=[2,2]>(x, a, b) q = Relu(p)
   r = Conv<pads=[1,1,1,1], strides=[2,2]>(q, c, d) s = Relu(r) t = Conv(s, e) u = Flatten(t)
   v = Gemm(u, f, g) w = Relu(v) y = MatMul(w, h) }"""

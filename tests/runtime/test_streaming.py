@@ -121,8 +121,9 @@ def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, posit
     if coded is None:
         pytest.skip("these weights have no code")
     content = file.read_bytes()
-    begin = content.index(coded)
-    file.write_bytes(content[: begin + position] + b"\xee" + content[begin + position + 1 :])
+    damaged = bytearray(content)
+    damaged[content.index(coded) + position] ^= 0xFF
+    file.write_bytes(damaged)
     with pytest.raises(ProgramError, match="step 'MatMul_8' has coded weights that are damaged"):
         read_and_run(file)
 

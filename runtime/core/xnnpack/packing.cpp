@@ -44,6 +44,7 @@ Packing Packing::of(const float* packed, std::size_t count, std::size_t rows, st
   std::vector<std::uint32_t> places(size, kNowhere);
   std::vector<std::uint32_t> biases(has_bias ? rows : 0, kNowhere);
   std::size_t num_found = 0;
+  std::size_t size_used = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const float number = packed[i];
     if (number == 0) {
@@ -51,12 +52,16 @@ Packing Packing::of(const float* packed, std::size_t count, std::size_t rows, st
     }
     const float index = std::abs(number) - 1;
     auto& found = number > 0 ? places : biases;
-    if (!(index >= 0 && index < static_cast<float>(found.size())) || index != std::floor(index) ||
-        found[static_cast<std::size_t>(index)] != kNowhere) {
+    if (!(index >= 0 && index < static_cast<float>(found.size())) || index != std::floor(index)) {
       return {};
     }
-    found[static_cast<std::size_t>(index)] = static_cast<std::uint32_t>(i);
+    auto& place = found[static_cast<std::size_t>(index)];
+    if (place != kNowhere) {
+      continue;  // the last row again, where there are too few for a block: nobody reads that
+    }
+    place = static_cast<std::uint32_t>(i);
     ++num_found;
+    size_used = i + 1;
   }
   if (num_found != size + biases.size()) {
     return {};
@@ -64,7 +69,8 @@ Packing Packing::of(const float* packed, std::size_t count, std::size_t rows, st
   Packing packing;
   packing.columns = columns;
   packing.biases = std::move(biases);
-  packing.fills_all = num_found == count;
+  packing.size = size_used;
+  packing.fills_all = num_found == size_used;
   packing.block_rows = rows;
   for (std::size_t block = 1; block < rows; ++block) {
     const std::uint32_t first = places[0];

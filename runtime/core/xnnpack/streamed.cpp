@@ -43,9 +43,9 @@ class StreamedStep final : public Step {
  private:
   void fill() {
     const bool is_whole = !coded_.has_value() || coded_->is_plain();
-    if (!is_whole || !packing_.fills_all) {
-      std::memset(window_, 0, packed_size_);
-    }
+    // Kernels read what is left over, and must find zeros there.
+    const std::size_t first = is_whole && packing_.fills_all ? packing_.size : 0;
+    std::memset(window_ + first, 0, packed_size_ - first * sizeof(float));
     if (!coded_.has_value()) {
       const float* weights = filter_.as<float>();
       fill_rows([weights](std::size_t i) { return weights[i]; });
@@ -168,6 +168,7 @@ StreamedWeights::StreamedWeights(const Operands& operands)
 
 std::unique_ptr<Step> StreamedWeights::make(Node& node, xnn_status status) {
   const TensorView& window = *operands_.outputs[1];
+  std::memset(window.data, 0, window.size);  // what is left over is not to be taken for a weight
   Capture capture(window.data, window.size, filter_.size);
   auto step = node.make(status, false);
   if (step == nullptr) {

@@ -21,8 +21,10 @@ from arenite.planner.units import parse_size
 from arenite.runtime.lowering.lowered import Array, Lowered, Operand, Step
 from arenite.runtime.program.operators import Conv2D, Copy, FullyConnected, Move
 
-_BLOCK_ROWS = 16
+_BLOCK_ROWS = 32
 """Rows that kernels pack together, or a multiple of what they do."""
+_SLACK = 256
+"""Bytes behind the weights of a window that some versions of the kernels reserve."""
 _FEWEST_WEIGHTS = 4_096
 """Of a step that is worth streaming."""
 _MOST_WEIGHTS = (1 << 24) - 1
@@ -134,7 +136,7 @@ class _Layer:
     def window(self, rows: int) -> int:
         """Return the bytes of the window of so many rows, each with its bias."""
         blocks = -(-min(rows, self.rows) // _BLOCK_ROWS)
-        return 4 * blocks * _BLOCK_ROWS * (self.columns + 1)
+        return 4 * blocks * _BLOCK_ROWS * (self.columns + 1) + _SLACK
 
     def tile_rows(self, window: int) -> int:
         """Return the rows of a tile whose window is at most so large, one block at least."""
