@@ -24,14 +24,16 @@ def test_k_means_never_beats_the_optimum_and_every_weight_takes_its_nearest_valu
     taken = np.abs(weights.astype(np.float64) - shared.restore())
     assert np.all(taken <= nearest * (1 + 1e-6) + 1e-6)
     least = least_squared_error(weights, 2**bits)
-    assert squared_error(weights, shared) >= least * (1 - 1e-5) - 1e-6
+    assert squared_error(weights, shared.restore()) >= least * (1 - 1e-5) - 1e-6
 
 
 def test_k_means_comes_close_to_the_optimum_on_weights_like_those_of_networks():
     ratios = []
     for seed in range(20):
         weights = np.random.default_rng(seed).standard_normal(120).astype(np.float32)
-        ratios.append(squared_error(weights, share(weights, 3)) / least_squared_error(weights, 8))
+        ratios.append(
+            squared_error(weights, share(weights, 3).restore()) / least_squared_error(weights, 8)
+        )
     assert min(ratios) >= 1 - 1e-5
     assert np.median(ratios) < 1.25
     assert max(ratios) < 1.8

@@ -1,14 +1,14 @@
 """An earlier comparison as a baseline: which arenas grew since, and by how much."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from arenite.cli.json_files import read_json
 from arenite.planner.errors import FileError
 from arenite.planner.report import ModelReport
 
-_MAX_FILE_SIZE = 256 << 20
+_MAX_MEBIBYTES = 256
 _MAX_NUMBER = (1 << 63) - 1
 
 
@@ -46,14 +46,7 @@ def read_baseline(path: Path) -> dict[str, int]:
     Raises:
         BaselineError: It cannot be read or is something else.
     """
-    try:
-        if path.stat().st_size > _MAX_FILE_SIZE:
-            raise BaselineError(path, "larger than 256 MiB")
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BaselineError(path, f"cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise BaselineError(path, "not JSON") from error
+    document = read_json(path, _MAX_MEBIBYTES, BaselineError)
     models = document.get("models") if isinstance(document, dict) else None
     if not isinstance(models, list):
         raise BaselineError(path, "no list 'models'")

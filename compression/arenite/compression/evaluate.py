@@ -1,6 +1,6 @@
 """What compression costs: accuracy on labelled data, or the distance of the outputs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,6 @@ Array: TypeAlias = NDArray[Any]
 
 LABELS = "labels"
 """The array of a data set that holds the classes."""
-
 
 _MADE = "inputs"
 """What errors call samples that are from no file."""
@@ -45,6 +44,11 @@ class Dataset:
     def num_samples(self) -> int:
         """How many there are."""
         return min((len(each) for each in self.inputs.values()), default=0)
+
+    def batches(self, names: Sequence[str], size: int) -> Iterator[dict[str, Array]]:
+        """Yield so many samples at a time of these inputs; a smaller rest is left out."""
+        for begin in range(0, self.num_samples - size + 1, size):
+            yield {name: self.inputs[name][begin : begin + size] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,12 @@ def read_dataset(path: Path) -> Dataset:
     return Dataset(path, arrays, labels)
 
 
+def fed_inputs(model: "onnx.ModelProto") -> "list[onnx.ValueInfoProto]":
+    """Return the inputs that the caller feeds: in old files initialisers are inputs too."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in constants]
+
+
 def random_dataset(model: "onnx.ModelProto", num_samples: int, seed: int) -> Dataset:
     """Return normal random numbers for each input of a model; free dimensions are 1.
 
@@ -92,11 +102,8 @@ def random_dataset(model: "onnx.ModelProto", num_samples: int, seed: int) -> Dat
         DatasetError: An input is not of floating point.
     """
     random = np.random.default_rng(seed)
-    constants = {tensor.name for tensor in model.graph.initializer}
     inputs: dict[str, Array] = {}
-    for value in model.graph.input:
-        if value.name in constants:
-            continue
+    for value in fed_inputs(model):
         if value.type.tensor_type.elem_type != 1:
             raise DatasetError(
                 _MADE, f"input {value.name!r} takes no 32-bit floats; give --evaluate"
@@ -177,7 +184,7 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
     names = [each.name for each in wanted]
     parts: list[list[Array]] = []
     try:
-        for feeds in _batches(dataset, names, size):
+        for feeds in dataset.batches(names, size):
             parts.append([np.asarray(each) for each in session.run(None, feeds)])
     except (InvalidArgument, RuntimeException) as error:
         raise DatasetError(dataset.path or _MADE, f"does not fit the model: {error}") from error
@@ -189,8 +196,3 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
         np.concatenate([np.atleast_1d(each) for each in column])
         for column in zip(*parts, strict=True)
     ]
-
-
-def _batches(dataset: Dataset, names: list[str], size: int) -> Iterator[dict[str, Array]]:
-    for begin in range(0, dataset.num_samples - size + 1, size):
-        yield {name: dataset.inputs[name][begin : begin + size] for name in names}

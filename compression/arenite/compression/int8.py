@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from arenite.compression.evaluate import Dataset
+from arenite.compression.evaluate import Dataset, fed_inputs
 from arenite.planner.errors import AreniteError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -90,9 +90,7 @@ def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onn
 
 
 def _samples(model: "onnx.ModelProto", dataset: Dataset) -> Iterator[dict[str, NDArray[Any]]]:
-    constants = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in constants]
+    inputs = fed_inputs(model)
     dims = inputs[0].type.tensor_type.shape.dim if inputs else []
     size = (dims[0].dim_value if len(dims) else 1) or 1
-    for begin in range(0, dataset.num_samples - size + 1, size):
-        yield {each.name: dataset.inputs[each.name][begin : begin + size] for each in inputs}
+    return dataset.batches([each.name for each in inputs], size)

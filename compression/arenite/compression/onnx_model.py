@@ -12,7 +12,7 @@ import onnx.external_data_helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from arenite.compression.structured import Narrowed, remove_channels
+from arenite.compression.structured import Narrowed, group_of, remove_channels
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.files import write_atomically
 from arenite.planner.importers.onnx.file import load_model
@@ -142,8 +142,7 @@ _WEIGHTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 def _kind(node: onnx.NodeProto, tensor: onnx.TensorProto) -> LayerKind:
     if node.op_type in ("Gemm", "MatMul"):
         return LayerKind.PRODUCT
-    groups = next((each.i for each in node.attribute if each.name == "group"), 1)
-    is_depthwise = groups > 1 and len(tensor.dims) > 1 and tensor.dims[1] == 1
+    is_depthwise = group_of(node) > 1 and len(tensor.dims) > 1 and tensor.dims[1] == 1
     return LayerKind.DEPTHWISE if is_depthwise else LayerKind.CONVOLUTION
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from arenite.compression.coding import Code, code
 from arenite.compression.onnx_model import Layer, LayerKind
 from arenite.compression.prune import mask_by_density, mask_by_deviation, masks_by_budget
-from arenite.compression.share import Start, share
+from arenite.compression.share import Start, relative_error, share
 
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -153,7 +153,7 @@ def compress(
         results.append(
             LayerResult(
                 layer.name, layer.kind, weights.shape, int(np.count_nonzero(weights)), bits,
-                _error(layer.weights, weights), code(weights),
+                relative_error(layer.weights, weights), code(weights),
             )
         )  # fmt: skip
     return Compressed(pruned, shared, tuple(results))
@@ -184,9 +184,3 @@ def masks_of(layers: Sequence[Layer], recipe: Recipe) -> dict[str, Mask]:
     weights_of = {layer.name: layer.weights for layer in layers}
     masks |= {name: mask_by_density(weights_of[name], density) for name, density in stated.items()}
     return {name: mask for name, mask in masks.items() if not mask.all()}
-
-
-def _error(original: Array, found: Array) -> float:
-    difference = (original - found).reshape(-1).astype(np.float64)
-    energy = float(np.sum(np.square(original, dtype=np.float64)))
-    return float(difference @ difference) / energy if energy else 0.0

@@ -101,15 +101,21 @@ def share(
     return Shared(values, indices.reshape(weights.shape))
 
 
-def squared_error(weights: Array, shared: Shared) -> float:
+def squared_error(weights: Array, found: Array) -> float:
     """Return the sum of the squared differences."""
-    flat, indices = weights.reshape(-1), shared.indices.reshape(-1)
+    flat, other = weights.reshape(-1), found.reshape(-1)
     total = 0.0
     for begin in range(0, flat.size, _SEGMENT):
         part = slice(begin, begin + _SEGMENT)
-        distance = flat[part].astype(np.float64) - shared.codebook[indices[part]]
+        distance = flat[part].astype(np.float64) - other[part]
         total += float(distance @ distance)
     return total
+
+
+def relative_error(weights: Array, found: Array) -> float:
+    """Return the same, relative to the sum of the squared weights."""
+    energy = float(np.sum(np.square(weights, dtype=np.float64))) or 1.0
+    return squared_error(weights, found) / energy
 
 
 def bits_by_budget(layers: Mapping[str, Array], bits_per_weight: float) -> dict[str, int]:
@@ -130,7 +136,10 @@ def bits_by_budget(layers: Mapping[str, Array], bits_per_weight: float) -> dict[
     if not 1 <= bits_per_weight <= MAX_BITS:
         raise ValueError(f"{bits_per_weight} bits a weight are not 1 to {MAX_BITS}")
     errors = {
-        name: [_relative_error(weights, bits) for bits in range(1, MAX_BITS + 1)]
+        name: [
+            relative_error(weights, share(weights, bits).restore())
+            for bits in range(1, MAX_BITS + 1)
+        ]
         for name, weights in layers.items()
     }
     chosen = dict.fromkeys(layers, 1)
@@ -151,11 +160,6 @@ def bits_by_budget(layers: Mapping[str, Array], bits_per_weight: float) -> dict[
         )
         chosen[best] += 1
         left -= layers[best].size
-
-
-def _relative_error(weights: Array, bits: int) -> float:
-    energy = float(np.sum(np.square(weights, dtype=np.float64))) or 1.0
-    return squared_error(weights, share(weights, bits)) / energy
 
 
 def _clusters(ordered: NDArray[np.float32], count: int, start: Start, seed: int) -> Array:

@@ -109,7 +109,7 @@ class _Editor:
 
     def chain(self, node: onnx.NodeProto) -> _Chain | None:
         """Return where the channels of a convolution go, None if they have to stay."""
-        if node.op_type != "Conv" or _group(node) != 1 or not self._owns(node):
+        if node.op_type != "Conv" or group_of(node) != 1 or not self._owns(node):
             return None
         num_channels = self._tensors[node.input[1]].dims[0]
         chain = _Chain()
@@ -121,10 +121,10 @@ class _Editor:
             if node.op_type in _KEEPS_ZERO and len(list(filter(None, node.output))) == 1:
                 continue
             if node.op_type == "Conv" and source == node.input[0] and self._owns(node):
-                if _group(node) == 1:
+                if group_of(node) == 1:
                     chain.reader = node
                     return chain
-                if _group(node) == num_channels == self._tensors[node.input[1]].dims[0]:
+                if group_of(node) == num_channels == self._tensors[node.input[1]].dims[0]:
                     chain.depthwise.append(node)
                     continue
             if node.op_type == "Flatten" and _number(node, "axis", 1) == 1:
@@ -182,7 +182,8 @@ class _Editor:
         self._tensors[name].CopyFrom(onnx.numpy_helper.from_array(array, name))
 
 
-def _group(node: onnx.NodeProto) -> int:
+def group_of(node: onnx.NodeProto) -> int:
+    """Return the groups of a convolution."""
     return _number(node, "group", 1)
 
 

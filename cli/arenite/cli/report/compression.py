@@ -1,14 +1,14 @@
 """What `arenite compress --json` wrote of a model, for the page."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from arenite.cli.json_files import read_json
 from arenite.planner.errors import FileError
 
-_MAX_FILE_SIZE = 64 << 20
+_MAX_MEBIBYTES = 64
 _Value = TypeVar("_Value")
 
 
@@ -70,14 +70,7 @@ def read_compression(path: Path) -> CompressionResult:
     Raises:
         CompressionResultError: It cannot be read, or is something else.
     """
-    try:
-        if path.stat().st_size > _MAX_FILE_SIZE:
-            raise CompressionResultError(path, "larger than 64 MiB")
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise CompressionResultError(path, f"cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CompressionResultError(path, "not JSON") from error
+    document = read_json(path, _MAX_MEBIBYTES, CompressionResultError)
     try:
         layers = [_layer(each) for each in _of(list, document["layers"])]
         stages = [_of(dict, stage) for stage in _of(list, document["stages"])]

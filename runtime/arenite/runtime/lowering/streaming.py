@@ -7,6 +7,7 @@ parts are joined, by address where they are one run of bytes each.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
@@ -168,7 +169,7 @@ def stream_weights(lowered: Lowered, budget: int) -> Streaming:
     resident, least_window = total, 0
     chosen: list[_Layer] = []
     for layer in layers:
-        if resident + max(least_window, _window_wanted(budget, least_window)) <= budget:
+        if resident + max(least_window, budget // _SHARE) <= budget:
             break
         resident -= layer.size
         least_window = max(least_window, layer.least_window)
@@ -183,16 +184,8 @@ def stream_weights(lowered: Lowered, budget: int) -> Streaming:
     return Streaming(tiler.finish(), resident, total - resident, largest, tiler.num_tiles)
 
 
-def _window_wanted(budget: int, least: int) -> int:
-    return max(least, budget // _SHARE)
-
-
 def _layers(lowered: Lowered) -> list[_Layer]:
-    uses: dict[str, int] = {}
-    for step in lowered.steps.values():
-        for operand in step.inputs:
-            if operand is not None:
-                uses[operand.tensor] = uses.get(operand.tensor, 0) + 1
+    uses = Counter(name for step in lowered.steps.values() for name in _tensors(step.inputs))
     found: list[_Layer] = []
     for name, step in lowered.steps.items():
         if not _is_plain(step):
@@ -234,6 +227,7 @@ class _Tiler:
         self._operators: dict[str, tuple[Operator, ...]] = {
             each.name: (each,) for each in lowered.graph.operators
         }
+        self._replaced: set[str] = set()
         self.num_tiles = 0
 
     def tile(self, layer: _Layer, tile_rows: int) -> None:
@@ -259,11 +253,12 @@ class _Tiler:
             self.num_tiles += 1
         if len(parts) > 1:
             made.append(self._join(parts, step.outputs[0], layer.name))
-        self._drop_unused(step)
+        self._replaced.update(_tensors(step.inputs[1:]))
         self._operators[layer.name] = tuple(made)
 
     def finish(self) -> Lowered:
         """Return the program."""
+        self._drop_unused()
         graph = self._lowered.graph
         operators = [each for name in self._operators for each in self._operators[name]]
         return replace(
@@ -324,14 +319,12 @@ class _Tiler:
         self._steps[name] = Step(Copy(moves=tuple(moves)), tuple(parts), (whole,))
         return Operator(name, "Concat", _tensors(parts), _tensors((whole,)))
 
-    def _drop_unused(self, step: Step) -> None:
-        used = {
-            operand.tensor for each in self._steps.values() for operand in each.inputs if operand
-        }
-        for operand in step.inputs[1:]:
-            if operand is not None and operand.tensor not in used:
-                del self._constants[operand.tensor]
-                del self._tensors[operand.tensor]
+    def _drop_unused(self) -> None:
+        """Forget the constants that no step reads whole any more."""
+        used = {name for step in self._steps.values() for name in _tensors(step.inputs)}
+        for name in self._replaced - used - {""}:
+            del self._constants[name]
+            del self._tensors[name]
 
 
 def _tensors(operands: Iterable[Operand | None]) -> tuple[str, ...]:
