@@ -73,12 +73,12 @@ typedef struct arenite_session arenite_session;
  * the model says, so strides need not be those of a contiguous array. A quantised number q
  * stands for (q - zero_point) * scale. The library owns it, for as long as the session lives. */
 typedef struct arenite_tensor {
-  const char *name;
+  const char* name;
   arenite_type type;
   size_t rank;
-  const size_t *shape;      /* elements, outermost first */
-  const ptrdiff_t *strides; /* bytes */
-  void *data;               /* in the arena; an output that is a constant must not be written */
+  const size_t* shape;      /* elements, outermost first */
+  const ptrdiff_t* strides; /* bytes */
+  void* data;               /* in the arena; an output that is a constant must not be written */
   size_t size;              /* bytes */
   float scale;              /* 0 if it is not quantised */
   int32_t zero_point;
@@ -88,65 +88,65 @@ typedef struct arenite_tensor {
 typedef struct arenite_options {
   size_t struct_size; /* sizeof(arenite_options) */
   unsigned threads;   /* that compute, the caller's included; 0 means 1 */
-  void *arena;        /* aligned to ARENITE_ALIGNMENT; null: the library takes memory */
+  void* arena;        /* aligned to ARENITE_ALIGNMENT; null: the library takes memory */
   size_t arena_size;  /* bytes, at least arenite_model_arena_size() */
 } arenite_options;
 
 #define ARENITE_OPTIONS_DEFAULT {sizeof(arenite_options), 1, NULL, 0}
 
 /* Version of the library, such as "0.1.0". */
-ARENITE_API const char *arenite_version(void);
+ARENITE_API const char* arenite_version(void);
 /* ARENITE_API_VERSION of the library that is loaded. */
 ARENITE_API unsigned arenite_api_version(void);
 
 /* What went wrong in this thread's last call that did not return ARENITE_OK; "" before any. Valid
  * until the next such call. */
-ARENITE_API const char *arenite_last_error(void);
+ARENITE_API const char* arenite_last_error(void);
 /* Name of an element type, such as "float32"; "unknown" for another number. */
-ARENITE_API const char *arenite_type_name(arenite_type type);
+ARENITE_API const char* arenite_type_name(arenite_type type);
 
 /* Maps a file. On failure *model is null. */
-ARENITE_API arenite_status arenite_model_open(const char *path, arenite_model **model);
+ARENITE_API arenite_status arenite_model_open(const char* path, arenite_model** model);
 /* Takes a file that is in memory, aligned to ARENITE_ALIGNMENT. The bytes are not copied: they
  * stay as they are until the model and its sessions are gone. On failure *model is null. */
-ARENITE_API arenite_status arenite_model_from_memory(const void *data, size_t size,
-                                                     arenite_model **model);
+ARENITE_API arenite_status arenite_model_from_memory(const void* data, size_t size,
+                                                     arenite_model** model);
 /* Sessions keep what they need: a model may be closed before them. Null is ignored. */
-ARENITE_API void arenite_model_close(arenite_model *model);
-ARENITE_API const char *arenite_model_name(const arenite_model *model);
+ARENITE_API void arenite_model_close(arenite_model* model);
+ARENITE_API const char* arenite_model_name(const arenite_model* model);
 /* Bytes to supply for the arena: the plan's height, and what kernels may read behind it. */
-ARENITE_API size_t arenite_model_arena_size(const arenite_model *model);
+ARENITE_API size_t arenite_model_arena_size(const arenite_model* model);
 /* Bytes of the weights in the file. */
-ARENITE_API size_t arenite_model_weights_size(const arenite_model *model);
+ARENITE_API size_t arenite_model_weights_size(const arenite_model* model);
 
 /* Lays out the arena and prepares every kernel; null options are the default. An arena of the
  * caller is used until the session is destroyed. On failure *session is null. */
-ARENITE_API arenite_status arenite_session_create(const arenite_model *model,
-                                                  const arenite_options *options,
-                                                  arenite_session **session);
+ARENITE_API arenite_status arenite_session_create(const arenite_model* model,
+                                                  const arenite_options* options,
+                                                  arenite_session** session);
 /* Null is ignored. */
-ARENITE_API void arenite_session_destroy(arenite_session *session);
+ARENITE_API void arenite_session_destroy(arenite_session* session);
 
-ARENITE_API size_t arenite_session_num_inputs(const arenite_session *session);
-ARENITE_API size_t arenite_session_num_outputs(const arenite_session *session);
+ARENITE_API size_t arenite_session_num_inputs(const arenite_session* session);
+ARENITE_API size_t arenite_session_num_outputs(const arenite_session* session);
 /* Null if there is none of this index. An input's bytes may be written before a run and are
  * another tensor's after it; an output's hold its result until the next run. */
-ARENITE_API const arenite_tensor *arenite_session_input(const arenite_session *session,
+ARENITE_API const arenite_tensor* arenite_session_input(const arenite_session* session,
                                                         size_t index);
-ARENITE_API const arenite_tensor *arenite_session_output(const arenite_session *session,
+ARENITE_API const arenite_tensor* arenite_session_output(const arenite_session* session,
                                                          size_t index);
 
 /* Copies a contiguous array into an input, or an output into one, under the model's axes. `size`
  * is the array's, the tensor's `size` exactly. */
-ARENITE_API arenite_status arenite_session_feed(arenite_session *session, size_t index,
-                                                const void *data, size_t size);
-ARENITE_API arenite_status arenite_session_fetch(const arenite_session *session, size_t index,
-                                                 void *data, size_t size);
+ARENITE_API arenite_status arenite_session_feed(arenite_session* session, size_t index,
+                                                const void* data, size_t size);
+ARENITE_API arenite_status arenite_session_fetch(const arenite_session* session, size_t index,
+                                                 void* data, size_t size);
 
 /* Runs the model once on what its inputs hold; feed all of them before each run. */
-ARENITE_API arenite_status arenite_session_run(arenite_session *session);
+ARENITE_API arenite_status arenite_session_run(arenite_session* session);
 /* Lets the tensors that are kept between runs start anew. */
-ARENITE_API arenite_status arenite_session_reset(arenite_session *session);
+ARENITE_API arenite_status arenite_session_reset(arenite_session* session);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,4 @@
 // The C API over arenite::Session: no exception passes, every error becomes a status and a text.
-#include "arenite.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "arenite.h"
 #include "errors.hpp"
 #include "session.hpp"
 #include "validation.hpp"
@@ -256,10 +255,10 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
       }
     }
     if (const auto* step = find_external(model->file->program()); step != nullptr) {
-      return fail(ARENITE_ERROR_UNSUPPORTED,
-                  ("step '" + step->name()->str() +
-                   "' needs ONNX Runtime; this model runs in Python only")
-                      .c_str());
+      return fail(
+          ARENITE_ERROR_UNSUPPORTED,
+          ("step '" + step->name()->str() + "' needs ONNX Runtime; this model runs in Python only")
+              .c_str());
     }
     *session = new arenite_session(model->file, translated);
     return ARENITE_OK;

@@ -24,22 +24,22 @@ static const char usage[] =
     "  --threads N    that compute; 1 by default\n";
 
 typedef struct arguments {
-  const char *model;
-  const char **inputs;
+  const char* model;
+  const char** inputs;
   size_t num_inputs;
-  const char *output;
+  const char* output;
   unsigned runs;
   unsigned threads;
 } arguments;
 
 /* What a program ends with; it is not freed, as the process ends. */
-static int failed(const char *label, const char *reason) {
+static int failed(const char* label, const char* reason) {
   fprintf(stderr, "error: %s: %s\n", label, reason);
   return 1;
 }
 
-static int parse_count(const char *text, unsigned limit, unsigned *count) {
-  char *end;
+static int parse_count(const char* text, unsigned limit, unsigned* count) {
+  char* end;
   const long value = strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < 1 || value > (long)limit) {
     fprintf(stderr, "error: %s: not a number from 1 to %u\n", text, limit);
@@ -49,10 +49,10 @@ static int parse_count(const char *text, unsigned limit, unsigned *count) {
   return 1;
 }
 
-static int parse(int argc, char **argv, arguments *given) {
+static int parse(int argc, char** argv, arguments* given) {
   for (int i = 1; i < argc; ++i) {
-    const char *word = argv[i];
-    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    const char* word = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : NULL;
     if (word[0] != '-' && given->model == NULL) {
       given->model = word;
       continue;
@@ -86,8 +86,8 @@ static double now_ms(void) {
   return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
@@ -101,34 +101,34 @@ static float half_to_float(uint16_t half) {
 }
 
 /* Element `index` of a contiguous array, as the number that it stands for. */
-static double element(const arenite_tensor *tensor, const void *data, size_t index) {
+static double element(const arenite_tensor* tensor, const void* data, size_t index) {
   double value = 0;
   switch (tensor->type) {
     case ARENITE_FLOAT32:
-      return ((const float *)data)[index];
+      return ((const float*)data)[index];
     case ARENITE_FLOAT16:
-      return half_to_float(((const uint16_t *)data)[index]);
+      return half_to_float(((const uint16_t*)data)[index]);
     case ARENITE_INT8:
-      value = ((const int8_t *)data)[index];
+      value = ((const int8_t*)data)[index];
       break;
     case ARENITE_UINT8:
     case ARENITE_BOOLEAN:
-      value = ((const uint8_t *)data)[index];
+      value = ((const uint8_t*)data)[index];
       break;
     case ARENITE_INT16:
-      value = ((const int16_t *)data)[index];
+      value = ((const int16_t*)data)[index];
       break;
     case ARENITE_INT32:
-      value = ((const int32_t *)data)[index];
+      value = ((const int32_t*)data)[index];
       break;
     case ARENITE_INT64:
-      value = (double)((const int64_t *)data)[index];
+      value = (double)((const int64_t*)data)[index];
       break;
   }
   return tensor->scale > 0 ? (value - tensor->zero_point) * tensor->scale : value;
 }
 
-static size_t element_size(const arenite_tensor *tensor) {
+static size_t element_size(const arenite_tensor* tensor) {
   size_t count = 1;
   for (size_t axis = 0; axis < tensor->rank; ++axis) {
     count *= tensor->shape[axis];
@@ -136,7 +136,7 @@ static size_t element_size(const arenite_tensor *tensor) {
   return count > 0 ? tensor->size / count : 1;
 }
 
-static void print_tensor(const char *role, const arenite_tensor *tensor) {
+static void print_tensor(const char* role, const arenite_tensor* tensor) {
   printf("%-8s %s: %s ", role, tensor->name, arenite_type_name(tensor->type));
   for (size_t axis = 0; axis < tensor->rank; ++axis) {
     printf("%s%zu", axis > 0 ? "x" : "", tensor->shape[axis]);
@@ -145,7 +145,7 @@ static void print_tensor(const char *role, const arenite_tensor *tensor) {
 }
 
 /* The range of an output, and of its largest numbers where they are. */
-static void print_values(const arenite_tensor *tensor, const void *data) {
+static void print_values(const arenite_tensor* tensor, const void* data) {
   const size_t count = tensor->size / element_size(tensor);
   size_t top[NUM_TOP];
   size_t num_top = 0;
@@ -176,8 +176,8 @@ static void print_values(const arenite_tensor *tensor, const void *data) {
   printf("\n");
 }
 
-static int read_input(const char *path, const arenite_tensor *tensor, void *data) {
-  FILE *stream = fopen(path, "rb");
+static int read_input(const char* path, const arenite_tensor* tensor, void* data) {
+  FILE* stream = fopen(path, "rb");
   if (stream == NULL) {
     return failed(path, "cannot be opened");
   }
@@ -193,15 +193,15 @@ static int read_input(const char *path, const arenite_tensor *tensor, void *data
 }
 
 /* The arrays that are fed before each run: from the files, then zeros. Null on failure. */
-static void **read_inputs(const arenite_session *session, const arguments *given) {
+static void** read_inputs(const arenite_session* session, const arguments* given) {
   const size_t count = arenite_session_num_inputs(session);
-  void **arrays = calloc(count + 1, sizeof *arrays);
+  void** arrays = calloc(count + 1, sizeof *arrays);
   if (arrays == NULL || given->num_inputs > count) {
     fprintf(stderr, "error: the model has %zu inputs, not %zu\n", count, given->num_inputs);
     return NULL;
   }
   for (size_t i = 0; i < count; ++i) {
-    const arenite_tensor *tensor = arenite_session_input(session, i);
+    const arenite_tensor* tensor = arenite_session_input(session, i);
     arrays[i] = calloc(tensor->size + 1, 1);
     if (arrays[i] == NULL) {
       failed(tensor->name, "no memory");
@@ -215,8 +215,8 @@ static void **read_inputs(const arenite_session *session, const arguments *given
   return arrays;
 }
 
-static int time_runs(arenite_session *session, void *const *inputs, const arguments *given) {
-  double *spent = malloc(given->runs * sizeof *spent);
+static int time_runs(arenite_session* session, void* const* inputs, const arguments* given) {
+  double* spent = malloc(given->runs * sizeof *spent);
   if (spent == NULL) {
     return failed(given->model, "no memory for the times");
   }
@@ -243,7 +243,7 @@ static int time_runs(arenite_session *session, void *const *inputs, const argume
 
 /* The most memory that the process has had: "VmHWM:    14084 kB" in a file of Linux. */
 static void print_memory(void) {
-  FILE *stream = fopen("/proc/self/status", "r");
+  FILE* stream = fopen("/proc/self/status", "r");
   char line[128];
   while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
     unsigned long peak;
@@ -256,14 +256,14 @@ static void print_memory(void) {
   }
 }
 
-static int print_outputs(const arenite_session *session, const char *path) {
-  FILE *stream = path != NULL ? fopen(path, "wb") : NULL;
+static int print_outputs(const arenite_session* session, const char* path) {
+  FILE* stream = path != NULL ? fopen(path, "wb") : NULL;
   if (path != NULL && stream == NULL) {
     return failed(path, "cannot be written");
   }
   for (size_t i = 0; i < arenite_session_num_outputs(session); ++i) {
-    const arenite_tensor *tensor = arenite_session_output(session, i);
-    void *data = malloc(tensor->size + 1);
+    const arenite_tensor* tensor = arenite_session_output(session, i);
+    void* data = malloc(tensor->size + 1);
     if (data == NULL || arenite_session_fetch(session, i, data, tensor->size) != ARENITE_OK) {
       return failed(tensor->name, data == NULL ? "no memory" : arenite_last_error());
     }
@@ -277,15 +277,15 @@ static int print_outputs(const arenite_session *session, const char *path) {
   return stream != NULL && fclose(stream) != 0 ? failed(path, "cannot be written") : 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   arguments given = {NULL, NULL, 0, NULL, 1, 1};
   given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
   if (given.inputs == NULL || !parse(argc, argv, &given)) {
     fputs(usage, stderr);
     return 2;
   }
-  arenite_model *model;
-  arenite_session *session;
+  arenite_model* model;
+  arenite_session* session;
   arenite_options options = ARENITE_OPTIONS_DEFAULT;
   options.threads = given.threads;
   const double begun = now_ms();
@@ -297,7 +297,7 @@ int main(int argc, char **argv) {
   printf("arena    %zu B\n", arenite_model_arena_size(model));
   printf("weights  %zu B\n", arenite_model_weights_size(model));
   printf("load     %.3f ms\n", now_ms() - begun);
-  void **inputs = read_inputs(session, &given);
+  void** inputs = read_inputs(session, &given);
   if (inputs == NULL || time_runs(session, inputs, &given) != 0 ||
       print_outputs(session, given.output) != 0) {
     return 1;

@@ -29,7 +29,8 @@ void Arena::map(bool guard) {
   }
   const std::size_t inner = (size_ + kSlack + page - 1) / page * page;
   mapping_size_ = inner + 2 * guarded;
-  mapping_ = mmap(nullptr, mapping_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mapping_ =
+      mmap(nullptr, mapping_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
     throw SystemError("no memory for an arena of " + std::to_string(size_) +

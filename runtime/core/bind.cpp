@@ -102,7 +102,8 @@ struct ExternalStep {
   std::vector<int> outputs;
 };
 
-std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* given) {
+std::vector<std::string> texts(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* given) {
   std::vector<std::string> found;
   if (given != nullptr) {
     for (const auto* text : *given) {

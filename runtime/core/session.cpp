@@ -51,8 +51,8 @@ void Session::bind() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const auto& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
     // Constants are mapped read-only; no step writes one.
-    std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights())
-                                              : arena_.data();
+    std::byte* base =
+        tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights()) : arena_.data();
     tensors_[i].data = base + static_cast<std::size_t>(tensor.offset());
   }
 }
@@ -167,7 +167,8 @@ void Session::make_port_copies() {
 }
 
 void Session::feed(std::size_t input, const std::byte* data) {
-  const auto& view = port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
+  const auto& view =
+      port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
   if (view.size > 0) {
     feeds_[input].run(data, view.data, threads_->pool);
   }

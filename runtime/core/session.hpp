@@ -17,9 +17,9 @@ namespace arenite {
 
 struct SessionOptions {
   int threads = 1;
-  bool poison = false;          // fill what is dead with NaN
-  bool guard = false;           // pages around the arena that cannot be touched
-  std::byte* arena = nullptr;   // the caller's memory, arena_size + Arena::kSlack bytes
+  bool poison = false;         // fill what is dead with NaN
+  bool guard = false;          // pages around the arena that cannot be touched
+  std::byte* arena = nullptr;  // the caller's memory, arena_size + Arena::kSlack bytes
 };
 
 class Session {
@@ -85,10 +85,10 @@ class Session {
   bool poisons_;
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<StridedCopy> feeds_;    // by input
-  std::vector<StridedCopy> fetches_;  // by output
-  std::vector<std::vector<std::uint32_t>> dying_;    // records, by the last step of their life
-  std::vector<std::vector<std::uint32_t>> starting_; // records, by their first step
+  std::vector<StridedCopy> feeds_;                    // by input
+  std::vector<StridedCopy> fetches_;                  // by output
+  std::vector<std::vector<std::uint32_t>> dying_;     // records, by the last step of their life
+  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first step
   std::vector<std::int64_t> nanoseconds_;
   bool is_profiling_ = false;
 };

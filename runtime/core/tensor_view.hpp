@@ -13,9 +13,9 @@ namespace arenite {
 struct TensorView {
   program::Type type = program::Type::float32;
   std::vector<std::size_t> shape;
-  std::byte* data = nullptr;  // constants are never written
-  std::size_t size = 0;       // bytes
-  std::size_t coded_size = 0; // bytes at `data`, of a constant that is coded; 0: it is not
+  std::byte* data = nullptr;   // constants are never written
+  std::size_t size = 0;        // bytes
+  std::size_t coded_size = 0;  // bytes at `data`, of a constant that is coded; 0: it is not
   bool is_constant = false;
   std::vector<float> scales;  // of a quantised tensor: one, or one for each index of `axis`
   std::int32_t zero_point = 0;

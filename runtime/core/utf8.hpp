@@ -11,7 +11,8 @@ inline bool is_utf8(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
     const auto lead = static_cast<std::uint8_t>(text[i]);
-    const std::size_t more = lead < 0x80 ? 0 : lead >= 0xc2 && lead < 0xe0 ? 1
+    const std::size_t more = lead < 0x80                   ? 0
+                             : lead >= 0xc2 && lead < 0xe0 ? 1
                              : lead >= 0xe0 && lead < 0xf0 ? 2
                              : lead >= 0xf0 && lead < 0xf5 ? 3
                                                            : text.size();

@@ -59,13 +59,12 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   if (tensor.coded_size() != 0 && (!view.is_constant || view.type != Type::float32)) {
     refuse(label + " is coded, and no constant of 32-bit floats");
   }
-  const std::uint64_t limit =
-      view.is_constant ? program.weights_size() : program.arena_size();
+  const std::uint64_t limit = view.is_constant ? program.weights_size() : program.arena_size();
   const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size() : view.size;
   if (tensor.offset() > limit || size > limit - tensor.offset()) {
     refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
-           std::to_string(tensor.offset() + size) + ", outside the " +
-           std::to_string(limit) + " B of its place");
+           std::to_string(tensor.offset() + size) + ", outside the " + std::to_string(limit) +
+           " B of its place");
   }
   if (tensor.offset() % element_size(tensor.type()) != 0) {
     refuse(label + " lies at byte " + std::to_string(tensor.offset()) +
@@ -79,7 +78,8 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   if (tensor.scales() != nullptr && tensor.scales()->size() > 0) {
     const auto& scales = *tensor.scales();
     const bool by_channel = scales.size() > 1;
-    if (by_channel && (tensor.axis() >= view.rank() || view.shape[tensor.axis()] != scales.size())) {
+    if (by_channel &&
+        (tensor.axis() >= view.rank() || view.shape[tensor.axis()] != scales.size())) {
       refuse(label + " has " + std::to_string(scales.size()) + " scales, not one for each index");
     }
     for (const float scale : scales) {
@@ -117,8 +117,8 @@ class LiveRecords {
       const auto& record = *records.Get(i);
       if (record.start() >= record.end() || record.end() > num_steps) {
         refuse("record " + quoted(record.name()) + " lives at steps " +
-               std::to_string(record.start()) + " to " + std::to_string(record.end()) +
-               " of " + std::to_string(num_steps));
+               std::to_string(record.start()) + " to " + std::to_string(record.end()) + " of " +
+               std::to_string(num_steps));
       }
       if (record.size() == 0 || record.size() > program.arena_size() ||
           record.offset() > program.arena_size() - record.size()) {
@@ -145,8 +145,7 @@ class LiveRecords {
       const Extent extent{record.offset(), record.offset() + record.size()};
       auto above = live_.lower_bound(extent.begin);
       const bool hits_above = above != live_.end() && above->first < extent.end;
-      const bool hits_below =
-          above != live_.begin() && std::prev(above)->second > extent.begin;
+      const bool hits_below = above != live_.begin() && std::prev(above)->second > extent.begin;
       if (hits_above || hits_below) {
         refuse("record " + quoted(record.name()) + " shares bytes with another at step " +
                std::to_string(step) + ": the plan is wrong, plan the model again");
@@ -240,8 +239,8 @@ class Checker {
       return;
     }
     if (!records_.hold(tensor.offset(), tensor.offset() + view.size)) {
-      refuse(label + ": tensor " + quoted(tensor.name()) + " lies in no record that is live at step " +
-             std::to_string(step));
+      refuse(label + ": tensor " + quoted(tensor.name()) +
+             " lies in no record that is live at step " + std::to_string(step));
     }
   }
 
@@ -273,7 +272,8 @@ class Checker {
       std::vector<bool> seen(rank);
       for (flatbuffers::uoffset_t i = 0; i < rank; ++i) {
         const std::size_t axis = port->permutation()->Get(i);
-        if (axis >= rank || seen[axis] || port->shape()->Get(static_cast<flatbuffers::uoffset_t>(axis)) != view.shape[i]) {
+        if (axis >= rank || seen[axis] ||
+            port->shape()->Get(static_cast<flatbuffers::uoffset_t>(axis)) != view.shape[i]) {
           refuse(label + " has a shape that is not its tensor's with the axes permuted");
         }
         seen[axis] = true;

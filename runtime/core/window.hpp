@@ -25,15 +25,16 @@ inline void require_images(const Operands& operands, const Window& window) {
   const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
                                     std::uint64_t{window.padding[3]} + window.padding[1]};
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    require(operands, window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0,
+    require(operands,
+            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0,
             "a window, stride or dilation is 0");
     const std::uint64_t extent =
         std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) + 1;
     const std::uint64_t padded = source.shape[axis + 1] + margins[axis];
-    require(operands,
-            padded >= extent &&
-                (padded - extent) / window.strides[axis] + 1 == result.shape[axis + 1],
-            "the windows do not make the rows and columns of the output");
+    require(
+        operands,
+        padded >= extent && (padded - extent) / window.strides[axis] + 1 == result.shape[axis + 1],
+        "the windows do not make the rows and columns of the output");
   }
 }
 

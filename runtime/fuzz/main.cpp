@@ -30,7 +30,8 @@ constexpr std::size_t kLargestArena = std::size_t{1} << 26;
 class Bytes {
  public:
   explicit Bytes(const std::vector<char>& content) : size_(content.size()) {
-    const std::size_t room = (size_ + MappedFile::kAlignment) / MappedFile::kAlignment * MappedFile::kAlignment;
+    const std::size_t room =
+        (size_ + MappedFile::kAlignment) / MappedFile::kAlignment * MappedFile::kAlignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(MappedFile::kAlignment, room));
     std::memcpy(data_, content.data(), size_);
   }
@@ -124,5 +125,6 @@ int main(int argc, char** argv) {
       num_run += runs(file) ? 1 : 0;
     }
   }
-  std::printf("%llu files damaged, %zu ran, no fault\n", count * static_cast<unsigned long long>(argc - 3), num_run);
+  std::printf("%llu files damaged, %zu ran, no fault\n",
+              count * static_cast<unsigned long long>(argc - 3), num_run);
 }

@@ -60,15 +60,14 @@ std::vector<Placeable> make_records(const Bytes& starts, const Bytes& ends, cons
 }
 
 std::pair<Bytes, std::int64_t> minimise(const Bytes& starts, const Bytes& ends, const Bytes& sizes,
-                                        const Bytes& alignments, const Bytes& fixed,
-                                        Bytes offsets, std::int64_t lower_bound,
-                                        std::int64_t goal, std::uint64_t seed,
-                                        std::int64_t max_nodes, const Watch& watch) {
+                                        const Bytes& alignments, const Bytes& fixed, Bytes offsets,
+                                        std::int64_t lower_bound, std::int64_t goal,
+                                        std::uint64_t seed, std::int64_t max_nodes,
+                                        const Watch& watch) {
   const std::vector<Placeable> records =
       make_records(starts, ends, sizes, alignments, fixed, offsets);
   nb::gil_scoped_release unlocked;
-  Minimiser minimiser(records, std::move(offsets), lower_bound, goal, seed,
-                      max_nodes);
+  Minimiser minimiser(records, std::move(offsets), lower_bound, goal, seed, max_nodes);
   auto next_watch = std::chrono::steady_clock::now();
   bool is_stopped = false;
   minimiser.run([&] {

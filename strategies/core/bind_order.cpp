@@ -14,9 +14,9 @@ namespace arenite {
 namespace {
 
 OrderProblem make_problem(std::vector<std::vector<int>> predecessors,
-                          std::vector<std::int64_t> scratch,
-                          const std::vector<std::int64_t>& sizes, const std::vector<int>& writers,
-                          std::vector<std::vector<int>> touchers, const std::vector<bool>& kept,
+                          std::vector<std::int64_t> scratch, const std::vector<std::int64_t>& sizes,
+                          const std::vector<int>& writers, std::vector<std::vector<int>> touchers,
+                          const std::vector<bool>& kept,
                           std::vector<std::vector<int>> replaceable) {
   const int num_operators = static_cast<int>(predecessors.size());
   const int num_storages = static_cast<int>(sizes.size());
@@ -34,8 +34,8 @@ OrderProblem make_problem(std::vector<std::vector<int>> predecessors,
   for (int index = 0; index < num_storages; ++index) {
     check(writers[index], -1, num_operators);
     for (const int toucher : touchers[index]) check(toucher, 0, num_operators);
-    problem.storages.push_back({sizes[index], writers[index], std::move(touchers[index]),
-                                static_cast<bool>(kept[index])});
+    problem.storages.push_back(
+        {sizes[index], writers[index], std::move(touchers[index]), static_cast<bool>(kept[index])});
   }
   for (int index = 0; index < num_operators; ++index) {
     for (const int before : predecessors[index]) check(before, 0, num_operators);
@@ -55,8 +55,7 @@ ShouldStop guarded(const std::function<bool()>& should_stop) {
   };
 }
 
-OrderResult beam(const OrderProblem& problem, int width,
-                 const std::function<bool()>& should_stop) {
+OrderResult beam(const OrderProblem& problem, int width, const std::function<bool()>& should_stop) {
   if (width < 1) throw std::invalid_argument("the width is not positive");
   nb::gil_scoped_release unlocked;
   return beam_search(problem, width, guarded(should_stop));
@@ -72,17 +71,18 @@ OrderResult exact(const OrderProblem& problem, const OrderResult& incumbent,
 
 void bind_order(nb::module_& module) {
   nb::class_<OrderProblem>(module, "OrderProblem")
-      .def("__init__",
-           [](OrderProblem* self, std::vector<std::vector<int>> predecessors,
-              std::vector<std::int64_t> scratch, const std::vector<std::int64_t>& sizes,
-              const std::vector<int>& writers, std::vector<std::vector<int>> touchers,
-              const std::vector<bool>& kept, std::vector<std::vector<int>> replaceable) {
-             new (self) OrderProblem(make_problem(std::move(predecessors), std::move(scratch),
-                                                  sizes, writers, std::move(touchers), kept,
-                                                  std::move(replaceable)));
-           },
-           nb::arg("predecessors"), nb::arg("scratch"), nb::arg("sizes"), nb::arg("writers"),
-           nb::arg("touchers"), nb::arg("kept"), nb::arg("replaceable"))
+      .def(
+          "__init__",
+          [](OrderProblem* self, std::vector<std::vector<int>> predecessors,
+             std::vector<std::int64_t> scratch, const std::vector<std::int64_t>& sizes,
+             const std::vector<int>& writers, std::vector<std::vector<int>> touchers,
+             const std::vector<bool>& kept, std::vector<std::vector<int>> replaceable) {
+            new (self) OrderProblem(make_problem(std::move(predecessors), std::move(scratch), sizes,
+                                                 writers, std::move(touchers), kept,
+                                                 std::move(replaceable)));
+          },
+          nb::arg("predecessors"), nb::arg("scratch"), nb::arg("sizes"), nb::arg("writers"),
+          nb::arg("touchers"), nb::arg("kept"), nb::arg("replaceable"))
       .def("least_peak", &least_peak)
       .def("peak_of", &peak_of, nb::arg("order"));
   nb::class_<OrderResult>(module, "OrderResult")
@@ -93,8 +93,8 @@ void bind_order(nb::module_& module) {
         return result.outcome == OrderOutcome::kOptimal;
       });
   module.def("beam_order", &beam, nb::arg("problem"), nb::arg("width"), nb::arg("should_stop"));
-  module.def("exact_order", &exact, nb::arg("problem"), nb::arg("incumbent"),
-             nb::arg("max_states"), nb::arg("should_stop"));
+  module.def("exact_order", &exact, nb::arg("problem"), nb::arg("incumbent"), nb::arg("max_states"),
+             nb::arg("should_stop"));
 }
 
 }  // namespace arenite

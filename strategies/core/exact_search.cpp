@@ -9,8 +9,7 @@ constexpr std::int64_t kWorkBetweenPolls = 200'000;  // records times nodes
 
 }  // namespace
 
-ExactSearch::ExactSearch(const Sections& sections)
-    : sections_(sections), plan_(sections) {}
+ExactSearch::ExactSearch(const Sections& sections) : sections_(sections), plan_(sections) {}
 
 Verdict ExactSearch::run(std::int64_t capacity, const Guidance& guidance, std::int64_t max_nodes,
                          const ShouldStop& should_stop) {

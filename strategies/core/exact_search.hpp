@@ -56,7 +56,7 @@ class ExactSearch {
   struct Frame {
     Piece piece;
     int section;
-    int split;  // the frame of the split whose piece this is part of, or -1
+    int split;          // the frame of the split whose piece this is part of, or -1
     std::size_t first;  // in options_, or in pieces_
     std::size_t next;
     std::size_t last;

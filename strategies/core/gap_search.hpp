@@ -10,10 +10,10 @@
 namespace arenite {
 
 enum class Fit {
-  kFirst,           // the lowest gap that is large enough
-  kBest,            // the smallest gap that is large enough, the lowest of equals
-  kBestTfliteCpu,   // as kBest with the bookkeeping of TFLite's SimpleMemoryArena
-  kTop,             // above everything, gaps ignored
+  kFirst,          // the lowest gap that is large enough
+  kBest,           // the smallest gap that is large enough, the lowest of equals
+  kBestTfliteCpu,  // as kBest with the bookkeeping of TFLite's SimpleMemoryArena
+  kTop,            // above everything, gaps ignored
 };
 
 struct Records {

@@ -12,8 +12,7 @@ LiveIndex::LiveIndex(const std::vector<Lifetime>& lifetimes) {
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
 
   const auto rank = [&starts](std::int64_t step) {
-    return static_cast<int>(std::lower_bound(starts.begin(), starts.end(), step) -
-                            starts.begin());
+    return static_cast<int>(std::lower_bound(starts.begin(), starts.end(), step) - starts.begin());
   };
   ranks_.reserve(lifetimes.size());
   for (const Lifetime& lifetime : lifetimes) {

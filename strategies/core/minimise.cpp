@@ -11,11 +11,11 @@ namespace {
 constexpr int kAttemptsAtTheBound = 31;
 constexpr std::int64_t kNodesAtTheBound = 200'000;
 
-constexpr int kFixedAttempts = 12;       // with orders that nothing random is mixed into
+constexpr int kFixedAttempts = 12;  // with orders that nothing random is mixed into
 constexpr std::int64_t kNodesPerRecord = 4;
 constexpr std::int64_t kFewestNodes = 256;
 constexpr std::int64_t kLocalNodes = 4'096;             // of a turn of the local search
-constexpr std::int64_t kAboveToLocal = 4;              // nodes, when neither has success
+constexpr std::int64_t kAboveToLocal = 4;               // nodes, when neither has success
 constexpr std::int64_t kMostMemberships = 200'000'000;  // a few GB
 
 // Luby's sequence 1 1 2 1 1 2 4 ...: within a factor of its logarithm, no other sequence of
@@ -161,8 +161,7 @@ Guidance Minimiser::guidance(const Sections& sections, int attempt) const {
   std::mt19937_64 random(seed_ * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(attempt));
   // Scaled by hand: what a standard distribution draws is not the same everywhere.
   const auto draw = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
-  constexpr std::array<Guidance::Pick, 4> kPicks{Guidance::Pick::kTightest,
-                                                 Guidance::Pick::kFewest,
+  constexpr std::array<Guidance::Pick, 4> kPicks{Guidance::Pick::kTightest, Guidance::Pick::kFewest,
                                                  Guidance::Pick::kLowestTightest,
                                                  Guidance::Pick::kLowestFewest};
   const int leader = (attempt - 1) / 4 % 4;

@@ -114,8 +114,8 @@ class Search {
         if (peak >= bound) continue;
         std::copy(set, set + num_words_, child.begin());
         child[operator_index / 64] |= std::uint64_t{1} << (operator_index % 64);
-        add(next, seen, child, {step.after, peak, static_cast<std::int64_t>(index),
-                                operator_index});
+        add(next, seen, child,
+            {step.after, peak, static_cast<std::int64_t>(index), operator_index});
       }
     }
     return next;
@@ -155,8 +155,7 @@ class Search {
   // An operator that can run now without harm to any order: it raises neither the peak nor
   // the load. Moving it here from anywhere later lowers the load of the steps between. It
   // must not let one of them be the last to need a storage and replace it for a larger one.
-  int safe_move(const std::uint64_t* set, const State& state,
-                const std::vector<int>& ready) const {
+  int safe_move(const std::uint64_t* set, const State& state, const std::vector<int>& ready) const {
     for (const int operator_index : ready) {
       const Step step = this->step(set, state.load, operator_index);
       if (step.during > state.peak || step.after > state.load) continue;
@@ -201,7 +200,7 @@ class Search {
   std::size_t num_words_;
   std::vector<std::vector<int>> written_;  // by operator: storages it makes
   std::vector<std::vector<int>> touched_;  // by operator: storages it reads or writes
-  std::vector<char> is_contested_;  // by storage: somewhere preferred to a larger one
+  std::vector<char> is_contested_;         // by storage: somewhere preferred to a larger one
   std::vector<std::uint64_t> keys_;
 };
 
@@ -256,8 +255,7 @@ std::int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order)
     const Search::Step step = search.step(set.data(), load, operator_index);
     peak = std::max(peak, step.during);
     load = step.after;
-    set[static_cast<std::size_t>(operator_index) / 64] |= std::uint64_t{1}
-                                                          << (operator_index % 64);
+    set[static_cast<std::size_t>(operator_index) / 64] |= std::uint64_t{1} << (operator_index % 64);
   }
   return peak;
 }

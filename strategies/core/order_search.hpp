@@ -11,9 +11,9 @@ namespace arenite {
 struct OrderProblem {
   struct Storage {
     std::int64_t size;
-    int writer;                // the operator that makes it, or -1: there from the start
+    int writer;                 // the operator that makes it, or -1: there from the start
     std::vector<int> touchers;  // operators that read or write it, the writer included
-    bool kept;                 // needed after the last step
+    bool kept;                  // needed after the last step
   };
 
   std::vector<Storage> storages;
@@ -25,9 +25,9 @@ struct OrderProblem {
 };
 
 enum class OrderOutcome {
-  kOptimal,   // no order has a lower peak
-  kLimit,     // the states ran out; the order is the best found
-  kStopped,   // told to stop; the order is the best found
+  kOptimal,  // no order has a lower peak
+  kLimit,    // the states ran out; the order is the best found
+  kStopped,  // told to stop; the order is the best found
 };
 
 struct OrderResult {

@@ -100,18 +100,18 @@ class PartialPlan {
   std::vector<int> members_;               // of each section, those that wait first
   std::vector<std::size_t> slot_begin_;    // by record
   std::vector<int> slots_;                 // of each record, its place in each of its sections
-  std::vector<int> num_waiting_;     // by section
-  std::vector<std::int64_t> waiting_;  // by section: units
-  std::vector<int> num_crossing_;      // by section
-  std::vector<std::int64_t> heights_;  // by section: units that it may take
-  std::vector<std::int64_t> floors_;   // by section
-  std::vector<int> num_options_;       // by section
-  std::vector<char> is_touched_;       // by section
-  std::vector<int> touched_;           // sections
-  std::vector<char> is_placed_;        // by record
-  std::vector<std::int64_t> limits_;   // by record: the highest offset it may have
-  std::vector<Place> places_;          // by record
-  std::vector<int> topmost_;           // by kind: the record placed last, or -1
+  std::vector<int> num_waiting_;           // by section
+  std::vector<std::int64_t> waiting_;      // by section: units
+  std::vector<int> num_crossing_;          // by section
+  std::vector<std::int64_t> heights_;      // by section: units that it may take
+  std::vector<std::int64_t> floors_;       // by section
+  std::vector<int> num_options_;           // by section
+  std::vector<char> is_touched_;           // by section
+  std::vector<int> touched_;               // sections
+  std::vector<char> is_placed_;            // by record
+  std::vector<std::int64_t> limits_;       // by record: the highest offset it may have
+  std::vector<Place> places_;              // by record
+  std::vector<int> topmost_;               // by kind: the record placed last, or -1
   std::vector<Placed> placed_;
   std::vector<Move> moves_;
   std::vector<FloorChange> floor_changes_;

@@ -87,9 +87,17 @@ void Sections::cut(const std::vector<Placeable>& all, const std::vector<int>& me
       position[event.index] = num_records();
       const Placeable& from = all[event.index];
       const std::int64_t size = divide_up(from.size, unit);
-      records.push_back({event.index, section, section, from.end - from.start, size,
-                         size * unit - from.size, std::max<std::int64_t>(from.alignment / unit, 1),
-                         from.fixed >= 0 ? from.fixed / unit : -1, -1, -1, {}});
+      records.push_back({event.index,
+                         section,
+                         section,
+                         from.end - from.start,
+                         size,
+                         size * unit - from.size,
+                         std::max<std::int64_t>(from.alignment / unit, 1),
+                         from.fixed >= 0 ? from.fixed / unit : -1,
+                         -1,
+                         -1,
+                         {}});
       born = true;
     } else {
       if (born) ++section;
@@ -106,8 +114,8 @@ void Sections::find_equals() {
   for (int index = 0; index < num_records(); ++index) {
     Record& record = records[index];
     if (record.fixed >= 0) continue;
-    const auto looks = std::make_tuple(record.first, record.last, record.size, record.padding,
-                                       record.alignment);
+    const auto looks =
+        std::make_tuple(record.first, record.last, record.size, record.padding, record.alignment);
     const auto [entry, is_new] = last_twin.emplace(looks, index);
     if (!is_new) record.twin = std::exchange(entry->second, index);
     if (record.alignment == 1 && record.padding == 0) {

@@ -53,7 +53,7 @@ class Sections {
 
   std::int64_t unit;  // bytes; every offset worth trying is a multiple of it
   std::vector<Record> records;
-  std::vector<int> starting;  // by section: its first new record; one more for the end
+  std::vector<int> starting;           // by section: its first new record; one more for the end
   std::vector<std::int64_t> loads;     // by section: units
   std::vector<std::int64_t> paddings;  // by section: bytes of its most padded record
   int num_kinds = 0;

@@ -39,8 +39,7 @@ std::int64_t height_of(const std::vector<Placeable>& records,
   return height;
 }
 
-std::string fault(const std::vector<Placeable>& records,
-                  const std::vector<std::int64_t>& offsets) {
+std::string fault(const std::vector<Placeable>& records, const std::vector<std::int64_t>& offsets) {
   if (offsets.size() != records.size()) return "not one offset for each record";
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::string name = "record " + std::to_string(i);

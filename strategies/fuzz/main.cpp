@@ -29,14 +29,13 @@ void require(bool is_right, const std::string& what) {
   if (!is_right) throw std::runtime_error(what);
 }
 
-void require_valid(const std::vector<Placeable>& records,
-                   const std::vector<std::int64_t>& offsets, const std::string& maker) {
+void require_valid(const std::vector<Placeable>& records, const std::vector<std::int64_t>& offsets,
+                   const std::string& maker) {
   const std::string found = fault(records, offsets);
   require(found.empty(), maker + ": " + found);
 }
 
-std::vector<std::int64_t> check_gap_search(const std::vector<Placeable>& records,
-                                           Random& random) {
+std::vector<std::int64_t> check_gap_search(const std::vector<Placeable>& records, Random& random) {
   Records columns;
   std::vector<std::int64_t> fixed;
   for (const Placeable& record : records) {
@@ -58,8 +57,8 @@ void check_minimiser(const std::vector<Placeable>& records, std::vector<std::int
                      Random& random) {
   const std::int64_t before = height_of(records, start);
   const std::int64_t goal = random.coin() ? -1 : random.draw(0, before);
-  std::int64_t polls_left = random.coin() ? std::numeric_limits<std::int64_t>::max()
-                                          : random.draw(0, 20);
+  std::int64_t polls_left =
+      random.coin() ? std::numeric_limits<std::int64_t>::max() : random.draw(0, 20);
   Minimiser minimiser(records, std::move(start), 0, goal, random.draw(0, 1'000), kMostNodes);
   minimiser.run([&] { return polls_left-- <= 0; });
   const std::int64_t height = minimiser.height();

@@ -5,7 +5,7 @@
 
 enum { MAX_SIDE = 16384, BMP_HEAD = 54 };
 
-static uint32_t little_endian(const uint8_t *bytes, int count) {
+static uint32_t little_endian(const uint8_t* bytes, int count) {
   uint32_t value = 0;
   while (count-- > 0) {
     value = value << 8 | bytes[count];
@@ -13,7 +13,7 @@ static uint32_t little_endian(const uint8_t *bytes, int count) {
   return value;
 }
 
-static int allocate(image *picture, long width, long height) {
+static int allocate(image* picture, long width, long height) {
   if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) {
     return 0;
   }
@@ -23,7 +23,7 @@ static int allocate(image *picture, long width, long height) {
   return picture->pixels != NULL;
 }
 
-static const char *read_bmp(FILE *stream, image *picture) {
+static const char* read_bmp(FILE* stream, image* picture) {
   uint8_t head[BMP_HEAD];
   rewind(stream);
   if (fread(head, 1, sizeof head, stream) != sizeof head) {
@@ -46,7 +46,7 @@ static const char *read_bmp(FILE *stream, image *picture) {
   }
   for (size_t i = 0; i < picture->height; ++i) {
     const size_t place = stated > 0 ? picture->height - 1 - i : i;
-    uint8_t *row = picture->pixels + place * picture->width * 3;
+    uint8_t* row = picture->pixels + place * picture->width * 3;
     for (size_t column = 0; column < picture->width; ++column) {
       uint8_t pixel[4];
       if (fread(pixel, 1, bytes, stream) != bytes) {
@@ -61,7 +61,7 @@ static const char *read_bmp(FILE *stream, image *picture) {
   return NULL;
 }
 
-static const char *read_ppm(FILE *stream, image *picture) {
+static const char* read_ppm(FILE* stream, image* picture) {
   int width, height, most;
   rewind(stream);
   if (fscanf(stream, "P6 %d %d %d", &width, &height, &most) != 3 || most != 255) {
@@ -75,14 +75,14 @@ static const char *read_ppm(FILE *stream, image *picture) {
   return fread(picture->pixels, 1, size, stream) == size ? NULL : "the image is truncated";
 }
 
-const char *image_read(const char *path, image *picture) {
+const char* image_read(const char* path, image* picture) {
   picture->pixels = NULL;
-  FILE *stream = fopen(path, "rb");
+  FILE* stream = fopen(path, "rb");
   if (stream == NULL) {
     return "the image cannot be opened";
   }
   const int first = fgetc(stream), second = fgetc(stream);
-  const char *problem = "the image is neither BMP nor PPM";
+  const char* problem = "the image is neither BMP nor PPM";
   if (first == 'B' && second == 'M') {
     problem = read_bmp(stream, picture);
   } else if (first == 'P' && second == '6') {
@@ -95,11 +95,11 @@ const char *image_read(const char *path, image *picture) {
   return problem;
 }
 
-void image_free(image *picture) {
+void image_free(image* picture) {
   free(picture->pixels);
   picture->pixels = NULL;
 }
 
-const uint8_t *image_pixel(const image *picture, size_t row, size_t column) {
+const uint8_t* image_pixel(const image* picture, size_t row, size_t column) {
   return picture->pixels + (row * picture->width + column) * 3;
 }

@@ -34,8 +34,7 @@ void Symbols::reserve(std::size_t count) {
   }
 }
 
-bool Symbols::decode(const std::byte* code, std::size_t size, std::uint8_t* to,
-                     std::size_t count) {
+bool Symbols::decode(const std::byte* code, std::size_t size, std::uint8_t* to, std::size_t count) {
   return ZSTD_decompressDCtx(decoder_->context, to, count, code, size) == count;
 }
 

@@ -65,18 +65,17 @@ inline float error_function(float x) {
   const float t = std::abs(x);
   const float s = std::min(t * t, 1.0f);
   const float near =
-      x * (1.1283791f +
-           s * (-0.37612626f +
-                s * (0.112835854f +
-                     s * (-2.6853811e-2f +
-                          s * (5.1883277e-3f + s * (-8.010193e-4f + s * 7.85386e-5f))))));
+      x *
+      (1.1283791f + s * (-0.37612626f +
+                         s * (0.112835854f +
+                              s * (-2.6853811e-2f +
+                                   s * (5.1883277e-3f + s * (-8.010193e-4f + s * 7.85386e-5f))))));
   const float u = std::min(t, 4.0f);
   const float logarithm =
       -3.5372583e-4f +
-      u * (-1.12704f +
-           u * (-0.63822573f +
-                u * (-0.10303733f +
-                     u * (2.1805296e-2f + u * (-2.9396017e-3f + u * 1.8557339e-4f)))));
+      u * (-1.12704f + u * (-0.63822573f +
+                            u * (-0.10303733f +
+                                 u * (2.1805296e-2f + u * (-2.9396017e-3f + u * 1.8557339e-4f)))));
   const float far = std::copysign(1.0f - exponential(logarithm), x);
   return t > 1.0f ? far : near;
 }

@@ -64,20 +64,20 @@ ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const fl
 // The same for each kind of processor; `sums` has kPanel to a row.
 struct Kernel {
   std::size_t num_rows;
-  void (*tile)(const float* const* left, std::size_t stride, const float* panel,
-               std::size_t depth, float* sums);
+  void (*tile)(const float* const* left, std::size_t stride, const float* panel, std::size_t depth,
+               float* sums);
   void (*row)(const float* left, std::size_t stride, const float* panel, std::size_t depth,
               float* sums);
 };
 
 void tile_for_any(const float* const* left, std::size_t stride, const float* panel,
-                 std::size_t depth, float* sums) {
+                  std::size_t depth, float* sums) {
   multiply_tile<4, kPanel / 2>(left, stride, panel, depth, sums);
   multiply_tile<4, kPanel / 2>(left, stride, panel + kPanel / 2, depth, sums + kPanel / 2);
 }
 
 void row_for_any(const float* left, std::size_t stride, const float* panel, std::size_t depth,
-                float* sums) {
+                 float* sums) {
   multiply_row(left, stride, panel, depth, sums);
 }
 
@@ -112,9 +112,9 @@ Kernel find_kernel() {
   }
 }
 
-void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel,
-                    std::size_t depth, std::size_t first, std::size_t count, float* c,
-                    std::size_t columns, std::size_t width) {
+void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel, std::size_t depth,
+                    std::size_t first, std::size_t count, float* c, std::size_t columns,
+                    std::size_t width) {
   float sums[kMostRows * kPanel];
   for (std::size_t done = 0; done < count;) {
     const std::size_t rest = count - done;

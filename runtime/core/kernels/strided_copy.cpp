@@ -36,8 +36,8 @@ void transpose_elements(const std::byte* source, std::byte* target, const Stride
   if (inner.length <= kTile / 2) {
     for (std::size_t j = 0; j < inner.length; ++j) {
       const auto place = static_cast<std::int64_t>(j);
-      copy_elements<T>(source + place * inner.source, target + place * inner.target,
-                       middle.length, middle.source, middle.target);
+      copy_elements<T>(source + place * inner.source, target + place * inner.target, middle.length,
+                       middle.source, middle.target);
     }
     return;
   }
@@ -96,9 +96,9 @@ struct Transpose {
 StridedCopy::StridedCopy(std::vector<Axis> axes, std::int64_t source_offset,
                          std::int64_t target_offset, std::size_t element)
     : element_(element), source_offset_(source_offset), target_offset_(target_offset) {
-  axes.erase(std::remove_if(axes.begin(), axes.end(),
-                            [](const Axis& axis) { return axis.length == 1; }),
-             axes.end());
+  axes.erase(
+      std::remove_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.length == 1; }),
+      axes.end());
   // The target is written in order: its smallest stride innermost.
   std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
     return std::abs(a.target) > std::abs(b.target);
@@ -175,7 +175,8 @@ void StridedCopy::run(const std::byte* source, std::byte* target, pthreadpool* t
     const std::byte* source;
     std::byte* target;
   } context{this, source, target};
-  const std::size_t tile = std::max<std::size_t>(1, kParallelBytes / 4 / std::max<std::size_t>(row_bytes, 1));
+  const std::size_t tile =
+      std::max<std::size_t>(1, kParallelBytes / 4 / std::max<std::size_t>(row_bytes, 1));
   pthreadpool_parallelize_1d_tile_1d(
       threads,
       [](void* raw, std::size_t first, std::size_t count) {

@@ -33,7 +33,7 @@ class StridedCopy {
   std::vector<Axis> outer_;  // outermost first
   Axis middle_{1, 0, 0};     // of a transpose: runs are contiguous in the source
   Axis inner_{1, 0, 0};
-  std::size_t element_;      // bytes that are contiguous on both sides
+  std::size_t element_;  // bytes that are contiguous on both sides
   std::int64_t source_offset_;
   std::int64_t target_offset_;
   std::size_t num_rows_ = 1;

@@ -13,8 +13,12 @@ template <typename Source, typename Target>
 class ArgReduceStep final : public Step {
  public:
   ArgReduceStep(const Operands& operands, const AxisSplit& split, bool minimum, bool last)
-      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        split_(split), minimum_(minimum), last_(last), threads_(operands.threads) {}
+      : source_(operands.inputs[0]->as<Source>()),
+        target_(operands.outputs[0]->as<Target>()),
+        split_(split),
+        minimum_(minimum),
+        last_(last),
+        threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, split_.outer * split_.inner, sizeof(Source) * split_.length,

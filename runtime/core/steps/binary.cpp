@@ -22,9 +22,12 @@ template <typename Source, typename Target, typename Function>
 class ZipStep final : public Step {
  public:
   ZipStep(const Operands& operands, Function function)
-      : walk_(operands), one_(operands.inputs[0]->as<Source>()),
-        other_(operands.inputs[1]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        function_(function), threads_(operands.threads) {}
+      : walk_(operands),
+        one_(operands.inputs[0]->as<Source>()),
+        other_(operands.inputs[1]->as<Source>()),
+        target_(operands.outputs[0]->as<Target>()),
+        function_(function),
+        threads_(operands.threads) {}
 
   void run() override {
     const std::size_t length = walk_.inner.length;
@@ -35,12 +38,13 @@ class ZipStep final : public Step {
       });
       return;
     }
-    parallel(threads_, walk_.num_rows, 8 * length, [this, length](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) {
-        const auto starts = walk_.starts(i);
-        row(one_ + starts[0], other_ + starts[1], target_ + i * length, length);
-      }
-    });
+    parallel(threads_, walk_.num_rows, 8 * length,
+             [this, length](std::size_t first, std::size_t count) {
+               for (std::size_t i = first; i < first + count; ++i) {
+                 const auto starts = walk_.starts(i);
+                 row(one_ + starts[0], other_ + starts[1], target_ + i * length, length);
+               }
+             });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -165,7 +169,8 @@ void with_function_of_integers(BinaryFunction function, const Use& use) {
     case BinaryFunction::modulus:
       return use([](T a, T b) { return remainder(a, b); });
     case BinaryFunction::floor_divide:
-      return use([](T a, T b) { return b == 0 ? T{0} : divided(difference(a, remainder(a, b)), b); });
+      return use(
+          [](T a, T b) { return b == 0 ? T{0} : divided(difference(a, remainder(a, b)), b); });
     default:
       return;
   }

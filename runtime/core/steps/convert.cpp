@@ -34,7 +34,8 @@ Half narrowed(float value) {
   const int unit = std::max(exponent - 11, -24);
   const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
   // Steps carry over into the exponent, as they should.
-  const std::uint32_t joined = unit == -24 ? steps : static_cast<std::uint32_t>(unit + 24) * 1024 + steps;
+  const std::uint32_t joined =
+      unit == -24 ? steps : static_cast<std::uint32_t>(unit + 24) * 1024 + steps;
   return {static_cast<std::uint16_t>(sign | joined)};
 }
 
@@ -116,8 +117,10 @@ template <typename Source, typename Target>
 class ConvertStep final : public Step {
  public:
   explicit ConvertStep(const Operands& operands)
-      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        count_(operands.inputs[0]->num_elements()), in_(Scale::of(*operands.inputs[0])),
+      : source_(operands.inputs[0]->as<Source>()),
+        target_(operands.outputs[0]->as<Target>()),
+        count_(operands.inputs[0]->num_elements()),
+        in_(Scale::of(*operands.inputs[0])),
         out_(Scale::of(*operands.outputs[0])),
         quantises_(operands.outputs[0]->is_quantised()),
         is_plain_(!operands.inputs[0]->is_quantised() && !quantises_),
@@ -180,8 +183,9 @@ std::unique_ptr<Step> make_convert(const Operands& operands) {
   std::unique_ptr<Step> step;
   with_type(source.type, [&](auto from) {
     with_type(target.type, [&](auto to) {
-      step = std::make_unique<ConvertStep<typename decltype(from)::type, typename decltype(to)::type>>(
-          operands);
+      step =
+          std::make_unique<ConvertStep<typename decltype(from)::type, typename decltype(to)::type>>(
+              operands);
     });
   });
   return step;

@@ -25,7 +25,9 @@ class CopyStep final : public Step {
 
   CopyStep(std::vector<Part> parts, std::vector<const TensorView*> filled, std::string fill,
            pthreadpool* threads)
-      : parts_(std::move(parts)), filled_(std::move(filled)), fill_(std::move(fill)),
+      : parts_(std::move(parts)),
+        filled_(std::move(filled)),
+        fill_(std::move(fill)),
         threads_(threads) {}
 
   void run() override {
@@ -73,7 +75,8 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
     const std::uint64_t length = shape.Get(axis);
     const std::int64_t stride = strides.Get(axis);
     require(operands,
-            length > 0 && length < static_cast<std::uint64_t>(kLimit) && stride > -kLimit && stride < kLimit,
+            length > 0 && length < static_cast<std::uint64_t>(kLimit) && stride > -kLimit &&
+                stride < kLimit,
             "a move is too large");
     const auto steps = static_cast<std::int64_t>(length - 1);
     require(operands, steps == 0 || std::abs(stride) <= kLimit / steps, "a move is too large");
@@ -108,7 +111,8 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   std::vector<CopyStep::Part> parts;
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) {
-      require(operands, move->input() < operands.inputs.size() && move->output() < operands.outputs.size(),
+      require(operands,
+              move->input() < operands.inputs.size() && move->output() < operands.outputs.size(),
               "a move is between tensors that it does not have");
       require(operands,
               move->shape() != nullptr && move->input_strides() != nullptr &&
@@ -143,10 +147,10 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       require(operands,
               source.data + source.size <= target.data || target.data + target.size <= source.data,
               "a move is between tensors that share bytes");
-      parts.push_back({StridedCopy(std::move(axes),
-                                   static_cast<std::int64_t>(move->input_start()) * bytes,
-                                   static_cast<std::int64_t>(move->output_start()) * bytes, element),
-                       source.data, target.data});
+      parts.push_back(
+          {StridedCopy(std::move(axes), static_cast<std::int64_t>(move->input_start()) * bytes,
+                       static_cast<std::int64_t>(move->output_start()) * bytes, element),
+           source.data, target.data});
     }
   }
   std::string fill;

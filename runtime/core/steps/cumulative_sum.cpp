@@ -9,8 +9,11 @@ namespace {
 class CumulativeSumStep final : public Step {
  public:
   CumulativeSumStep(const Operands& operands, const AxisSplit& split, bool exclusive, bool reverse)
-      : source_(operands.inputs[0]->as<float>()), target_(operands.outputs[0]->as<float>()),
-        split_(split), exclusive_(exclusive), reverse_(reverse) {}
+      : source_(operands.inputs[0]->as<float>()),
+        target_(operands.outputs[0]->as<float>()),
+        split_(split),
+        exclusive_(exclusive),
+        reverse_(reverse) {}
 
   void run() override {
     for (std::size_t outer = 0; outer < split_.outer; ++outer) {

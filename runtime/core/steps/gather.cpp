@@ -23,20 +23,25 @@ template <typename Index>
 class GatherStep final : public Step {
  public:
   GatherStep(const Operands& operands, const Extent& extent)
-      : data_(operands.inputs[0]->data), indices_(operands.inputs[1]->as<Index>()),
-        target_(operands.outputs[0]->data), extent_(extent), threads_(operands.threads) {}
+      : data_(operands.inputs[0]->data),
+        indices_(operands.inputs[1]->as<Index>()),
+        target_(operands.outputs[0]->data),
+        extent_(extent),
+        threads_(operands.threads) {}
 
   void run() override {
     const std::size_t rows = extent_.batch * extent_.outer;
-    parallel(threads_, rows * extent_.count, extent_.bytes, [this](std::size_t first, std::size_t n) {
-      for (std::size_t i = first; i < first + n; ++i) {
-        const std::size_t row = i / extent_.count;
-        const std::size_t place = i % extent_.count;
-        const Index index = indices_[row / extent_.outer * extent_.count + place];
-        std::memcpy(target_ + i * extent_.bytes,
-                    data_ + (row * extent_.length + inside(index)) * extent_.bytes, extent_.bytes);
-      }
-    });
+    parallel(threads_, rows * extent_.count, extent_.bytes,
+             [this](std::size_t first, std::size_t n) {
+               for (std::size_t i = first; i < first + n; ++i) {
+                 const std::size_t row = i / extent_.count;
+                 const std::size_t place = i % extent_.count;
+                 const Index index = indices_[row / extent_.outer * extent_.count + place];
+                 std::memcpy(target_ + i * extent_.bytes,
+                             data_ + (row * extent_.length + inside(index)) * extent_.bytes,
+                             extent_.bytes);
+               }
+             });
   }
 
   const char* backend() const override { return "arenite"; }

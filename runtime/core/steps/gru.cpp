@@ -14,10 +14,14 @@ constexpr std::size_t kGates = 3;  // update, reset, hidden
 class GruStep final : public Step {
  public:
   GruStep(const Operands& operands, const RecurrentSizes& sizes)
-      : sizes_(sizes), source_(operands.inputs[0]->as<float>()),
-        bias_(operands.inputs[3]->as<float>()), recurrent_bias_(operands.inputs[4]->as<float>()),
-        initial_(operands.inputs[5]), target_(operands.outputs[0]->as<float>()),
-        hidden_(operands.outputs[1]->as<float>()), scratch_(operands.outputs[2]->as<float>()) {
+      : sizes_(sizes),
+        source_(operands.inputs[0]->as<float>()),
+        bias_(operands.inputs[3]->as<float>()),
+        recurrent_bias_(operands.inputs[4]->as<float>()),
+        initial_(operands.inputs[5]),
+        target_(operands.outputs[0]->as<float>()),
+        hidden_(operands.outputs[1]->as<float>()),
+        scratch_(operands.outputs[2]->as<float>()) {
     const auto& attributes = *operands.step.kernel_as_Gru();
     is_reverse_ = attributes.reverse();
     resets_after_ = attributes.reset_after();
@@ -52,10 +56,10 @@ class GruStep final : public Step {
   void advance(std::size_t time, std::size_t direction) const {
     const std::size_t units = sizes_.units;
     const std::size_t batch = sizes_.batch;
-    float* products = scratch_;                         // batch, 3 * units
-    float* gates = products + batch * kGates * units;   // batch, 2 * units
-    float* candidates = gates + batch * 2 * units;      // batch, units
-    float* reset = candidates + batch * units;          // batch, units
+    float* products = scratch_;                        // batch, 3 * units
+    float* gates = products + batch * kGates * units;  // batch, 2 * units
+    float* candidates = gates + batch * 2 * units;     // batch, units
+    float* reset = candidates + batch * units;         // batch, units
     float* hidden = hidden_ + direction * sizes_.state();
     const float* bias = bias_ + direction * kGates * units;
     const float* recurrent_bias = recurrent_bias_ + direction * kGates * units;

@@ -16,10 +16,13 @@ constexpr std::size_t kChannels = 16;
 class InstanceNormStep final : public Step {
  public:
   InstanceNormStep(const Operands& operands, float epsilon)
-      : source_(operands.inputs[0]->as<float>()), scale_(operands.inputs[1]->as<float>()),
-        shift_(operands.inputs[2]->as<float>()), target_(operands.outputs[0]->as<float>()),
+      : source_(operands.inputs[0]->as<float>()),
+        scale_(operands.inputs[1]->as<float>()),
+        shift_(operands.inputs[2]->as<float>()),
+        target_(operands.outputs[0]->as<float>()),
         num_images_(operands.inputs[0]->shape.front()),
-        num_channels_(operands.inputs[0]->shape.back()), epsilon_(epsilon),
+        num_channels_(operands.inputs[0]->shape.back()),
+        epsilon_(epsilon),
         threads_(operands.threads) {
     const std::size_t count = operands.inputs[0]->num_elements();
     num_pixels_ = count == 0 ? 0 : count / num_images_ / num_channels_;
@@ -51,9 +54,8 @@ class InstanceNormStep final : public Step {
     float means[kChannels] = {};
     mean_of(start, width, means, [](float x, std::size_t) { return x; });
     float factors[kChannels] = {};
-    mean_of(start, width, factors, [&means](float x, std::size_t c) {
-      return (x - means[c]) * (x - means[c]);
-    });
+    mean_of(start, width, factors,
+            [&means](float x, std::size_t c) { return (x - means[c]) * (x - means[c]); });
     float terms[kChannels] = {};
     for (std::size_t c = 0; c < width(); ++c) {
       factors[c] = scale_[channel + c] / std::sqrt(factors[c] + epsilon_);
@@ -105,8 +107,8 @@ std::unique_ptr<Step> make_instance_norm(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   require(operands, source.rank() >= 2 && source.shape == operands.outputs[0]->shape,
           "input and output differ");
-  for (const auto* view : {operands.inputs[0], operands.inputs[1], operands.inputs[2],
-                           operands.outputs[0]}) {
+  for (const auto* view :
+       {operands.inputs[0], operands.inputs[1], operands.inputs[2], operands.outputs[0]}) {
     require(operands, view->type == program::Type::float32, "it computes in numbers alone");
   }
   for (const std::size_t position : {1u, 2u}) {

@@ -14,20 +14,18 @@ std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
   require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
-  require(operands,
-          source.type == program::Type::float32 && target.type == program::Type::float32,
+  require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
           "it computes in numbers alone");
   const float epsilon = attributes.epsilon();
-  return make_rows<float>(operands, source.shape.back(),
-                          [=](const float* from, float* to, std::size_t count) {
-                            const float squares = sum_of(
-                                count, [=](std::size_t i) { return from[i] * from[i]; });
-                            const float length = std::max(std::sqrt(squares), epsilon);
-                            const float factor = length > 0 ? 1.0f / length : 0.0f;
-                            for (std::size_t i = 0; i < count; ++i) {
-                              to[i] = from[i] * factor;
-                            }
-                          });
+  return make_rows<float>(
+      operands, source.shape.back(), [=](const float* from, float* to, std::size_t count) {
+        const float squares = sum_of(count, [=](std::size_t i) { return from[i] * from[i]; });
+        const float length = std::max(std::sqrt(squares), epsilon);
+        const float factor = length > 0 ? 1.0f / length : 0.0f;
+        for (std::size_t i = 0; i < count; ++i) {
+          to[i] = from[i] * factor;
+        }
+      });
 }
 
 }  // namespace arenite

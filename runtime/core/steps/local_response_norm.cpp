@@ -13,8 +13,7 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
   require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
-  require(operands,
-          source.type == program::Type::float32 && target.type == program::Type::float32,
+  require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
           "it computes in numbers alone");
   require(operands, source.data != target.data, "it cannot write over its input");
   require(operands, attributes.size() > 0, "it has no neighbours");
@@ -23,34 +22,34 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   const float alpha = attributes.alpha() / static_cast<float>(attributes.size());
   const float beta = attributes.beta();
   const float bias = attributes.bias();
-  return make_rows<float>(
-      operands, source.shape.back(), [=](const float* from, float* to, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-          to[i] = 0;
-        }
-        // The energy of the neighbours, one neighbour at a time.
-        for (std::size_t k = 0; k <= std::min(above, count - 1); ++k) {
-          for (std::size_t i = k; i < count; ++i) {
-            to[i - k] += from[i] * from[i];
-          }
-        }
-        for (std::size_t k = 1; k <= std::min(below, count - 1); ++k) {
-          for (std::size_t i = k; i < count; ++i) {
-            to[i] += from[i - k] * from[i - k];
-          }
-        }
-        // Nearly every network has 3/4, for which two roots do.
-        if (beta == 0.75f) {
-          for (std::size_t i = 0; i < count; ++i) {
-            const float root = std::sqrt(bias + alpha * to[i]);
-            to[i] = from[i] / (root * std::sqrt(root));
-          }
-        } else {
-          for (std::size_t i = 0; i < count; ++i) {
-            to[i] = from[i] / std::pow(bias + alpha * to[i], beta);
-          }
-        }
-      });
+  return make_rows<float>(operands, source.shape.back(),
+                          [=](const float* from, float* to, std::size_t count) {
+                            for (std::size_t i = 0; i < count; ++i) {
+                              to[i] = 0;
+                            }
+                            // The energy of the neighbours, one neighbour at a time.
+                            for (std::size_t k = 0; k <= std::min(above, count - 1); ++k) {
+                              for (std::size_t i = k; i < count; ++i) {
+                                to[i - k] += from[i] * from[i];
+                              }
+                            }
+                            for (std::size_t k = 1; k <= std::min(below, count - 1); ++k) {
+                              for (std::size_t i = k; i < count; ++i) {
+                                to[i] += from[i - k] * from[i - k];
+                              }
+                            }
+                            // Nearly every network has 3/4, for which two roots do.
+                            if (beta == 0.75f) {
+                              for (std::size_t i = 0; i < count; ++i) {
+                                const float root = std::sqrt(bias + alpha * to[i]);
+                                to[i] = from[i] / (root * std::sqrt(root));
+                              }
+                            } else {
+                              for (std::size_t i = 0; i < count; ++i) {
+                                to[i] = from[i] / std::pow(bias + alpha * to[i], beta);
+                              }
+                            }
+                          });
 }
 
 }  // namespace arenite

@@ -14,8 +14,10 @@ constexpr std::size_t kGates = 4;  // input, forget, cell, output
 class LstmStep final : public Step {
  public:
   LstmStep(const Operands& operands, const RecurrentSizes& sizes)
-      : sizes_(sizes), source_(operands.inputs[0]->as<float>()),
-        bias_(operands.inputs[3]->as<float>()), target_(operands.outputs[0]->as<float>()),
+      : sizes_(sizes),
+        source_(operands.inputs[0]->as<float>()),
+        bias_(operands.inputs[3]->as<float>()),
+        target_(operands.outputs[0]->as<float>()),
         scratch_(operands.outputs.back()->as<float>()) {
     const auto& attributes = *operands.step.kernel_as_Lstm();
     clip_ = attributes.cell_clip();

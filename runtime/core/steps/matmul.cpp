@@ -22,12 +22,17 @@ class MatMulStep final : public Step {
  public:
   MatMulStep(const Operands& operands, std::vector<Batch> batches, std::size_t rows,
              std::size_t columns, std::size_t depth)
-      : a_(operands.inputs[0]->as<float>()), b_(operands.inputs[1]->as<float>()),
-        c_(operands.outputs[0]->as<float>()), batches_(std::move(batches)), rows_(rows),
-        columns_(columns), depth_(depth),
+      : a_(operands.inputs[0]->as<float>()),
+        b_(operands.inputs[1]->as<float>()),
+        c_(operands.outputs[0]->as<float>()),
+        batches_(std::move(batches)),
+        rows_(rows),
+        columns_(columns),
+        depth_(depth),
         transpose_a_(operands.step.kernel_as_MatMul()->transpose_a()),
         transpose_b_(operands.step.kernel_as_MatMul()->transpose_b()),
-        packed_(gemm_scratch(columns, depth)), threads_(operands.threads) {}
+        packed_(gemm_scratch(columns, depth)),
+        threads_(operands.threads) {}
 
   void run() override {
     for (std::size_t i = 0; i < batches_.size(); ++i) {

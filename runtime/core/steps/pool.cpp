@@ -20,12 +20,18 @@ template <typename T>
 class PoolStep final : public Step {
  public:
   PoolStep(const Operands& operands, const Window& window, const program::Pool2D& attributes)
-      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
-        source_shape_(operands.inputs[0]->shape), target_shape_(operands.outputs[0]->shape),
-        window_(window), is_average_(attributes.kind() == PoolKind::average),
-        counts_padding_(attributes.count_padding()), min_(attributes.min()),
-        max_(attributes.max()), in_(Scale::of(*operands.inputs[0])),
-        out_(Scale::of(*operands.outputs[0])), threads_(operands.threads) {}
+      : source_(operands.inputs[0]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
+        source_shape_(operands.inputs[0]->shape),
+        target_shape_(operands.outputs[0]->shape),
+        window_(window),
+        is_average_(attributes.kind() == PoolKind::average),
+        counts_padding_(attributes.count_padding()),
+        min_(attributes.min()),
+        max_(attributes.max()),
+        in_(Scale::of(*operands.inputs[0])),
+        out_(Scale::of(*operands.outputs[0])),
+        threads_(operands.threads) {}
 
   void run() override {
     const std::size_t width = target_shape_[2];
@@ -34,7 +40,8 @@ class PoolStep final : public Step {
              [this, width](std::size_t first, std::size_t count) {
                for (std::size_t i = first; i < first + count; ++i) {
                  const std::size_t row = i / width % target_shape_[1];
-                 pixel(i / width / target_shape_[1], row, i % width, target_ + i * target_shape_[3]);
+                 pixel(i / width / target_shape_[1], row, i % width,
+                       target_ + i * target_shape_[3]);
                }
              });
   }
@@ -71,15 +78,18 @@ class PoolStep final : public Step {
     const Span rows = span(row, 0);
     const Span columns = span(column, 1);
     const std::size_t channels = source_shape_[3];
-    const std::size_t inside = (rows.last > rows.first ? rows.last - rows.first : 0) *
-                               std::size_t{columns.last > columns.first ? columns.last - columns.first : 0};
-    const auto count = static_cast<float>(
-        counts_padding_ ? std::size_t{rows.padded} * columns.padded : std::max<std::size_t>(inside, 1));
+    const std::size_t inside =
+        (rows.last > rows.first ? rows.last - rows.first : 0) *
+        std::size_t{columns.last > columns.first ? columns.last - columns.first : 0};
+    const auto count =
+        static_cast<float>(counts_padding_ ? std::size_t{rows.padded} * columns.padded
+                                           : std::max<std::size_t>(inside, 1));
     for (std::size_t c = 0; c < channels; ++c) {
       float value = is_average_ ? 0.0f : -std::numeric_limits<float>::infinity();
       for (std::uint32_t i = rows.first; i < rows.last; ++i) {
         for (std::uint32_t j = columns.first; j < columns.last; ++j) {
-          const auto y = static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
+          const auto y =
+              static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
           const auto x =
               static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
           const float element = number(

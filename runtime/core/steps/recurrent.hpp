@@ -20,7 +20,9 @@ struct RecurrentSizes {
   bool is_batch_major;
 
   // First element of x at a time, and of y for a direction; then from one sequence to the next.
-  std::size_t source(std::size_t time) const { return time * inputs * (is_batch_major ? 1 : batch); }
+  std::size_t source(std::size_t time) const {
+    return time * inputs * (is_batch_major ? 1 : batch);
+  }
   std::size_t source_stride() const { return inputs * (is_batch_major ? times : 1); }
   std::size_t target(std::size_t time, std::size_t direction) const {
     return is_batch_major ? (time * directions + direction) * units
@@ -44,8 +46,12 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
   const auto& recurrent = *operands.inputs[2];
   require(operands, x.rank() == 3 && weights.rank() == 3 && recurrent.rank() == 3,
           "its input or weights have another rank");
-  RecurrentSizes sizes{x.shape[is_batch_major ? 1 : 0], x.shape[is_batch_major ? 0 : 1],
-                       x.shape[2], recurrent.shape[2], weights.shape[0], is_batch_major};
+  RecurrentSizes sizes{x.shape[is_batch_major ? 1 : 0],
+                       x.shape[is_batch_major ? 0 : 1],
+                       x.shape[2],
+                       recurrent.shape[2],
+                       weights.shape[0],
+                       is_batch_major};
   require(operands, sizes.directions == 1 || sizes.directions == 2, "it has another direction");
   const std::size_t rows = sizes.directions * gates * sizes.units;
   require_numbers(operands, &x, sizes.times * sizes.batch * sizes.inputs);
@@ -67,7 +73,8 @@ struct PackedWeights {
   }
 
   // Writes batch x rows products of vectors that are `stride` elements apart.
-  void multiply(const float* vectors, std::size_t stride, std::size_t batch, float* products) const {
+  void multiply(const float* vectors, std::size_t stride, std::size_t batch,
+                float* products) const {
     gemm_rows({vectors, stride, 1}, packed.data(), rows, depth, 0, batch, products);
   }
 };

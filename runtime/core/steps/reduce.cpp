@@ -80,8 +80,12 @@ template <typename T, typename Take, typename End>
 class ReduceStep final : public Step {
  public:
   ReduceStep(const Operands& operands, Layout layout, T start, Take take, End end)
-      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
-        layout_(std::move(layout)), start_(start), take_(take), end_(end),
+      : source_(operands.inputs[0]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
+        layout_(std::move(layout)),
+        start_(start),
+        take_(take),
+        end_(end),
         threads_(operands.threads) {}
 
   void run() override {
@@ -147,20 +151,24 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
       return make<T>(operands, std::move(layout), T{0}, add,
                      [count](T x) { return static_cast<T>(x / static_cast<T>(count)); });
     case ReduceFunction::maximum:
-      return make<T>(operands, std::move(layout), std::numeric_limits<T>::lowest(),
-                     [](T a, T b) { return a > b ? a : b; }, same);
+      return make<T>(
+          operands, std::move(layout), std::numeric_limits<T>::lowest(),
+          [](T a, T b) { return a > b ? a : b; }, same);
     case ReduceFunction::minimum:
-      return make<T>(operands, std::move(layout), std::numeric_limits<T>::max(),
-                     [](T a, T b) { return a < b ? a : b; }, same);
+      return make<T>(
+          operands, std::move(layout), std::numeric_limits<T>::max(),
+          [](T a, T b) { return a < b ? a : b; }, same);
     case ReduceFunction::product:
-      return make<T>(operands, std::move(layout), T{1},
-                     [](T a, T b) { return static_cast<T>(a * b); }, same);
+      return make<T>(
+          operands, std::move(layout), T{1}, [](T a, T b) { return static_cast<T>(a * b); }, same);
     case ReduceFunction::l1:
-      return make<T>(operands, std::move(layout), T{0},
-                     [](T a, T b) { return static_cast<T>(a + (b < 0 ? 0 - b : b)); }, same);
+      return make<T>(
+          operands, std::move(layout), T{0},
+          [](T a, T b) { return static_cast<T>(a + (b < 0 ? 0 - b : b)); }, same);
     case ReduceFunction::sum_square:
-      return make<T>(operands, std::move(layout), T{0},
-                     [](T a, T b) { return static_cast<T>(a + b * b); }, same);
+      return make<T>(
+          operands, std::move(layout), T{0}, [](T a, T b) { return static_cast<T>(a + b * b); },
+          same);
     default:
       return nullptr;
   }
@@ -170,22 +178,22 @@ std::unique_ptr<Step> make_of_numbers(const Operands& operands, ReduceFunction f
                                       Layout layout, std::size_t count) {
   switch (function) {
     case ReduceFunction::l2:
-      return make<float>(operands, std::move(layout), 0.0f,
-                         [](float a, float b) { return a + b * b; },
-                         [](float x) { return std::sqrt(x); });
+      return make<float>(
+          operands, std::move(layout), 0.0f, [](float a, float b) { return a + b * b; },
+          [](float x) { return std::sqrt(x); });
     case ReduceFunction::log_sum:
-      return make<float>(operands, std::move(layout), 0.0f,
-                         [](float a, float b) { return a + b; },
-                         [](float x) { return std::log(x); });
+      return make<float>(
+          operands, std::move(layout), 0.0f, [](float a, float b) { return a + b; },
+          [](float x) { return std::log(x); });
     case ReduceFunction::log_sum_exp:
       // log(e^a + e^b), one element after the other: no sum overflows.
-      return make<float>(operands, std::move(layout), -std::numeric_limits<float>::infinity(),
-                         [](float a, float b) {
-                           const float top = std::max(a, b);
-                           return std::isinf(top) ? top
-                                                  : top + std::log1p(std::exp(std::min(a, b) - top));
-                         },
-                         [](float x) { return x; });
+      return make<float>(
+          operands, std::move(layout), -std::numeric_limits<float>::infinity(),
+          [](float a, float b) {
+            const float top = std::max(a, b);
+            return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(a, b) - top));
+          },
+          [](float x) { return x; });
     default:
       return make_of<float>(operands, function, std::move(layout), count);
   }
@@ -196,9 +204,12 @@ template <typename T>
 class QuantisedReduceStep final : public Step {
  public:
   QuantisedReduceStep(const Operands& operands, Layout layout, ReduceFunction function)
-      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
-        in_(Scale::of(*operands.inputs[0])), out_(Scale::of(*operands.outputs[0])),
-        layout_(std::move(layout)), function_(function) {}
+      : source_(operands.inputs[0]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
+        in_(Scale::of(*operands.inputs[0])),
+        out_(Scale::of(*operands.outputs[0])),
+        layout_(std::move(layout)),
+        function_(function) {}
 
   void run() override {
     const std::size_t width = layout_.run_is_kept ? layout_.run : 1;

@@ -28,7 +28,8 @@ Table table(const Operands& operands, const Indices* low, const Indices* high,
             const flatbuffers::Vector<float>* weight, std::size_t length, std::size_t count) {
   require(operands, low != nullptr && low->size() == count, "a table is not as long as the output");
   const bool blends = weight != nullptr && weight->size() > 0;
-  require(operands, !blends || (weight->size() == count && high != nullptr && high->size() == count),
+  require(operands,
+          !blends || (weight->size() == count && high != nullptr && high->size() == count),
           "a table is not as long as the output");
   Table found;
   for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
@@ -45,11 +46,17 @@ template <typename T>
 class ResizeStep final : public Step {
  public:
   ResizeStep(const Operands& operands, Table rows, Table columns, bool blends)
-      : source_(operands.inputs[0]->as<T>()), target_(operands.outputs[0]->as<T>()),
-        height_(operands.inputs[0]->shape[1]), width_(operands.inputs[0]->shape[2]),
-        channels_(operands.inputs[0]->shape[3]), num_images_(operands.inputs[0]->shape[0]),
-        rows_(std::move(rows)), columns_(std::move(columns)), blends_(blends),
-        in_(Scale::of(*operands.inputs[0])), out_(Scale::of(*operands.outputs[0])),
+      : source_(operands.inputs[0]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
+        height_(operands.inputs[0]->shape[1]),
+        width_(operands.inputs[0]->shape[2]),
+        channels_(operands.inputs[0]->shape[3]),
+        num_images_(operands.inputs[0]->shape[0]),
+        rows_(std::move(rows)),
+        columns_(std::move(columns)),
+        blends_(blends),
+        in_(Scale::of(*operands.inputs[0])),
+        out_(Scale::of(*operands.outputs[0])),
         threads_(operands.threads) {}
 
   void run() override {
@@ -138,8 +145,8 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   require(operands, source.shape[0] == target.shape[0] && source.shape[3] == target.shape[3],
           "batches or channels differ");
   require(operands, source.type == target.type, "input and output differ in type");
-  Table rows = table(operands, attributes.row_low(), attributes.row_high(),
-                     attributes.row_weight(), source.shape[1], target.shape[1]);
+  Table rows = table(operands, attributes.row_low(), attributes.row_high(), attributes.row_weight(),
+                     source.shape[1], target.shape[1]);
   Table columns = table(operands, attributes.column_low(), attributes.column_high(),
                         attributes.column_weight(), source.shape[2], target.shape[2]);
   const bool blends = attributes.row_weight() != nullptr && attributes.row_weight()->size() > 0;

@@ -30,8 +30,8 @@ ARENITE_FOR_AVX2 void rows_for_avx2(const Source* source, Target* target, std::s
 }
 
 template <typename Source, typename Target, typename Row>
-ARENITE_FOR_AVX512 void rows_for_avx512(const Source* source, Target* target,
-                                        std::size_t num_rows, std::size_t length, Row row) {
+ARENITE_FOR_AVX512 void rows_for_avx512(const Source* source, Target* target, std::size_t num_rows,
+                                        std::size_t length, Row row) {
   rows_for_any(source, target, num_rows, length, row);
 }
 
@@ -51,9 +51,13 @@ template <typename Source, typename Target, typename Row>
 class RowStep final : public Step {
  public:
   RowStep(const Operands& operands, std::size_t num_rows, std::size_t length, Row row)
-      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        num_rows_(num_rows), length_(length), row_(std::move(row)),
-        rows_(find_rows<Source, Target, Row>()), threads_(operands.threads) {}
+      : source_(operands.inputs[0]->as<Source>()),
+        target_(operands.outputs[0]->as<Target>()),
+        num_rows_(num_rows),
+        length_(length),
+        row_(std::move(row)),
+        rows_(find_rows<Source, Target, Row>()),
+        threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, num_rows_, 4 * sizeof(Source) * length_,

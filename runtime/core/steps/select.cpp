@@ -12,9 +12,12 @@ template <typename T>
 class SelectStep final : public Step {
  public:
   explicit SelectStep(const Operands& operands)
-      : walk_(operands), condition_(operands.inputs[0]->as<std::uint8_t>()),
-        on_true_(operands.inputs[1]->as<T>()), on_false_(operands.inputs[2]->as<T>()),
-        target_(operands.outputs[0]->as<T>()), threads_(operands.threads) {}
+      : walk_(operands),
+        condition_(operands.inputs[0]->as<std::uint8_t>()),
+        on_true_(operands.inputs[1]->as<T>()),
+        on_false_(operands.inputs[2]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
+        threads_(operands.threads) {}
 
   void run() override {
     const std::size_t length = walk_.inner.length;

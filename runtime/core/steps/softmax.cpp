@@ -13,8 +13,9 @@ namespace {
 
 template <typename T>
 T largest(const T* source, std::size_t count) {
-  return joined(count, source[0], [=](std::size_t i) { return source[i]; },
-                [](T a, T b) { return a > b ? a : b; });
+  return joined(
+      count, source[0], [=](std::size_t i) { return source[i]; },
+      [](T a, T b) { return a > b ? a : b; });
 }
 
 void softmax(const float* source, float* target, std::size_t count, float beta) {
@@ -51,8 +52,8 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
     const float sum = sum_of(count, power);
     const float logarithm = std::log(sum);
     for (std::size_t i = 0; i < count; ++i) {
-      target[i] = out.integer<T>(is_log ? beta * (in.number(source[i]) - top) - logarithm
-                                        : power(i) / sum);
+      target[i] =
+          out.integer<T>(is_log ? beta * (in.number(source[i]) - top) - logarithm : power(i) / sum);
     }
   });
 }

@@ -40,11 +40,16 @@ template <typename Element, typename Time, typename State, typename Sum>
 class SvdfStep final : public Step {
  public:
   SvdfStep(const Operands& operands, const Sizes& sizes, const Factors& factors)
-      : sizes_(sizes), factors_(factors), source_(operands.inputs[0]->as<Element>()),
-        features_(operands.inputs[1]->as<Element>()), times_(operands.inputs[2]->as<Time>()),
+      : sizes_(sizes),
+        factors_(factors),
+        source_(operands.inputs[0]->as<Element>()),
+        features_(operands.inputs[1]->as<Element>()),
+        times_(operands.inputs[2]->as<Time>()),
         bias_(operands.inputs[3] == nullptr ? nullptr : operands.inputs[3]->as<Sum>()),
-        state_(operands.inputs[4]->as<State>()), target_(operands.outputs[0]->as<Element>()),
-        min_(operands.step.kernel_as_Svdf()->min()), max_(operands.step.kernel_as_Svdf()->max()) {
+        state_(operands.inputs[4]->as<State>()),
+        target_(operands.outputs[0]->as<Element>()),
+        min_(operands.step.kernel_as_Svdf()->min()),
+        max_(operands.step.kernel_as_Svdf()->max()) {
     if constexpr (!kIsFloat) {
       const float scale = operands.outputs[0]->scales[0];
       const auto integer = [&](float value, double unlimited) {
@@ -136,8 +141,7 @@ Sizes checked_sizes(const Operands& operands) {
   require(operands, features.shape[1] == sizes.inputs && times.shape[0] == sizes.filters,
           "its weights do not fit");
   const std::size_t units = sizes.filters / sizes.rank;
-  require(operands,
-          operands.inputs[3] == nullptr || operands.inputs[3]->num_elements() == units,
+  require(operands, operands.inputs[3] == nullptr || operands.inputs[3]->num_elements() == units,
           "its bias does not fit");
   require(operands,
           operands.inputs[4]->num_elements() == sizes.batch * sizes.filters * sizes.memory &&
@@ -162,7 +166,9 @@ std::unique_ptr<Step> make_svdf(const Operands& operands) {
   const auto& times = *operands.inputs[2];
   const auto& state = *operands.inputs[4];
   const auto& y = *operands.outputs[0];
-  const auto is = [](const TensorView* view, Type type) { return view == nullptr || view->type == type; };
+  const auto is = [](const TensorView* view, Type type) {
+    return view == nullptr || view->type == type;
+  };
   if (x.type == Type::float32) {
     const bool fits = is(&features, Type::float32) && is(&times, Type::float32) &&
                       is(operands.inputs[3], Type::float32) && is(&state, Type::float32) &&
@@ -178,10 +184,9 @@ std::unique_ptr<Step> make_svdf(const Operands& operands) {
   for (const auto* view : {&x, &features, &times, &state, &y}) {
     require(operands, view->scales.size() == 1, "an operand has no scale, or too many");
   }
-  const Factors factors{
-      static_cast<double>(x.scales[0]) * features.scales[0] / state.scales[0],
-      static_cast<double>(state.scales[0]) * times.scales[0] / y.scales[0], x.zero_point,
-      y.zero_point};
+  const Factors factors{static_cast<double>(x.scales[0]) * features.scales[0] / state.scales[0],
+                        static_cast<double>(state.scales[0]) * times.scales[0] / y.scales[0],
+                        x.zero_point, y.zero_point};
   if (is(&times, Type::int16) && is(&state, Type::int16)) {
     return std::make_unique<SvdfStep<std::int8_t, std::int16_t, std::int16_t, std::int32_t>>(
         operands, sizes, factors);

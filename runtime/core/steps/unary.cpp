@@ -23,9 +23,12 @@ template <typename Source, typename Target, typename Function>
 class MapStep final : public Step {
  public:
   MapStep(const Operands& operands, Function function)
-      : source_(operands.inputs[0]->as<Source>()), target_(operands.outputs[0]->as<Target>()),
-        count_(operands.inputs[0]->num_elements()), function_(function),
-        map_(find_map<Source, Target, Function>()), threads_(operands.threads) {}
+      : source_(operands.inputs[0]->as<Source>()),
+        target_(operands.outputs[0]->as<Target>()),
+        count_(operands.inputs[0]->num_elements()),
+        function_(function),
+        map_(find_map<Source, Target, Function>()),
+        threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {

@@ -51,10 +51,11 @@ std::optional<StreamedWeights> streamed_weights(const Operands& operands) {
 template <typename Attributes>
 Window window_of(const Operands& operands, const Attributes& attributes, const TensorView& filter) {
   require(operands, filter.rank() == 4, "its filter must have rank 4");
-  return {{static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
-          numbers<2>(operands, attributes.strides(), 1),
-          numbers<2>(operands, attributes.dilations(), 1),
-          numbers<4>(operands, attributes.padding(), 0)};
+  return {
+      {static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
+      numbers<2>(operands, attributes.strides(), 1),
+      numbers<2>(operands, attributes.dilations(), 1),
+      numbers<4>(operands, attributes.padding(), 0)};
 }
 
 }  // namespace
@@ -84,8 +85,8 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
                               source, filter);
   const auto [top, right, bottom, left] = window.padding;
   const auto status = xnn_define_convolution_2d(
-      node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
-      window.strides[0], window.strides[1], window.dilations[0], window.dilations[1],
+      node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1], window.strides[0],
+      window.strides[1], window.dilations[0], window.dilations[1],
       static_cast<std::uint32_t>(groups), filter.shape[3], num_outputs / groups, attributes.min(),
       attributes.max(), x, weights, bias, y, 0);
   return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
@@ -111,13 +112,12 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto weights = node.constant(filter);
   const auto bias = node.bias(optional_input(operands, 2), source, filter);
   const auto [top, right, bottom, left] = window.padding;
-  return node.make(
-      xnn_define_depthwise_convolution_2d(
-          node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
-          window.strides[0], window.strides[1], window.dilations[0], window.dilations[1],
-          static_cast<std::uint32_t>(num_outputs / channels), channels, attributes.min(),
-          attributes.max(), x, weights, bias, y, 0),
-      true);
+  return node.make(xnn_define_depthwise_convolution_2d(
+                       node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
+                       window.strides[0], window.strides[1], window.dilations[0],
+                       window.dilations[1], static_cast<std::uint32_t>(num_outputs / channels),
+                       channels, attributes.min(), attributes.max(), x, weights, bias, y, 0),
+                   true);
 }
 
 std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
@@ -157,12 +157,11 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto bias = node.bias(optional_input(operands, 2), source, filter);
   const auto [top, right, bottom, left] = window.padding;
   return node.make(
-      xnn_define_deconvolution_2d(node.graph(), top, right, bottom, left, adjustment[0],
-                                  adjustment[1], window.kernel[0], window.kernel[1],
-                                  window.strides[0], window.strides[1], window.dilations[0],
-                                  window.dilations[1], static_cast<std::uint32_t>(groups),
-                                  filter.shape[3], num_outputs / groups, attributes.min(),
-                                  attributes.max(), x, weights, bias, y, 0),
+      xnn_define_deconvolution_2d(
+          node.graph(), top, right, bottom, left, adjustment[0], adjustment[1], window.kernel[0],
+          window.kernel[1], window.strides[0], window.strides[1], window.dilations[0],
+          window.dilations[1], static_cast<std::uint32_t>(groups), filter.shape[3],
+          num_outputs / groups, attributes.min(), attributes.max(), x, weights, bias, y, 0),
       true);
 }
 
@@ -190,11 +189,10 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
     const auto y = node.output(result, {rows, 1, 1, num_outputs});
     const auto filter = node.constant(weights, {num_outputs, 1, 1, num_inputs});
     const auto bias = node.bias(optional_input(operands, 2), source, weights);
-    return node.make(
-        xnn_define_convolution_2d(node.graph(), 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, num_inputs,
-                                  num_outputs, attributes.min(), attributes.max(), x, filter, bias,
-                                  y, 0),
-        true);
+    return node.make(xnn_define_convolution_2d(node.graph(), 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1,
+                                               num_inputs, num_outputs, attributes.min(),
+                                               attributes.max(), x, filter, bias, y, 0),
+                     true);
   }
   std::optional<StreamedWeights> streamed = streamed_weights(operands);
   const auto x = node.input(source, {rows, num_inputs});

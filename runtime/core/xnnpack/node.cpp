@@ -185,8 +185,8 @@ std::uint32_t Node::define(const TensorView& view, const std::vector<std::size_t
     return id;
   }
   require(xnn_define_quantized_tensor_value(
-      graph_, is_signed ? xnn_datatype_qint8 : xnn_datatype_quint8, view.zero_point,
-      view.scales[0], shape.size(), shape.data(), data, external_id, flags, &id));
+      graph_, is_signed ? xnn_datatype_qint8 : xnn_datatype_quint8, view.zero_point, view.scales[0],
+      shape.size(), shape.data(), data, external_id, flags, &id));
   return id;
 }
 
@@ -227,8 +227,8 @@ std::uint32_t Node::bias(const TensorView* view, const TensorView& source,
   }
   if (bias_scales_.size() > 1) {
     require(xnn_define_channelwise_quantized_tensor_value(
-        graph_, xnn_datatype_qcint32, bias_scales_.data(), view->shape.size(), 0, view->shape.data(),
-        view->data, XNN_INVALID_VALUE_ID, 0, &id));
+        graph_, xnn_datatype_qcint32, bias_scales_.data(), view->shape.size(), 0,
+        view->shape.data(), view->data, XNN_INVALID_VALUE_ID, 0, &id));
   } else {
     require(xnn_define_quantized_tensor_value(graph_, xnn_datatype_qint32, 0, bias_scales_[0],
                                               view->shape.size(), view->shape.data(), view->data,

@@ -12,13 +12,13 @@ namespace arenite::xnnpack {
 struct Packing {
   std::size_t columns = 0;
   std::size_t block_rows = 0;
-  std::size_t block_size = 0;          // floats
+  std::size_t block_size = 0;  // floats
   std::size_t first = 0;
-  std::size_t stride = 0;              // 0: the block is not transposed, `places` says where
-  std::vector<std::uint32_t> places;   // by row and column of a block: float in the block
-  std::vector<std::uint32_t> biases;   // by row: float among all
-  std::size_t size = 0;                // floats up to the last that has a weight or a bias
-  bool fills_all = false;              // none of these is left over
+  std::size_t stride = 0;             // 0: the block is not transposed, `places` says where
+  std::vector<std::uint32_t> places;  // by row and column of a block: float in the block
+  std::vector<std::uint32_t> biases;  // by row: float among all
+  std::size_t size = 0;               // floats up to the last that has a weight or a bias
+  bool fills_all = false;             // none of these is left over
 
   // Returns how numbered weights of `rows` by `columns` were packed into `count` floats, or
   // nothing (no rows) if they cannot be told apart. Weight i is the number i + 1, the bias of

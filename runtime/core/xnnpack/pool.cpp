@@ -45,10 +45,9 @@ std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
       window.kernel[0] == source.shape[1] && window.kernel[1] == source.shape[2]) {
     return node.make(xnn_define_global_average_pooling_2d(node.graph(), min, max, x, y, 0), false);
   }
-  return node.make(xnn_define_average_pooling_2d(node.graph(), top, right, bottom, left,
-                                                 window.kernel[0], window.kernel[1],
-                                                 window.strides[0], window.strides[1], min, max, x,
-                                                 y, 0),
+  return node.make(xnn_define_average_pooling_2d(
+                       node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
+                       window.strides[0], window.strides[1], min, max, x, y, 0),
                    false);
 }
 

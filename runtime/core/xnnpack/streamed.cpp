@@ -21,9 +21,13 @@ class StreamedStep final : public Step {
  public:
   StreamedStep(std::unique_ptr<Step> step, Packing packing, const Operands& operands,
                std::size_t packed_size)
-      : step_(std::move(step)), packing_(std::move(packing)), file_(operands.file),
-        filter_(*operands.inputs[1]), rows_(filter_.num_elements() / packing_.columns),
-        window_(operands.outputs[1]->as<float>()), packed_size_(packed_size) {
+      : step_(std::move(step)),
+        packing_(std::move(packing)),
+        file_(operands.file),
+        filter_(*operands.inputs[1]),
+        rows_(filter_.num_elements() / packing_.columns),
+        window_(operands.outputs[1]->as<float>()),
+        packed_size_(packed_size) {
     if (!packing_.biases.empty()) {
       bias_ = operands.inputs[2]->as<float>();
     }
@@ -175,8 +179,10 @@ std::unique_ptr<Step> StreamedWeights::make(Node& node, xnn_status status) {
     return nullptr;
   }
   if (capture.size() > window.size) {
-    refuse(operands_, "its window has " + std::to_string(window.size) + " B; the kernels of this "
-                      "processor need " + std::to_string(capture.size()));
+    refuse(operands_, "its window has " + std::to_string(window.size) +
+                          " B; the kernels of this "
+                          "processor need " +
+                          std::to_string(capture.size()));
   }
   Packing packing = Packing::of(window.as<float>(), capture.size() / sizeof(float), rows_, columns_,
                                 bias_.has_value());

@@ -10,58 +10,58 @@
 #include "arenite.h"
 
 static size_t num_allocations;
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void *__libc_memalign(size_t alignment, size_t size);
+extern void* __libc_malloc(size_t size);
+extern void* __libc_calloc(size_t count, size_t size);
+extern void* __libc_realloc(void* memory, size_t size);
+extern void* __libc_memalign(size_t alignment, size_t size);
 
 static void note(void) { __atomic_add_fetch(&num_allocations, 1, __ATOMIC_RELAXED); }
 
 /* These stand before the C library's, for every shared library of this process. */
-void *malloc(size_t size) {
+void* malloc(size_t size) {
   note();
   return __libc_malloc(size);
 }
 
-void *calloc(size_t count, size_t size) {
+void* calloc(size_t count, size_t size) {
   note();
   return __libc_calloc(count, size);
 }
 
-void *realloc(void *memory, size_t size) {
+void* realloc(void* memory, size_t size) {
   note();
   return __libc_realloc(memory, size);
 }
 
-void *memalign(size_t alignment, size_t size) {
+void* memalign(size_t alignment, size_t size) {
   note();
   return __libc_memalign(alignment, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
 
-int posix_memalign(void **memory, size_t alignment, size_t size) {
+int posix_memalign(void** memory, size_t alignment, size_t size) {
   *memory = memalign(alignment, size);
   return *memory == NULL ? ENOMEM : 0;
 }
 
-static void *aligned(size_t size) {
-  void *memory = NULL;
+static void* aligned(size_t size) {
+  void* memory = NULL;
   if (posix_memalign(&memory, ARENITE_ALIGNMENT, size > 0 ? size : 1) != 0) {
     exit(3);
   }
   return memory;
 }
 
-static void *read_file(const char *path, size_t *size) {
-  FILE *stream = fopen(path, "rb");
+static void* read_file(const char* path, size_t* size) {
+  FILE* stream = fopen(path, "rb");
   if (stream == NULL) {
     exit(3);
   }
   fseek(stream, 0, SEEK_END);
   *size = (size_t)ftell(stream);
   rewind(stream);
-  char *data = aligned(*size);
+  char* data = aligned(*size);
   if (fread(data, 1, *size, stream) != *size) {
     exit(3);
   }
@@ -76,7 +76,7 @@ static void check(arenite_status status) {
   }
 }
 
-static void describe(const char *role, const arenite_tensor *tensor) {
+static void describe(const char* role, const arenite_tensor* tensor) {
   printf("%s %s %s", role, tensor->name, arenite_type_name(tensor->type));
   for (size_t i = 0; i < tensor->rank; ++i) {
     printf(" %zu:%td", tensor->shape[i], tensor->strides[i]);
@@ -85,9 +85,9 @@ static void describe(const char *role, const arenite_tensor *tensor) {
 }
 
 /* way INPUT OUTPUT: two runs, the states anew between them. */
-static int run(const char *way, const char *path, const char *input, const char *output) {
-  arenite_model *model = NULL;
-  arenite_session *session = NULL;
+static int run(const char* way, const char* path, const char* input, const char* output) {
+  arenite_model* model = NULL;
+  arenite_session* session = NULL;
   arenite_options options = ARENITE_OPTIONS_DEFAULT;
   size_t size = 0;
   void *file = NULL, *arena = NULL;
@@ -112,13 +112,13 @@ static int run(const char *way, const char *path, const char *input, const char 
   describe("input", arenite_session_input(session, 0));
   describe("output", arenite_session_output(session, 0));
   if (arena != NULL) {
-    const char *data = arenite_session_input(session, 0)->data;
-    printf("inside %d\n", data >= (char *)arena && data < (char *)arena + options.arena_size);
+    const char* data = arenite_session_input(session, 0)->data;
+    printf("inside %d\n", data >= (char*)arena && data < (char*)arena + options.arena_size);
   }
-  const arenite_tensor *result = arenite_session_output(session, 0);
+  const arenite_tensor* result = arenite_session_output(session, 0);
   const size_t result_size = result->size;
-  char *fetched = aligned(result_size);
-  char *fed = read_file(input, &size);
+  char* fetched = aligned(result_size);
+  char* fed = read_file(input, &size);
   const size_t before = num_allocations;
   for (int i = 0; i < 2; ++i) {
     check(arenite_session_reset(session));
@@ -128,7 +128,7 @@ static int run(const char *way, const char *path, const char *input, const char 
   }
   printf("allocations %zu\n", num_allocations - before);
   arenite_session_destroy(session);
-  FILE *stream = fopen(output, "wb");
+  FILE* stream = fopen(output, "wb");
   if (stream == NULL || fwrite(fetched, 1, result_size, stream) != result_size) {
     return 3;
   }
@@ -140,21 +140,21 @@ static int run(const char *way, const char *path, const char *input, const char 
   return 0;
 }
 
-static void report(const char *label, arenite_status status) {
+static void report(const char* label, arenite_status status) {
   printf("%s\t%d\t%s\n", label, (int)status, status == ARENITE_OK ? "" : arenite_last_error());
 }
 
 /* PATH: opens a file that is wrong, from disk and from memory. */
-static int open_wrong(const char *path) {
-  arenite_model *model = (arenite_model *)1;
+static int open_wrong(const char* path) {
+  arenite_model* model = (arenite_model*)1;
   report("file", arenite_model_open(path, &model));
   printf("model\t%d\t\n", model == NULL ? 0 : 1);
   arenite_model_close(model);
-  FILE *stream = fopen(path, "rb");
+  FILE* stream = fopen(path, "rb");
   if (stream != NULL) {
     fclose(stream);
     size_t size;
-    char *data = read_file(path, &size);
+    char* data = read_file(path, &size);
     report("memory", arenite_model_from_memory(data, size, &model));
     arenite_model_close(model);
     free(data);
@@ -163,9 +163,9 @@ static int open_wrong(const char *path) {
 }
 
 /* PATH: every call with what is wrong. */
-static int misuse(const char *path) {
-  arenite_model *model = NULL;
-  arenite_session *session = NULL;
+static int misuse(const char* path) {
+  arenite_model* model = NULL;
+  arenite_session* session = NULL;
   arenite_options options = ARENITE_OPTIONS_DEFAULT;
   char byte = 0;
   static char memory[128];
@@ -184,7 +184,7 @@ static int misuse(const char *path) {
   report("too many threads", arenite_session_create(model, &options, &session));
   options.threads = 0;
   options.arena_size = arenite_model_arena_size(model);
-  char *arena = aligned(options.arena_size + ARENITE_ALIGNMENT);
+  char* arena = aligned(options.arena_size + ARENITE_ALIGNMENT);
   options.arena = arena + 1;
   report("arena misaligned", arenite_session_create(model, &options, &session));
   options.arena = arena;
@@ -214,7 +214,7 @@ static int misuse(const char *path) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc == 5) {
     return run(argv[1], argv[2], argv[3], argv[4]);
   }

@@ -69,25 +69,27 @@ NB_MODULE(_allocator, module) {
       .def_prop_ro("address", &address)
       .def_prop_ro("num_calls", &PlanAllocator::num_calls)
       .def_prop_ro("counts", &counts)
-      .def("set_memory_info",
-           [](PlanAllocator& self, std::uintptr_t info) {
-             self.set_memory_info(reinterpret_cast<const void*>(info));
-           },
-           nb::arg("info"))
+      .def(
+          "set_memory_info",
+          [](PlanAllocator& self, std::uintptr_t info) {
+            self.set_memory_info(reinterpret_cast<const void*>(info));
+          },
+          nb::arg("info"))
       .def("start_recording", &PlanAllocator::start_recording)
       .def("stop_recording", &stop_recording)
       .def("serve", &serve, nb::arg("arena"), nb::arg("capacity"), nb::arg("sizes"),
            nb::arg("offsets"))
       .def("start_run", &PlanAllocator::start_run);
   nb::class_<arenite::Runner>(module, "Runner")
-      .def("__init__",
-           [](arenite::Runner* self, std::uintptr_t table, std::uintptr_t session,
-              std::uintptr_t memory, const std::vector<NamedType>& inputs,
-              const std::vector<NamedType>& outputs) {
-             new (self) arenite::Runner(table, session, memory, value_types(inputs),
-                                        value_types(outputs));
-           },
-           nb::arg("table"), nb::arg("session"), nb::arg("memory"), nb::arg("inputs"),
-           nb::arg("outputs"))
+      .def(
+          "__init__",
+          [](arenite::Runner* self, std::uintptr_t table, std::uintptr_t session,
+             std::uintptr_t memory, const std::vector<NamedType>& inputs,
+             const std::vector<NamedType>& outputs) {
+            new (self)
+                arenite::Runner(table, session, memory, value_types(inputs), value_types(outputs));
+          },
+          nb::arg("table"), nb::arg("session"), nb::arg("memory"), nb::arg("inputs"),
+          nb::arg("outputs"))
       .def("run", &arenite::Runner::run, nb::arg("inputs"), nb::arg("bound"));
 }

@@ -123,9 +123,8 @@ std::byte* PlanAllocator::planned(std::size_t size) {
 
 bool PlanAllocator::release_planned(std::byte* address) {
   // Live blocks share no bytes, so at most one starts here.
-  const auto found = std::find_if(live_.rbegin(), live_.rend(), [&](const LiveBlock& block) {
-    return block.first == address;
-  });
+  const auto found = std::find_if(live_.rbegin(), live_.rend(),
+                                  [&](const LiveBlock& block) { return block.first == address; });
   if (found == live_.rend()) return false;
   *found = live_.back();
   live_.pop_back();

@@ -31,8 +31,8 @@ struct RunApi {
 
   const char* (*get_error_message)(Status);
   Status (*run)(void* session, const void* options, const char* const* input_names,
-                const void* const* inputs, std::size_t num_inputs,
-                const char* const* output_names, std::size_t num_outputs, void** outputs);
+                const void* const* inputs, std::size_t num_inputs, const char* const* output_names,
+                std::size_t num_outputs, void** outputs);
   Status (*create_tensor)(const void* memory, void* data, std::size_t num_bytes,
                           const std::int64_t* shape, std::size_t rank, int element_type,
                           void** value);
