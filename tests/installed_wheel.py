@@ -22,7 +22,7 @@ def main() -> None:
     missing = [name for name in TYPING if not (package / name).is_file()]
     assert not missing, f"{package} lacks {missing}"
 
-    from tiny_programs import classifier
+    from support.tiny_programs import classifier
 
     with tempfile.TemporaryDirectory() as folder:
         for quantised, least in ((False, 0.99), (True, 0.9)):

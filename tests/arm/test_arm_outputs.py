@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.coded_programs import build_coded, network
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from shared_material import shared
-from tiny_programs import accumulator, classifier
+from support.coded_programs import build_coded, network
+from support.shared_material import shared
+from support.tiny_programs import accumulator, classifier
 
 
 @dataclass(frozen=True)

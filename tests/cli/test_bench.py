@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.cli.conftest import LACKING
-from tests.tiny_onnx import parse, save
 
 from arenite.cli.bench import rounds
 from arenite.cli.bench.rounds import Contest, EngineError, Measured, Sample, measure
 from arenite.cli.commands import bench as command
-from shared_material import shared
+from support.command_models import LACKING
+from support.shared_material import shared
+from support.tiny_onnx import parse, save
 
 BRIEFLY = ("--seconds", "0.01", "--rounds", "1")
 

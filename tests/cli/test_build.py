@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.conftest import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
-from tests.runtime.running import assert_same, reference_outputs
-from tests.tiny_onnx import parse, save
 
 from arenite.planner import planfile
 from arenite.runtime.session import Session
+from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
+from support.running import assert_same, reference_outputs
+from support.tiny_onnx import parse, save
 
 FORKED = """(float[n,64] x) => (y) { a = Concat<axis=1>(x, x) b = Concat<axis=1>(a, a)
   c = ReduceMax<axes=[1]>(b) d = Concat<axis=1>(x, x, x) e = ReduceMax<axes=[1]>(d)

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from arenite.cli.main import main
-from tiny_chains import dense_chain
+from support.tiny_chains import dense_chain
 
 GOOD = "id,lower,upper,size\na,0,2,64\nb,1,3,32\n"
 GROWN = "id,lower,upper,size\na,0,2,66\nb,1,3,32\n"

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import onnx
 import pytest
-from tests.runtime.running import assert_same, random_feeds, reference_outputs, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.cli.commands import compress as command
 from arenite.cli.main import main
 from arenite.runtime.session import Session
+from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
+from support.tiny_onnx import parse, save
 
 NETWORK = """(float[1,6,12,12] x) => (y)
 <float[32,6,3,3] a, float[32] b, float[4608,96] c, float[96,4] tiny>

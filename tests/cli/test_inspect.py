@@ -1,8 +1,9 @@
 """`arenite inspect --target arenite`: what our runtime runs, and with whose kernels."""
 
 import numpy as np
-from tests.cli.conftest import LACKING, LEFT_TO_ONNXRUNTIME
-from tests.tiny_onnx import parse, save
+
+from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME
+from support.tiny_onnx import parse, save
 
 ARENITE = ("--target", "arenite")
 CARRIED = """(float[1,64] x) => (y) { a = Concat<axis=1>(x, x, x, x) b = Concat<axis=1>(x, x, x, x)

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from tests.cli.conftest import LACKING, LEFT_TO_ONNXRUNTIME
-from tests.runtime.running import assert_same, reference_outputs
-from tests.tiny_onnx import parse, save
 
 from arenite.planner import planfile
-from shared_material import shared
+from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME
+from support.running import assert_same, reference_outputs
+from support.shared_material import shared
+from support.tiny_onnx import parse, save
 
 
 def written(path):

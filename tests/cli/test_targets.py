@@ -6,7 +6,7 @@ import pytest
 
 from arenite.cli.main import main
 from arenite.planner import planfile
-from shared_material import shared
+from support.shared_material import shared
 
 HEIGHTS = {"generic": 55_296, "tflm": 55_296, "litert": 108_288}
 

@@ -9,7 +9,8 @@ from arenite.compression.errors import CodedError
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.coded_programs import shared_weights
+
+from support.coded_programs import shared_weights
 
 
 def entropy_bytes(symbols):

@@ -4,13 +4,13 @@ import numpy as np
 import onnx
 import pytest
 from arenite.compression import container
-from tests.coded_programs import build_coded
-from tests.runtime.running import reference_outputs
 
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.session import Session
 from deep_compressed_squeezenet import network, read
-from shared_material import shared
+from support.coded_programs import build_coded
+from support.running import reference_outputs
+from support.shared_material import shared
 
 MEAN = (104, 117, 123)
 """Of blue, green and red, as the network was trained."""

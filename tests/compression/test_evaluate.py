@@ -13,8 +13,9 @@ from arenite.compression.evaluate import (
 from arenite.compression.int8 import QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.sensitivity import scan
-from tests.runtime.running import with_random_weights
-from tests.tiny_onnx import parse, save
+
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
 
 FREE = "(float[batch,30] x) => (y) <float[30,40] a, float[40,6] b> { h = MatMul(x, a) r = Relu(h)"
 FREE += " y = MatMul(r, b) }"

@@ -7,10 +7,10 @@ import pytest
 from arenite.compression.coding import decode
 from arenite.compression.onnx_model import LayerKind, OnnxModel, write_onnx
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
-from tests.runtime.running import assert_same, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from support.running import assert_same, with_random_weights
+from support.tiny_onnx import parse, save
 
 NETWORK = """(float[1,8,9,9] x) => (y)
 <float[24,8,3,3] a, float[24] scale, float[24] shift, float[24] mean, float[24] variance,

@@ -6,7 +6,8 @@ from arenite.compression.share import Start, bits_by_budget, share, squared_erro
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tests.compression.optimal_clusters import least_squared_error
+
+from support.optimal_clusters import least_squared_error
 
 WEIGHTS = arrays.arrays(
     np.float32, st.integers(1, 40), elements=st.floats(-8, 8, width=32, allow_subnormal=False)

@@ -6,10 +6,10 @@ import onnxruntime
 import pytest
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.structured import remove_channels
-from tests.runtime.running import assert_same, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.compiler import compile_model
+from support.running import assert_same, with_random_weights
+from support.tiny_onnx import parse, save
 
 CHAIN = """(float[1,3,16,16] x) => (y)
 <float[16,3,3,3] a, float[16] b, float[16,1,3,3] d, float[16] e, float[24,16,1,1] f,

@@ -11,9 +11,9 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Anytime, Strategy, run
 from arenite.planner.verify import verify
 from arenite.strategies import STRATEGIES
-from brute_force import lowest_height
-from oracle import paint
-from problems import problems, problems_with_fixed_offsets
+from support.brute_force import lowest_height
+from support.oracle import paint
+from support.problems import problems, problems_with_fixed_offsets
 
 EXACT = ("cp-sat", "optimal")
 

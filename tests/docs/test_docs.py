@@ -19,7 +19,7 @@ from click import MissingParameter
 
 from arenite.cli.main import arenite, main
 from arenite.planner.rewrites.aliasing import AliasKind
-from shared_material import shared
+from support.shared_material import shared
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

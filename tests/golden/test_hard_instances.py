@@ -11,7 +11,7 @@ from arenite.planner.verify import verify
 from arenite.strategies import find
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.strip_packing import StripPacking
-from shared_material import shared
+from support.shared_material import shared
 
 INSTANCES = json.loads(Path(__file__).with_name("hard_instances.json").read_text())["instances"]
 

@@ -7,14 +7,14 @@ import sys
 from dataclasses import replace
 
 import pytest
-from tests.runtime.running import MANY_KINDS, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.running import MANY_KINDS, with_random_weights
+from support.tiny_onnx import parse, save
 
 
 @pytest.fixture(scope="module")

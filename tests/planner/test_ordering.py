@@ -1,7 +1,7 @@
 from arenite.planner.graph import TensorKind
 from arenite.planner.ordering import MemoryModel, Order, found_order
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
-from tiny_graphs import graph_of, tensor
+from support.tiny_graphs import graph_of, tensor
 
 GRAPH = graph_of(
     [tensor("x", (1,), TensorKind.INPUT), tensor("a"), tensor("b"), tensor("c", (16,)),

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelError
 from arenite.planner.problem import LoadSpan, Problem, UsageRecord, load_spans
-from brute_force import lowest_height
-from problems import problems
+from support.brute_force import lowest_height
+from support.problems import problems
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from arenite.planner.verify import (
     WrongHeightError,
     verify,
 )
-from oracle import paint
-from problems import problems, problems_with_overlaps
+from support.oracle import paint
+from support.problems import problems, problems_with_overlaps
 
 PROBLEM = Problem(
     (

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.runtime.running import build, with_random_weights
-from tests.tiny_onnx import parse, save
+
+from support.running import build, with_random_weights
+from support.tiny_onnx import parse, save
 
 COUNTER = r"""
 #include <cstddef>

@@ -4,12 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.coded_programs import build_coded, network
-from tests.runtime.running import MANY_KINDS, build, with_random_weights
-from tests.tiny_onnx import parse, save
-from tests.tiny_programs import classifier
-
 from arenite.runtime.lowering.streaming import WeightBudget
+from support.coded_programs import build_coded, network
+from support.running import MANY_KINDS, build, with_random_weights
+from support.tiny_onnx import parse, save
+from support.tiny_programs import classifier
 
 FUZZ = Path(__file__).resolve().parents[2] / "runtime" / "fuzz"
 COUNT = int(os.environ.get("ARENITE_FUZZ_COUNT", "300"))

@@ -9,15 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.runtime.running import (
-    MANY_KINDS,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from tests.tiny_onnx import parse, save
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.problem import Problem
@@ -33,6 +24,15 @@ from arenite.runtime.errors import (
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.running import (
+    MANY_KINDS,
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
+from support.tiny_onnx import parse, save
 
 CLASSIFIER = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f>
 { c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) r = Relu(c)

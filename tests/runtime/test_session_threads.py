@@ -4,11 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-from tests.runtime.running import MANY_KINDS, build, random_feeds, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.errors import SessionBusyError
 from arenite.runtime.session import Session
+from support.running import MANY_KINDS, build, random_feeds, with_random_weights
+from support.tiny_onnx import parse, save
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from tests.coded_programs import build_coded, code, network
-from tests.runtime.running import assert_same, random_feeds, reference_outputs
 
 from arenite.cli.programs import code_of
 from arenite.runtime.compiler import compile_model
@@ -14,6 +12,8 @@ from arenite.runtime.lowering.streaming import WeightBudget, WeightBudgetError, 
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.coded_programs import build_coded, code, network
+from support.running import assert_same, random_feeds, reference_outputs
 
 KINDS = {
     "many values": {},

@@ -12,9 +12,9 @@ from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.strip_packing import StripPacking
 from arenite.strategies.place.tflm import Tflm
-from problems import problems
-from small_problems import problem_of
-from tilings import tiling
+from support.problems import problems
+from support.small_problems import problem_of
+from support.tilings import tiling
 
 # No reuse needs 16 B, greedy by size 12 B, strip packing the 10 B that are live at once.
 UNEQUAL = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))

@@ -2,7 +2,7 @@ import pytest
 
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.verify import verify
-from tilings import tiling
+from support.tilings import tiling
 
 pytest.importorskip("ortools")
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.strategies import gap_search
 from arenite.strategies.gap_search import Fit, _place_in_python, place_in_order
-from problems import problems_with_fixed_offsets
-from small_problems import problem_of
+from support.problems import problems_with_fixed_offsets
+from support.small_problems import problem_of
 
 
 @pytest.mark.skipif(gap_search._core is None, reason="the native core was not built")

@@ -2,7 +2,7 @@ from hypothesis import given
 
 from arenite.planner.problem import Problem
 from arenite.strategies.orders import breadth_order, count_conflicts
-from problems import problems
+from support.problems import problems
 
 
 def walk_over_the_steps(problem: Problem) -> list[int]:

@@ -11,8 +11,8 @@ from arenite.strategies import STRATEGIES
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.sinking import sunk
-from oracle import paint
-from problems import problems_with_fixed_offsets, problems_with_overlaps
+from support.oracle import paint
+from support.problems import problems_with_fixed_offsets, problems_with_overlaps
 
 
 @settings(max_examples=200, deadline=None)

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from arenite.cli.main import main
-from tiny_chains import dense_chain
+from support.tiny_chains import dense_chain
 
 pytest.importorskip("bokeh", reason="the extra 'report' is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.tiny_onnx import parse, save
 
 from arenite.cli.report.compression import CompressionResultError, read_compression
+from support.tiny_onnx import parse, save
 
 MODEL = """(float[1,8,8,8] x) => (y) <float[16,8,3,3] w>
 { c = Conv<pads=[1,1,1,1]>(x, w) y = Relu(c) }"""
@@ -14,7 +14,7 @@ MODEL = """(float[1,8,8,8] x) => (y) <float[16,8,3,3] w>
 @pytest.fixture
 def result(tmp_path, run):
     """A model, and the file that `compress --json` gives of it."""
-    from tests.runtime.running import with_random_weights
+    from support.running import with_random_weights
 
     model = save(tmp_path, with_random_weights(parse(MODEL)))
     code, out, err = run("compress", model, "-o", tmp_path / "small.onnx", "--json", "--bits", 4)

@@ -23,7 +23,7 @@ def instance(tmp_path: Path) -> Path:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
-    from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+    from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
     tensors = [TinyTensor("x", (1, 20)), TinyTensor("y", (1, 20)), TinyTensor("z", (1, 20))]
     chain = [TinyOperator(0, [0], [1]), TinyOperator(0, [1], [2])]

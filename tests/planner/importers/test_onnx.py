@@ -19,8 +19,8 @@ from arenite.planner.errors import (
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import liveness
-from shared_material import shared
-from tiny_onnx import parse, read_text, save
+from support.shared_material import shared
+from support.tiny_onnx import parse, read_text, save
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 

@@ -8,7 +8,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.graph import Graph
 from arenite.planner.liveness import liveness
-from tiny_onnx import read_text
+from support.tiny_onnx import read_text
 
 BRANCHES = """
     <then_branch = t () => (a) { inner = Abs(h) a = Neg(inner) },

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import AreniteError, ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx import read_onnx
-from tiny_onnx import parse, read_text, save
+from support.tiny_onnx import parse, read_text, save
 
 SQUEEZENET = (
     Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / "light_squeezenet.onnx"

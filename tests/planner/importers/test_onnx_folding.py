@@ -11,7 +11,7 @@ import pytest
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.graph import TensorKind
 from arenite.planner.importers.onnx import read_onnx
-from tiny_onnx import parse, read_text, save
+from support.tiny_onnx import parse, read_text, save
 
 FLATTEN = """
     (float[N, 3, 4] x) => (y) <int64[1] zero = {0}, int64[1] rest = {-1}> {

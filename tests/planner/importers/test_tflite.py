@@ -23,8 +23,8 @@ from arenite.planner.errors import (
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.tflite import TfliteModel, read_tflite, read_tflite_model
 from arenite.planner.liveness import liveness
-from shared_material import shared
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.shared_material import shared
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 CHAIN = TinySubgraph(
     tensors=[TinyTensor("x"), TinyTensor("y"), TinyTensor("w", data=bytes(16)), TinyTensor("z")],

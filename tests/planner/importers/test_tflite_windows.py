@@ -7,8 +7,8 @@ pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
 from tflite import BuiltinOperator as Op
 
 from arenite.planner.importers.tflite import read_tflite
-from shared_material import shared
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.shared_material import shared
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 
 def attributes(path: Path, op_type: str) -> dict[str, object]:

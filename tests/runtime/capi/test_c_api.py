@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from arenite.runtime.session import Session
-from runtime.capi.installed import environment, install, run
-from tiny_programs import accumulator, classifier
+from support.c_library import environment, install, run
+from support.tiny_programs import accumulator, classifier
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
 ARGUMENT, FILE, FORMAT, VERSION, MEMORY = 1, 2, 3, 4, 6

@@ -10,9 +10,9 @@ from arenite.runtime.compiler import compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from runtime.capi.installed import CHECKOUT, environment, install, run
-from shared_material import shared
-from tiny_programs import classifier
+from support.c_library import CHECKOUT, environment, install, run
+from support.shared_material import shared
+from support.tiny_programs import classifier
 
 
 @pytest.fixture(scope="session")

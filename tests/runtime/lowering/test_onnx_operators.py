@@ -1,16 +1,16 @@
 """Every ONNX operator that we lower, run beside ONNX Runtime."""
 
 import pytest
-from tests.runtime.running import (
+
+from arenite.runtime.session import Session
+from support.running import (
     assert_same,
     build,
     random_feeds,
     reference_outputs,
     with_random_weights,
 )
-from tests.tiny_onnx import parse, save
-
-from arenite.runtime.session import Session
+from support.tiny_onnx import parse, save
 
 CASES = {
     "conv": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, float[8] b> {y = Conv(x, w, b)}",

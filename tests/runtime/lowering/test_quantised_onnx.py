@@ -7,12 +7,12 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
-from tests.runtime.running import build, with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.program.operators import Convert
 from arenite.runtime.session import Session
+from support.running import build, with_random_weights
+from support.tiny_onnx import parse, save
 
 IMAGE = "(float[1,6,12,10] x) => (y)"
 GRAPHS = {

@@ -4,11 +4,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.runtime.running import assert_same, build, random_feeds, reference_outputs
-from tests.shared_material import shared
-from tests.tiny_onnx import save
 
 from arenite.runtime.session import Session
+from support.running import assert_same, build, random_feeds, reference_outputs
+from support.shared_material import shared
+from support.tiny_onnx import save
 
 TIMES, BATCH, INPUTS, UNITS = 5, 3, 7, 6
 GATES = {"LSTM": 4, "GRU": 3}

@@ -4,13 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.runtime.lowering.tflite_operator import Reference
-from tests.runtime.running import build
-from tests.shared_material import shared
 
 from arenite.runtime.lowering.tflite.model import lower_tflite
 from arenite.runtime.program.operators import Copy
 from arenite.runtime.session import Session
+from support.running import build
+from support.shared_material import shared
+from support.tflite_operator import Reference
 
 INT8 = (
     "kws_ref_model", "micro_speech_quantized", "mobilenet_v1_0.5_160_quant",

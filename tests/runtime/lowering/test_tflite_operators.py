@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.runtime.lowering.tflite_operator import Given, Reference, operator_model, weights
-from tests.runtime.running import build
 
 from arenite.runtime.session import Session
+from support.running import build
+from support.tflite_operator import Given, Reference, operator_model, weights
 
 GENERATOR = np.random.default_rng(7)
 

@@ -2,16 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.runtime.lowering.tflite_operator import Given, operator_model, weights
-from tests.runtime.running import (
-    MANY_KINDS,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime import _core
 from arenite.runtime.compiler import compile_model
@@ -20,6 +10,16 @@ from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.lowering.tflite.model import lower_tflite
 from arenite.runtime.program.operators import External
 from arenite.runtime.session import Session
+from support.running import (
+    MANY_KINDS,
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
+from support.tflite_operator import Given, operator_model, weights
+from support.tiny_onnx import parse, save
 
 LACKS = {"Conv2D", "DepthwiseConv2D", "TransposedConv2D", "FullyConnected"}
 """Operators that XNNPACK alone runs."""

@@ -24,9 +24,9 @@ from arenite.runtime.targets.litert import interpreter as interpreter_module
 from arenite.runtime.targets.litert import stock as stock_module
 from arenite.runtime.targets.litert.layout import AllocationType, TfLiteContext, tensors
 from arenite.strategies import find
-from shared_material import shared
-from tiny_chains import binary_then, dense_chain, dense_subgraph
-from tiny_tflite import tiny_tflite
+from support.shared_material import shared
+from support.tiny_chains import binary_then, dense_chain, dense_subgraph
+from support.tiny_tflite import tiny_tflite
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="the extra 'litert' is not installed")
 

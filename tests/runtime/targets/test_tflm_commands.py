@@ -5,7 +5,7 @@ import pytest
 
 from arenite.cli.main import main
 from arenite.runtime.targets.tflm import measure as measure_module
-from tiny_chains import dense_chain
+from support.tiny_chains import dense_chain
 
 
 @pytest.fixture

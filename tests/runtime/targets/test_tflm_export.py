@@ -10,9 +10,9 @@ from arenite.runtime.targets.tflm.measure import InterpreterError, measure, meas
 from arenite.runtime.targets.tflm.records import read_tflm_model
 from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
-from shared_material import shared
-from tiny_chains import dense_chain
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.shared_material import shared
+from support.tiny_chains import dense_chain
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 RUNNABLE = (
     "audio_preprocessor_int8",

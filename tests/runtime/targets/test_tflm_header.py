@@ -8,8 +8,8 @@ from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.runtime.targets.tflm.export import export_tflm
 from arenite.runtime.targets.tflm.header import c_header
 from arenite.strategies import find
-from tiny_chains import dense_chain
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_chains import dense_chain
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 COMPILERS = [("gcc", "c11", "c"), ("g++", "c++11", "cc")]
 

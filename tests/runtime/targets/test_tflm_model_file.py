@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite import read_tflite_model
 from arenite.runtime.targets.tflm.model_file import PLAN_NAME, ModelFile
-from tiny_chains import dense_chain, dense_subgraph, float_tensor
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_chains import dense_chain, dense_subgraph, float_tensor
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 SIZES = (8, 4, 8)
 OFFSETS = [0, 32, 64, -1, -1]

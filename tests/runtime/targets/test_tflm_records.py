@@ -7,8 +7,8 @@ from tflite import BuiltinOperator
 from arenite.planner.verify import OverlapError
 from arenite.runtime.targets.tflm.records import read_tflm_model, tflm_problem
 from arenite.strategies import find
-from tiny_chains import dense_chain
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_chains import dense_chain
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 
 def written(tmp_path: Path, data: bytes) -> Path:

@@ -11,10 +11,10 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.verify import verify
 from arenite.strategies.place.cp_sat import CpSat
-from brute_force import lowest_height
-from problems import problems
-from small_problems import problem_of
-from tilings import tiling
+from support.brute_force import lowest_height
+from support.problems import problems
+from support.small_problems import problem_of
+from support.tilings import tiling
 
 pytest.importorskip("ortools")
 

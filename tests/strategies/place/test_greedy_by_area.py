@@ -1,5 +1,5 @@
 from arenite.strategies.place.greedy_by_area import GreedyByArea
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_size_times_lifetime_decides() -> None:

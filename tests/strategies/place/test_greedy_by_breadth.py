@@ -1,5 +1,5 @@
 from arenite.strategies.place.greedy_by_breadth import GreedyByBreadth
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_records_of_the_heaviest_step_come_first() -> None:

@@ -1,5 +1,5 @@
 from arenite.strategies.place.greedy_by_lifetime import GreedyByLifetime
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_longest_lived_come_first_and_equals_by_size() -> None:

@@ -1,5 +1,5 @@
 from arenite.strategies.place.greedy_by_size import GreedyBySize
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 CHAIN = ((16, 0, 2), (8, 1, 3), (64, 2, 4), (32, 3, 5), (8, 4, 6))
 

@@ -1,5 +1,5 @@
 from arenite.strategies.place.onnxruntime_pattern import OnnxruntimePattern
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_records_are_placed_as_they_are_born() -> None:

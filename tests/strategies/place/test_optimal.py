@@ -12,10 +12,10 @@ from arenite.planner.verify import verify
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
-from brute_force import lowest_height
-from problems import problems, problems_with_fixed_offsets
-from shared_material import shared
-from tilings import tiling
+from support.brute_force import lowest_height
+from support.problems import problems, problems_with_fixed_offsets
+from support.shared_material import shared
+from support.tilings import tiling
 
 
 @settings(max_examples=300, deadline=None)

@@ -5,8 +5,8 @@ from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.strategies.place.strip_packing import StripPacking
-from problems import problems
-from small_problems import problem_of
+from support.problems import problems
+from support.small_problems import problem_of
 
 
 def by_the_book(problem: Problem) -> tuple[int, ...]:

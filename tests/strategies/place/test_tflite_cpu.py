@@ -1,5 +1,5 @@
 from arenite.strategies.place.tflite_cpu import TfliteCpu
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_records_of_the_whole_run_come_first_in_the_problems_order() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.strategies.place.tflm import Tflm
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_largest_come_first_and_of_equals_the_last() -> None:

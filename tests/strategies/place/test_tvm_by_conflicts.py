@@ -1,5 +1,5 @@
 from arenite.strategies.place.tvm_by_conflicts import TvmByConflicts
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_conflicts_then_size_decide() -> None:

@@ -4,7 +4,7 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Strategy
 from arenite.strategies.place.tvm_by_conflicts import TvmByConflicts
 from arenite.strategies.place.tvm_by_size import TvmBySize
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_size_then_conflicts_decide() -> None:

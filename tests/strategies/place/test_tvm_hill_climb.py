@@ -7,9 +7,9 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.strategies.place.tvm_hill_climb import TvmHillClimb, _Climb
-from problems import problems
-from small_problems import problem_of
-from tilings import tiling
+from support.problems import problems
+from support.small_problems import problem_of
+from support.tilings import tiling
 
 CLIMBABLE = problem_of((5, 0, 1), (3, 1, 4), (5, 2, 3), (3, 3, 5), (3, 3, 5))
 

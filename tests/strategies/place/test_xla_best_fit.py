@@ -1,5 +1,5 @@
 from arenite.strategies.place.xla_best_fit import XlaBestFit
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_largest_come_first_and_equals_by_lifetime_then_index() -> None:

@@ -1,6 +1,6 @@
 from arenite.planner.problem import UsageRecord
 from arenite.strategies.share.free_objects import share_over_time
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 class Witness:

@@ -2,7 +2,7 @@ import pytest
 
 from arenite.planner.plan import Plan
 from arenite.strategies.share.mxnet import Mxnet
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def assigned_last(match_range: int, *sizes: int) -> int:

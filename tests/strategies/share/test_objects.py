@@ -17,9 +17,9 @@ from arenite.strategies.share.objects import (
     order_of_use,
     positional_maxima,
 )
-from problems import problems
-from profiles import positional_maxima_of
-from small_problems import problem_of
+from support.problems import problems
+from support.profiles import positional_maxima_of
+from support.small_problems import problem_of
 
 SHARING = [
     *(s for s in STRATEGIES if isinstance(s, ObjectSharing)),

@@ -1,5 +1,5 @@
 from arenite.strategies.share.objects_by_breadth import ObjectsByBreadth
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_records_of_the_heaviest_step_come_first() -> None:

@@ -1,5 +1,5 @@
 from arenite.strategies.share.objects_by_size import ObjectsBySize
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_the_largest_come_first_and_equals_in_the_problems_order() -> None:

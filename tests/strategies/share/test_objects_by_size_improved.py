@@ -6,9 +6,9 @@ from hypothesis import given
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.strategies.share.objects_by_size import ObjectsBySize
 from arenite.strategies.share.objects_by_size_improved import ObjectsBySizeImproved
-from problems import problems
-from profiles import positional_maxima_of
-from small_problems import problem_of
+from support.problems import problems
+from support.profiles import positional_maxima_of
+from support.small_problems import problem_of
 
 
 @given(problem=problems(max_records=25))

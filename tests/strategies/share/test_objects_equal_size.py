@@ -1,5 +1,5 @@
 from arenite.strategies.share.objects_equal_size import ObjectsEqualSize
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def test_only_exactly_the_same_size_is_reused() -> None:

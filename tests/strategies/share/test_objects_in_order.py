@@ -1,7 +1,7 @@
 import pytest
 
 from arenite.strategies.share.objects_in_order import ObjectsInOrder
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 @pytest.mark.parametrize(

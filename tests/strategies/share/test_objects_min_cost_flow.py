@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.strategies.share.objects_min_cost_flow import ObjectsMinCostFlow
-from problems import problems
-from small_problems import problem_of
+from support.problems import problems
+from support.small_problems import problem_of
 
 
 @given(problem=problems(max_records=6))

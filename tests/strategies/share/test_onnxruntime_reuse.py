@@ -1,6 +1,6 @@
 from arenite.planner.problem import UsageRecord
 from arenite.strategies.share.onnxruntime_reuse import OnnxruntimeReuse
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 
 def record(name: str, start: int, *layout: int, size: int = 64) -> UsageRecord:

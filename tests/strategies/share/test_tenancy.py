@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from arenite.planner.problem import Problem
 from arenite.strategies.share.tenancy import Tenancy
-from problems import problems
-from small_problems import problem_of
+from support.problems import problems
+from support.small_problems import problem_of
 
 
 def test_nothing_is_vacant_before_there_are_objects() -> None:

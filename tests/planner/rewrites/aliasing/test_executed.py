@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena_interpreter import BINARY, UNARY, matrix, run
 from arenite.planner.graph import Graph, Operator, TensorKind
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.rewrites.aliasing import AliasKind, alias
+from support.arena_interpreter import BINARY, UNARY, matrix, run
 
 _WHOLE = (
     AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.NORMALISATION, AliasKind.REUSE_INPUTS

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena_interpreter import Arena
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.liveness import Boundary, liveness
@@ -17,8 +16,9 @@ from arenite.planner.rewrites.aliasing import (
     permit_overlaps,
 )
 from arenite.strategies import find
-from sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, images, kernels
-from tiny_graphs import graph_of, tensor
+from support.arena_interpreter import Arena
+from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, images, kernels
+from support.tiny_graphs import graph_of, tensor
 
 
 @st.composite

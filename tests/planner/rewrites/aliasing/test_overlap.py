@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.rewrites.aliasing import permitted_overlap
-from sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
-from tiny_graphs import graph_of, tensor
+from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
+from support.tiny_graphs import graph_of, tensor
 
 
 def graph(op_type, source, result, weights=None, attributes=None, dtype=DType.INT64) -> Graph:

@@ -14,7 +14,7 @@ from arenite.runtime.targets.tflm.measure import Measurement, measure_bytes
 from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
 from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
-from shared_material import shared
+from support.shared_material import shared
 
 
 def planned(model: TflmModel, kinds: tuple[AliasKind, ...], *, nudge: int = 0) -> Measurement:

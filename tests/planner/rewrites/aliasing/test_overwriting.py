@@ -4,7 +4,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.graph import Alias, Graph, Tensor, TensorKind
 from arenite.planner.liveness import Boundary
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, explain
-from tiny_graphs import chain, graph_of, tensor
+from support.tiny_graphs import chain, graph_of, tensor
 
 ALL = SAFE_KINDS
 X, Y = TensorKind.INPUT, TensorKind.OUTPUT

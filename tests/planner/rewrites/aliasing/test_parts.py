@@ -4,7 +4,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.graph import Alias, Graph, TensorKind
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, alias, explain
-from tiny_graphs import graph_of, tensor
+from support.tiny_graphs import graph_of, tensor
 
 ALL = SAFE_KINDS
 X, Y = TensorKind.INPUT, TensorKind.OUTPUT

@@ -3,7 +3,7 @@ import pytest
 from arenite.planner.graph import Alias, TensorKind
 from arenite.planner.liveness import liveness
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, explain
-from tiny_graphs import chain, graph_of, tensor
+from support.tiny_graphs import chain, graph_of, tensor
 
 
 def test_a_view_lies_in_the_storage_of_its_source():

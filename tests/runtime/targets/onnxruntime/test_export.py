@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import pytest
 
-import tiny_onnx
 from arenite.cli.main import main
 from arenite.planner.errors import (
     BindingError,
@@ -24,6 +23,7 @@ from arenite.runtime.targets.onnxruntime import measure as measure_module
 from arenite.runtime.targets.onnxruntime.measure import stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies.order import find_order
+from support import tiny_onnx
 
 pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 

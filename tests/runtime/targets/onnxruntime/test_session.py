@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import pytest
 
-import tiny_onnx
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
@@ -28,7 +27,8 @@ from arenite.runtime.targets.onnxruntime import library as library_module
 from arenite.runtime.targets.onnxruntime import session as session_module
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
-from shared_material import shared
+from support import tiny_onnx
+from support.shared_material import shared
 
 pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 

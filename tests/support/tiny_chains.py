@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from tflite import BuiltinOperator, TensorType
 
-from tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 MOBILE_SIZES = (48, 32, 32, 64)
 """As MobileNet begins: largest first, these floats take 512 B, the best plan 384 B."""

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 from arenite.compression import coding
-from tests.runtime.running import with_random_weights
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
 
 _NETWORK = """(float[1,3,20,20] x) => (y)
 <float[40,3,3,3] a, float[40] b, float[100,40,3,3] c, float[100] d, float[77,100,1,1] e,

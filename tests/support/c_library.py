@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[2]
 _BUILD = CHECKOUT / "build" / "capi"
 _TOOLS = ("cmake", "gcc", "g++", "flatc", "pkg-config")
 

@@ -1,0 +1,14 @@
+"""What several test modules need, imported as `support.x` and under no other name.
+
+Judges that share no code with what they judge: `oracle`, `brute_force`, `optimal_clusters`,
+`profiles`, `arena_interpreter`, `sliding_kernels`.
+
+Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
+plan is known.
+
+Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`, `tflite_operator`,
+`command_models`, `tiny_programs`, `coded_programs`.
+
+Running: `running` our session beside the reference, `c_library` built and installed,
+`shared_material` that may lie beside the checkout.
+"""

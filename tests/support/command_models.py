@@ -1,0 +1,18 @@
+"""Models that the commands are given, in the onnx package's own text form."""
+
+CLASSIFIER = """(float[1,3,8,8] x) => (y) <float[8,3,3,3] w, float[128,12] f>
+{ c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) r = Relu(c) q = Flatten(r) l = Gemm(q, f)
+  y = Softmax<axis=-1>(l) }"""
+"""Scores of twelve classes for an image."""
+
+TWO_INPUTS = "(float[2,3] a, float[2,3] b) => (s, p) { s = Add(a, b) p = Mul(a, s) }"
+
+LEFT_TO_ONNXRUNTIME = "(float[2,2] x) => (y) { r = Relu(x) d = Det(r) y = Neg(d) }"
+"""No kernel of ours takes determinants."""
+
+REFUSED = """(float[8] x) => (y) <int64[1] k = {2}>
+{ v, i = TopK(x, k) f = Cast<to=1>(i) y = Add(v, f) }"""
+"""No kernel of ours sorts, and ONNX Runtime's gives two element types."""
+
+LACKING = "(double[4] x) => (y) { y = Neg(x) }"
+"""The runtime has no double precision."""
