@@ -17,6 +17,7 @@ from arenite.planner.errors import (
     UnknownStrategyError,
     UnsupportedModelError,
     UnsupportedProblemError,
+    about_file,
 )
 
 MODULES = ("arenite.planner.errors", "arenite.planner.verify", "arenite.planner.planfile.errors")
@@ -55,13 +56,13 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ModelFormatError("m.onnx", "truncated"), "m.onnx: truncated"),
-        (UnsupportedModelError("m.onnx", "loop", "no size"), "m.onnx: 'loop': no size"),
+        (ModelFormatError("truncated", path="m.onnx"), "m.onnx: truncated"),
+        (UnsupportedModelError("loop", "no size", path="m.onnx"), "m.onnx: 'loop': no size"),
         (
-            UnboundDimensionError("m.onnx", ["n", "t"], "give --dim"),
+            UnboundDimensionError(["n", "t"], "give --dim", path="m.onnx"),
             "m.onnx: free dimensions 'n', 't'; give --dim",
         ),
-        (BindingError("m.onnx", "n", "is not free"), "m.onnx: 'n' is not free"),
+        (BindingError("n", "is not free", path="m.onnx"), "m.onnx: 'n' is not free"),
         (
             MissingDependencyError("onnx", "onnx", "reading m.onnx"),
             "reading m.onnx needs the package 'onnx'; install it with: "
@@ -79,7 +80,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
             "strategy 'mine' takes no fixed offsets; try --strategy best",
         ),
         (UnknownStrategyError("x", ["a", "b"]), "unknown strategy 'x'; known: a, b"),
-        (PlanFileError("p.json", "not JSON"), "p.json: not JSON"),
+        (PlanFileError("not JSON", path="p.json"), "p.json: not JSON"),
     ],
 )
 def test_a_message_says_what_and_where(error, message):
@@ -100,5 +101,25 @@ def test_the_facts_of_an_error_are_fields():
     )
     assert InvalidPlanError("overlap", ["a", "b"]).records == ("a", "b")
     assert UnknownStrategyError("x", ["a"]).known == ("a",)
-    assert UnboundDimensionError("m", ["n"], "").dimensions == ("n",)
+    assert UnboundDimensionError(["n"], "").dimensions == ("n",)
     assert MissingDependencyError("onnx", "onnx", "x").extra == "onnx"
+
+
+def test_the_reader_of_a_file_adds_its_path_once():
+    with (
+        pytest.raises(ModelFormatError) as caught,
+        about_file("outer.onnx"),
+        about_file("inner.onnx"),
+    ):
+        raise ModelFormatError("truncated")
+    assert str(caught.value) == "inner.onnx: truncated"
+    assert (caught.value.path, caught.value.reason) == ("inner.onnx", "truncated")
+
+
+def test_what_is_not_about_a_file_is_left_as_it_is():
+    with pytest.raises(SearchLimitError, match=r"\Astopped\Z"), about_file("m.onnx"):
+        raise SearchLimitError("stopped")
+
+
+def test_an_error_about_no_file_says_the_reason_alone():
+    assert str(ModelFormatError("truncated")) == "truncated"

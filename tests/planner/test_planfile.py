@@ -112,7 +112,6 @@ def test_leave_to_overlap_is_kept_and_may_be_taken(tmp_path):
         planfile.read(path)
     with pytest.raises(StaleRecordsError, match="16 B of it over 'below'"):
         plan_file.check_against(
-            "plan.json",
             DIGEST,
             replace(
                 problem, records=(problem.records[0], replace(problem.records[1], overlaps=()))
@@ -132,7 +131,7 @@ def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):
 
 
 def test_the_plan_is_accepted_for_its_model():
-    PLAN_FILE.check_against("plan.json", DIGEST, PROBLEM)
+    PLAN_FILE.check_against(DIGEST, PROBLEM)
 
 
 def test_a_model_whose_file_name_is_no_text_can_be_planned(tmp_path):
@@ -152,7 +151,7 @@ def test_a_plan_that_cannot_be_written_leaves_the_old_file(path):
 
 def test_the_order_of_the_records_does_not_matter_to_the_check():
     other = replace(PROBLEM, records=PROBLEM.records[::-1])
-    PLAN_FILE.check_against("plan.json", DIGEST, other)
+    PLAN_FILE.check_against(DIGEST, other)
 
 
 def changed(**fields):
@@ -177,4 +176,4 @@ def changed(**fields):
 )  # fmt: skip
 def test_another_model_or_other_records_are_refused(digest, problem, error, message):
     with pytest.raises(error, match=message):
-        PLAN_FILE.check_against("plan.json", digest, problem)
+        PLAN_FILE.check_against(digest, problem)

@@ -49,18 +49,18 @@ def read_baseline(path: Path) -> dict[str, int]:
     document = read_json(path, _MAX_MEBIBYTES, BaselineError)
     models = document.get("models") if isinstance(document, dict) else None
     if not isinstance(models, list):
-        raise BaselineError(path, "no list 'models'")
+        raise BaselineError("no list 'models'", path=path)
     lowest: dict[str, int] = {}
     for index, model in enumerate(models):
         where = f"models[{index}]"
         name = model.get("model") if isinstance(model, dict) else None
         if not isinstance(name, str):
-            raise BaselineError(path, f"{where} has no text 'model'")
+            raise BaselineError(f"{where} has no text 'model'", path=path)
         if name in lowest:
-            raise BaselineError(path, f"{where} names {name!r} a second time")
+            raise BaselineError(f"{where} names {name!r} a second time", path=path)
         results = model.get("results")
         if not isinstance(results, list) or not results:
-            raise BaselineError(path, f"{where} has no 'results'")
+            raise BaselineError(f"{where} has no 'results'", path=path)
         lowest[name] = min(_height(path, where, result) for result in results)
     return lowest
 
@@ -68,7 +68,7 @@ def read_baseline(path: Path) -> dict[str, int]:
 def _height(path: Path, where: str, result: object) -> int:
     height = result.get("height") if isinstance(result, dict) else None
     if isinstance(height, bool) or not isinstance(height, int) or not 0 <= height <= _MAX_NUMBER:
-        raise BaselineError(path, f"{where} has a result without a 'height' in bytes")
+        raise BaselineError(f"{where} has a result without a 'height' in bytes", path=path)
     return height
 
 

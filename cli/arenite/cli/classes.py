@@ -42,7 +42,7 @@ class Labels:
         if len(self.names) == num_classes + 1 and self.names[0].lower() == "background":
             return self.names[1:]
         raise LabelsError(
-            self.path, f"names {len(self.names)} classes; the model scores {num_classes}"
+            f"names {len(self.names)} classes; the model scores {num_classes}", path=self.path
         )
 
 
@@ -70,11 +70,11 @@ def read_labels(path: Path) -> Labels:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise LabelsError(path, f"cannot be read: {error.strerror}") from error
+        raise LabelsError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
-        raise LabelsError(path, "is not text in UTF-8; give one name a line") from error
+        raise LabelsError("is not text in UTF-8; give one name a line", path=path) from error
     if not text.strip():
-        raise LabelsError(path, "names no class")
+        raise LabelsError("names no class", path=path)
     return Labels(path, tuple(line.strip() for line in text.rstrip().split("\n")))
 
 
@@ -86,7 +86,9 @@ def check_labels(labels: Labels, ports: Sequence[Port]) -> None:
     """
     if len(ports) != 1 or not _is_row(ports[0].shape):
         shapes = ", ".join("x".join(map(str, port.shape)) or "a scalar" for port in ports)
-        raise LabelsError(labels.path, f"the model scores no classes; its outputs are {shapes}")
+        raise LabelsError(
+            f"the model scores no classes; its outputs are {shapes}", path=labels.path
+        )
     labels.of(math.prod(ports[0].shape))
 
 

@@ -119,7 +119,7 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
     stored = _load(feed.path)
     if name not in stored and len(stored) != 1:
         held = ", ".join(map(repr, stored)) or "nothing"
-        raise InputFileError(feed.path, f"there is no array {name!r}; it holds {held}")
+        raise InputFileError(f"there is no array {name!r}; it holds {held}", path=feed.path)
     return {name: stored[name] if name in stored else next(iter(stored.values()))}
 
 
@@ -130,7 +130,7 @@ def _load(path: Path) -> dict[str, Array]:
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
                 known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
-                raise InputFileError(path, f"this is none of {known}")
+                raise InputFileError(f"this is none of {known}", path=path)
             stream.seek(0)
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -138,10 +138,10 @@ def _load(path: Path) -> dict[str, Array]:
             with loaded:
                 arrays = {key: loaded[key] for key in loaded.files}
     except OSError as error:
-        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from error
+        raise InputFileError(f"cannot be read: {error.strerror or error}", path=path) from error
     except _DAMAGE as error:
-        raise InputFileError(path, f"is damaged: {error}") from error
+        raise InputFileError(f"is damaged: {error}", path=path) from error
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
-            raise InputFileError(path, f"{key!r} in it is no array")
+            raise InputFileError(f"{key!r} in it is no array", path=path)
     return arrays

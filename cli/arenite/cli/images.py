@@ -65,16 +65,18 @@ def read_image(
         raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
     holds_pixels = dtype in (np.uint8, np.int8)
     if not (holds_pixels or dtype.kind == "f"):
-        raise ImageError(path, f"the input of {dtype} takes no picture; feed a .npy")
+        raise ImageError(f"the input of {dtype} takes no picture; feed a .npy", path=path)
     if len(shape) != 4 or shape[0] != 1 or not {1, 3}.intersection((shape[1], shape[3])):
         text = "x".join(map(str, shape)) or "scalar"
-        raise ImageError(path, f"the input of shape {text} takes no picture; feed a .npy")
+        raise ImageError(f"the input of shape {text} takes no picture; feed a .npy", path=path)
     is_channels_last = shape[3] in (1, 3)
     height, width, channels = shape[1:] if is_channels_last else (*shape[2:], shape[1])
     for numbers in (normalisation.mean, normalisation.std):
         if len(numbers) not in (1, channels) and not holds_pixels:
             text = ",".join(f"{number:g}" for number in numbers)
-            raise ImageError(path, f"{text} is {len(numbers)} numbers for {channels} channels")
+            raise ImageError(
+                f"{text} is {len(numbers)} numbers for {channels} channels", path=path
+            )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damaged tags: the pixels are there
@@ -82,7 +84,7 @@ def read_image(
                 pixels = image.convert("L" if channels == 1 else "RGB").resize((width, height))
                 array = np.asarray(pixels).reshape(height, width, channels)
     except (*_DAMAGE, Image.DecompressionBombError) as error:
-        raise ImageError(path, f"cannot be read as a picture: {_reason(error)}") from error
+        raise ImageError(f"cannot be read as a picture: {_reason(error)}", path=path) from error
     if dtype == np.uint8:
         result = array
     elif dtype == np.int8:

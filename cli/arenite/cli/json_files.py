@@ -17,9 +17,9 @@ def read_json(path: Path, most_mebibytes: int, error: type[FileError]) -> Any:
     """
     try:
         if path.stat().st_size > most_mebibytes << 20:
-            raise error(path, f"larger than {most_mebibytes} MiB")
+            raise error(f"larger than {most_mebibytes} MiB", path=path)
         return json.loads(path.read_bytes())
     except OSError as reason:
-        raise error(path, f"cannot be read: {reason.strerror}") from reason
+        raise error(f"cannot be read: {reason.strerror}", path=path) from reason
     except (ValueError, RecursionError) as reason:
-        raise error(path, "not JSON") from reason
+        raise error("not JSON", path=path) from reason

@@ -72,7 +72,7 @@ def write_result(path: Path, text: str) -> None:
     try:
         write_atomically(path, text.encode("utf-8", errors="replace"))
     except OSError as error:
-        raise OutputError(path, f"cannot be written: {error.strerror}") from error
+        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error
 
 
 def check_destination(path: Path, *sources: Path) -> None:
@@ -88,11 +88,11 @@ def check_destination(path: Path, *sources: Path) -> None:
     """
     folder = path.parent
     if not folder.is_dir():
-        raise OutputError(path, f"cannot be written: there is no folder {str(folder)!r}")
+        raise OutputError(f"cannot be written: there is no folder {str(folder)!r}", path=path)
     if path.exists() and not path.is_file():
-        raise OutputError(path, "cannot be written: this is not a regular file")
+        raise OutputError("cannot be written: this is not a regular file", path=path)
     if not os.access(folder, os.W_OK):
-        raise OutputError(path, f"cannot be written: the folder {str(folder)!r} is read-only")
+        raise OutputError(f"cannot be written: the folder {str(folder)!r} is read-only", path=path)
     for source in sources:
         if path.exists() and source.exists() and path.samefile(source):
-            raise OutputError(path, "this file is read; choose another name for the output")
+            raise OutputError("this file is read; choose another name for the output", path=path)

@@ -12,7 +12,7 @@ from arenite.cli.output import OutputError
 from arenite.cli.search import Outcome, search
 from arenite.cli.targets import ARENITE
 from arenite.planner import planfile
-from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError
+from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.planner.planfile import PlanFile
@@ -77,7 +77,8 @@ def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
         PlanTargetError: It was made for another runtime.
     """
     plan_file = planfile.read(plan_path)
-    plan_file.check_digest(str(plan_path), model_digest(model))
+    with about_file(plan_path):
+        plan_file.check_digest(model_digest(model))
     if plan_file.target != ARENITE:
         raise PlanTargetError(plan_path, plan_file.target)
     reference = plan_file.model
@@ -101,8 +102,9 @@ def compile_in_order(
             weight_budget=WeightBudget.parse(budget) if budget else None,
         )  # fmt: skip
     except OrderError as error:
-        raise StaleRecordsError(str(plan_path), f"{error}; plan it again") from error
-    plan_file.check_against(str(plan_path), compiled.source.digest, compiled.source.problem)
+        raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
+    with about_file(plan_path):
+        plan_file.check_against(compiled.source.digest, compiled.source.problem)
     return compiled
 
 
@@ -124,7 +126,7 @@ def write_program(
     try:
         program_file.write(output, compiled.assemble(outcome.plan, code))
     except OSError as error:
-        raise OutputError(output, f"cannot be written: {error.strerror}") from error
+        raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
 
 
 def code_of(*, huffman: bool = True) -> Code:

@@ -46,18 +46,18 @@ class ScanFile:
             if not self.path.exists():
                 return []
             if self.path.stat().st_size > _MAX_FILE_SIZE:
-                raise ScanFileError(self.path, "larger than 64 MiB")
+                raise ScanFileError("larger than 64 MiB", path=self.path)
             document = json.loads(self.path.read_bytes())
             if (document["digest"], document["samples"]) != (self.digest, self.samples):
-                raise ScanFileError(self.path, "made for another model, or on other samples")
+                raise ScanFileError("made for another model, or on other samples", path=self.path)
             return [
                 Sensitivity(str(layer), {float(key): float(loss) for key, loss in losses.items()})
                 for layer, losses in document["losses"].items()
             ]
         except OSError as error:
-            raise ScanFileError(self.path, f"cannot be read: {error.strerror}") from error
+            raise ScanFileError(f"cannot be read: {error.strerror}", path=self.path) from error
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ScanFileError(self.path, "holds no findings of a scan") from error
+            raise ScanFileError("holds no findings of a scan", path=self.path) from error
 
     def write(self, found: "list[Sensitivity]") -> None:
         """Keep the findings, whole or not at all.

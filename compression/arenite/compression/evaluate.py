@@ -77,15 +77,17 @@ def read_dataset(path: Path) -> Dataset:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except OSError as error:
-        raise DatasetError(path, f"cannot be read: {error.strerror or error}") from error
+        raise DatasetError(f"cannot be read: {error.strerror or error}", path=path) from error
     except Exception as error:  # damaged archives raise whatever their parts do
-        raise DatasetError(path, f"is no .npz of arrays: {error}") from error
+        raise DatasetError(f"is no .npz of arrays: {error}", path=path) from error
     labels = arrays.pop(LABELS, None)
     counts = {len(each) if each.ndim else 0 for each in arrays.values()}
     if len(counts) != 1 or 0 in counts:
-        raise DatasetError(path, "its arrays have no samples, or not as many each")
+        raise DatasetError("its arrays have no samples, or not as many each", path=path)
     if labels is not None and labels.shape != (*counts,):
-        raise DatasetError(path, f"labels have shape {labels.shape}; one a sample was expected")
+        raise DatasetError(
+            f"labels have shape {labels.shape}; one a sample was expected", path=path
+        )
     return Dataset(path, arrays, labels)
 
 
@@ -106,7 +108,7 @@ def random_dataset(model: "onnx.ModelProto", num_samples: int, seed: int) -> Dat
     for value in fed_inputs(model):
         if value.type.tensor_type.elem_type != 1:
             raise DatasetError(
-                _MADE, f"input {value.name!r} takes no 32-bit floats; give --evaluate"
+                f"input {value.name!r} takes no 32-bit floats; give --evaluate", path=_MADE
             )
         shape = [each.dim_value or 1 for each in value.type.tensor_type.shape.dim]
         batch = shape[:1] or [1]
@@ -178,7 +180,9 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
     wanted = session.get_inputs()
     missing = [each.name for each in wanted if each.name not in dataset.inputs]
     if missing:
-        raise DatasetError(dataset.path or _MADE, f"there is no array for input {missing[0]!r}")
+        raise DatasetError(
+            f"there is no array for input {missing[0]!r}", path=dataset.path or _MADE
+        )
     batch = next((each.shape[0] for each in wanted if each.shape), 1)
     size = batch if isinstance(batch, int) and batch > 0 else dataset.num_samples
     names = [each.name for each in wanted]
@@ -187,10 +191,12 @@ def _outputs(model: "onnx.ModelProto", dataset: Dataset) -> list[Array]:
         for feeds in dataset.batches(names, size):
             parts.append([np.asarray(each) for each in session.run(None, feeds)])
     except (InvalidArgument, RuntimeException) as error:
-        raise DatasetError(dataset.path or _MADE, f"does not fit the model: {error}") from error
+        raise DatasetError(
+            f"does not fit the model: {error}", path=dataset.path or _MADE
+        ) from error
     if not parts:
         raise DatasetError(
-            dataset.path or _MADE, f"has fewer samples than the model takes at once, {size}"
+            f"has fewer samples than the model takes at once, {size}", path=dataset.path or _MADE
         )
     return [
         np.concatenate([np.atleast_1d(each) for each in column])

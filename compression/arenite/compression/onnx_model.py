@@ -66,7 +66,7 @@ class OnnxModel:
         try:
             onnx.external_data_helper.load_external_data_for_model(self._model, str(path.parent))
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
-            raise UnsupportedModelError(str(path), "external data", str(error)) from error
+            raise UnsupportedModelError("external data", str(error), path=path) from error
         _fold_batch_norms(self._model.graph)
         self._find_layers(str(path))
 
@@ -87,9 +87,9 @@ class OnnxModel:
         self.layers = tuple(self._layers())
         if not self.layers:
             raise UnsupportedModelError(
-                label,
                 "no layer",
                 f"it has no 32-bit weights of {FEWEST_WEIGHTS} or more to compress",
+                path=label,
             )
 
     def with_weights(self, weights: Mapping[str, Array]) -> onnx.ModelProto:
@@ -131,7 +131,9 @@ def write_onnx(path: Path, model: onnx.ModelProto) -> None:
     """
     if model.ByteSize() > _MOST_BYTES:
         raise UnsupportedModelError(
-            str(path), "weights", "an ONNX file without external data has less than 2 GiB"
+            "weights",
+            "an ONNX file without external data has less than 2 GiB",
+            path=path,
         )
     write_atomically(path, model.SerializeToString())
 

@@ -3,27 +3,31 @@
 ::
 
     AreniteError
-    ├── FileError                   a file cannot be used; subclasses say what for
-    ├── ModelError                  the model cannot be planned
-    │   ├── ModelFormatError        the file is not what it claims to be
-    │   ├── UnsupportedModelError   valid, but uses something we cannot size
-    │   ├── UnboundDimensionError   a free dimension was not given a value
-    │   ├── BindingError            a dimension or shape was given that the model cannot take
-    │   └── OrderError              an order that the operators cannot run in
-    ├── MissingDependencyError      an optional package is needed; names the extra
-    ├── PlanError                   no plan, or a wrong one
-    │   ├── InfeasibleError         proved: nothing fits the capacity
-    │   ├── SearchLimitError        not known yet: time or nodes ran out
-    │   ├── InvalidPlanError        the plan breaks a rule (one subclass a rule)
-    │   ├── UnsupportedProblemError the strategy does not handle such a problem
-    │   └── UnknownStrategyError    no strategy of that name; lists the known
-    └── PlanFileError               the plan file is not to be trusted (one subclass a reason)
+    ├── FileError                       a file, or what was read from it, cannot be used
+    │   ├── ModelError                  the model cannot be planned
+    │   │   ├── ModelFormatError        the file is not what it claims to be
+    │   │   ├── UnsupportedModelError   valid, but uses something we cannot size
+    │   │   ├── UnboundDimensionError   a free dimension was not given a value
+    │   │   ├── BindingError            a dimension or shape was given that the model cannot take
+    │   │   └── OrderError              an order that the operators cannot run in
+    │   └── PlanFileError               the plan file is not to be trusted (one subclass a reason)
+    ├── MissingDependencyError          an optional package is needed; names the extra
+    └── PlanError                       no plan, or a wrong one
+        ├── InfeasibleError             proved: nothing fits the capacity
+        ├── SearchLimitError            not known yet: time or nodes ran out
+        ├── InvalidPlanError            the plan breaks a rule (one subclass a rule)
+        ├── UnsupportedProblemError     the strategy does not handle such a problem
+        └── UnknownStrategyError        no strategy of that name; lists the known
 
 The rules of a plan are in `arenite.planner.verify`, the reasons against a file in
 `arenite.planner.planfile`.
+
+Code that looks at the contents of a file says what is wrong with them. The file's name is
+added once, by whoever opens it: see `about_file`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,68 +37,75 @@ class AreniteError(Exception):
 
 
 class FileError(AreniteError):
-    """A file cannot be used.
+    """A file, or what was read from it, cannot be used.
 
     Attributes:
-        path: The file.
         reason: Why not.
+        path: The file; None for what came from none, or until `about_file` adds it.
     """
 
     remedy: ClassVar[str] = ""
     """What to do about it, after the reason."""
 
-    def __init__(self, path: Path | str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}{self.remedy}")
-        self.path = path
+    def __init__(self, reason: str, *, path: Path | str | None = None) -> None:
+        super().__init__(reason)
         self.reason = reason
+        self.path = path
+
+    def __str__(self) -> str:
+        message = f"{self.reason}{self.remedy}"
+        return message if self.path is None else f"{self.path}: {message}"
 
 
-class ModelError(AreniteError):
+@contextmanager
+def about_file(path: Path | str) -> Iterator[None]:
+    """Add the file to each `FileError` raised inside that does not name one yet.
+
+    Code that reads what a file holds need not be told the file's name::
+
+        with about_file(path):
+            return parse(path.read_bytes())
+    """
+    try:
+        yield
+    except FileError as error:
+        if error.path is None:
+            error.path = path
+        raise
+
+
+class ModelError(FileError):
     """The model cannot be planned."""
 
 
 class ModelFormatError(ModelError):
-    """The file is damaged or is not of the format its name claims.
-
-    Attributes:
-        path: The file.
-        reason: What is wrong with it.
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+    """The file is damaged or is not of the format its name claims."""
 
 
 class UnsupportedModelError(ModelError):
     """The model is valid but uses something whose memory cannot be stated.
 
     Attributes:
-        path: The file.
         culprit: The tensor or operator.
-        reason: Why it has no place in an arena.
     """
 
-    def __init__(self, path: str, culprit: str, reason: str) -> None:
-        super().__init__(f"{path}: {culprit!r}: {reason}")
-        self.path = path
+    def __init__(self, culprit: str, reason: str, *, path: Path | str | None = None) -> None:
+        super().__init__(f"{culprit!r}: {reason}", path=path)
         self.culprit = culprit
-        self.reason = reason
 
 
 class UnboundDimensionError(ModelError):
     """Free dimensions were not bound.
 
     Attributes:
-        path: The file.
         dimensions: Their names, sorted.
     """
 
-    def __init__(self, path: str, dimensions: Sequence[str], hint: str) -> None:
+    def __init__(
+        self, dimensions: Sequence[str], hint: str, *, path: Path | str | None = None
+    ) -> None:
         names = ", ".join(map(repr, dimensions))
-        super().__init__(f"{path}: free dimensions {names}; {hint}")
-        self.path = path
+        super().__init__(f"free dimensions {names}; {hint}", path=path)
         self.dimensions = tuple(dimensions)
 
 
@@ -102,20 +113,20 @@ class BindingError(ModelError):
     """A dimension or shape was given that the model does not have or cannot take.
 
     Attributes:
-        path: The file.
         name: The dimension or input.
-        reason: Why it cannot be bound so.
     """
 
-    def __init__(self, path: str, name: str, reason: str) -> None:
-        super().__init__(f"{path}: {name!r} {reason}")
-        self.path = path
+    def __init__(self, name: str, reason: str, *, path: Path | str | None = None) -> None:
+        super().__init__(f"{name!r} {reason}", path=path)
         self.name = name
-        self.reason = reason
 
 
 class OrderError(ModelError):
     """An order is not one that the operators can run in."""
+
+
+class PlanFileError(FileError):
+    """The plan file is not to be trusted."""
 
 
 class MissingDependencyError(AreniteError):
@@ -206,17 +217,3 @@ class UnknownStrategyError(PlanError):
         super().__init__(f"unknown strategy {name!r}; known: {', '.join(known)}")
         self.name = name
         self.known = tuple(known)
-
-
-class PlanFileError(AreniteError):
-    """The plan file is not to be trusted.
-
-    Attributes:
-        path: The file.
-        reason: What is wrong with it.
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason

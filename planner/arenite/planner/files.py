@@ -53,9 +53,9 @@ def model_digest(path: Path) -> str:
 @contextmanager
 def _opened_model(path: Path) -> Iterator[BufferedReader]:
     if path.exists() and not path.is_file():
-        raise ModelFormatError(str(path), "this is not a regular file; give the model file")
+        raise ModelFormatError("this is not a regular file; give the model file", path=path)
     try:
         with path.open("rb") as stream:
             yield stream
     except OSError as error:
-        raise ModelFormatError(str(path), f"cannot be read: {error.strerror}") from error
+        raise ModelFormatError(f"cannot be read: {error.strerror}", path=path) from error

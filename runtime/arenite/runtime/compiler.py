@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from arenite.planner.errors import ModelFormatError
+from arenite.planner.errors import ModelFormatError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import check_fixed_shapes, model_format
 from arenite.planner.liveness import liveness
@@ -95,7 +95,8 @@ def compile_model(
         WeightBudgetError: The budget cannot be met.
         MissingDependencyError: The package of its format is absent.
     """
-    lowered = _lower(path, dims or {}, shapes or {})
+    with about_file(path):
+        lowered = _lower(path, dims or {}, shapes or {})
     streaming = None
     if weight_budget is not None:
         streaming = stream_weights(lowered, weight_budget.bytes_of(lowered))
@@ -120,10 +121,10 @@ def _lower(path: Path, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, 
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
         lowered = lower_tflite(path, supported=supported)
-        check_fixed_shapes(path, lowered.graph, dims, shapes)
+        check_fixed_shapes(lowered.graph, dims, shapes)
         return lowered
     if kind == "onnx":
         from arenite.runtime.lowering.onnx.model import lower_onnx
 
         return lower_onnx(path, dims=dims, shapes=shapes, supported=supported)
-    raise ModelFormatError(str(path), "it states records alone; give a model to run")
+    raise ModelFormatError("it states records alone; give a model to run")

@@ -119,7 +119,7 @@ class Session:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise ProgramError(str(path), f"cannot be read: {error.strerror}") from error
+            raise ProgramError(f"cannot be read: {error.strerror}", path=path) from error
         try:
             self._open(descriptor, str(path), threads, poison, guard)
         finally:
@@ -134,7 +134,7 @@ class Session:
                 descriptor, threads, poison, guard
             )
         except (_core.ProgramError, _core.ResourceError) as error:
-            raise ProgramError(label, str(error)) from error
+            raise ProgramError(str(error), path=label) from error
         self._inputs = self._ports(self._native.inputs())
         self._outputs = self._ports(self._native.outputs())
         self._segments = self._make_segments(threads)

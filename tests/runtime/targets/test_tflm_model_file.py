@@ -26,12 +26,12 @@ def plans(data: bytes) -> list[list[int]]:
 
 
 def test_the_plan_is_read_back_as_it_was_written():
-    planned = ModelFile("m", dense_chain(SIZES)).with_plan(OFFSETS)
+    planned = ModelFile(dense_chain(SIZES)).with_plan(OFFSETS)
     assert plans(planned) == [[1, 1, 5, *OFFSETS]]
 
 
 def test_the_plan_lies_at_a_multiple_of_sixteen_bytes():
-    planned = ModelFile("m", dense_chain(SIZES)).with_plan([7] * 5)
+    planned = ModelFile(dense_chain(SIZES)).with_plan([7] * 5)
     assert planned.index(b"\x07\0\0\0" * 5) % 16 == 12
 
 
@@ -40,7 +40,7 @@ def test_nothing_else_of_the_model_changes(tmp_path: Path):
     path = tmp_path / "m.tflite"
     path.write_bytes(data)
     before = read_tflite_model(path)
-    path.write_bytes(ModelFile("m", data).with_plan(OFFSETS))
+    path.write_bytes(ModelFile(data).with_plan(OFFSETS))
     assert read_tflite_model(path) == before
 
 
@@ -49,14 +49,14 @@ def test_weights_keep_their_alignment():
     data = tiny_tflite(
         TinySubgraph([float_tensor("w", 32, weights), float_tensor("x", 1)], [], [1], [1])
     )
-    planned = ModelFile("m", data).with_plan([-1, 0])
+    planned = ModelFile(data).with_plan([-1, 0])
     assert (planned.index(weights) - data.index(weights)) % 64 == 0
 
 
 def test_an_old_plan_is_replaced_and_other_metadata_stay():
     metadata = {"min_runtime_version": b"1.5.0", PLAN_NAME.decode(): b"\0" * 32}
     data = tiny_tflite(dense_subgraph(SIZES), metadata=metadata)
-    planned = ModelFile("m", ModelFile("m", data).with_plan([0] * 5)).with_plan(OFFSETS)
+    planned = ModelFile(ModelFile(data).with_plan([0] * 5)).with_plan(OFFSETS)
     model = tflite.Model.GetRootAs(planned, 0)
     names = [model.Metadata(index).Name() for index in range(model.MetadataLength())]
     assert names == [b"min_runtime_version", PLAN_NAME]
@@ -64,30 +64,30 @@ def test_an_old_plan_is_replaced_and_other_metadata_stay():
 
 
 def test_the_same_plan_gives_the_same_bytes():
-    file = ModelFile("m", dense_chain(SIZES))
+    file = ModelFile(dense_chain(SIZES))
     assert file.with_plan(OFFSETS) == file.with_plan(OFFSETS)
 
 
 def test_a_plan_of_another_length_is_refused():
     with pytest.raises(ValueError, match="4 offsets for 5 tensors"):
-        ModelFile("m", dense_chain(SIZES)).with_plan([0] * 4)
+        ModelFile(dense_chain(SIZES)).with_plan([0] * 4)
 
 
 def test_a_model_of_two_subgraphs_is_refused():
     data = tiny_tflite(dense_subgraph(SIZES), dense_subgraph(SIZES))
     with pytest.raises(UnsupportedModelError, match="this has 2"):
-        ModelFile("m", data)
+        ModelFile(data)
 
 
 def test_weights_behind_the_flatbuffer_are_refused():
     weights = TinyTensor("w", (4,), data=(4096, 4))
     data = tiny_tflite(TinySubgraph([weights, TinyTensor("x")], [], [1], [1]))
     with pytest.raises(UnsupportedModelError, match="behind the FlatBuffer"):
-        ModelFile("m", data)
+        ModelFile(data)
 
 
 def test_a_model_of_one_operator_has_no_other(tmp_path: Path):
-    file = ModelFile("m", dense_chain(SIZES))
+    file = ModelFile(dense_chain(SIZES))
     path = tmp_path / "one.tflite"
     path.write_bytes(file.of_operator(1, [1], [2], 128, [0, 128, 144, -1, -1, 0]) + file.body)
     graph = read_tflite_model(path).graph
@@ -104,7 +104,7 @@ def test_a_damaged_file_is_refused_or_rewritten_but_never_more(
     data = bytearray(tiny_tflite(dense_subgraph(SIZES), metadata={"a": b"b"}))
     data[position % len(data)] = value
     try:
-        file = ModelFile("m", bytes(data[: len(data) - cut]))
+        file = ModelFile(bytes(data[: len(data) - cut]))
         file.with_plan([0] * file.num_tensors)
     except (ModelFormatError, UnsupportedModelError):
         pass
@@ -116,4 +116,4 @@ def test_an_operator_entry_outside_the_file_is_refused():
     )
     data[0:4] = (2**31).to_bytes(4, "little")
     with pytest.raises(ModelFormatError, match="outside the file"):
-        ModelFile("m", bytes(data))
+        ModelFile(bytes(data))

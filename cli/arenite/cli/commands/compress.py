@@ -315,7 +315,7 @@ def _write(
             write_onnx(twin, written)
             compiled = compile_model(twin, dims=dims, shapes=shapes, weight_budget=weight_budget)
     except OSError as error:
-        raise OutputError(output, f"cannot be written: {error.strerror}") from error
+        raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
     outcome = search(find("best"), compiled.source.problem)
     write_program(output, compiled, outcome, code=code)
     return compiled

@@ -176,4 +176,4 @@ def _write(path: Path, data: bytes) -> None:
     try:
         write_atomically(path, data)
     except OSError as error:
-        raise OutputError(path, f"cannot be written: {error.strerror}") from error
+        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error

@@ -93,7 +93,7 @@ def plan(
         try:
             planfile.write(output, plan_file)
         except OSError as error:
-            raise OutputError(output, f"cannot be written: {error.strerror}") from error
+            raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
     if as_json:
         emit_json(
             _as_json(model, source, plan_file, outcome)

@@ -299,4 +299,4 @@ def _write(path: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
     try:
         write_atomically(path, stream.getvalue())
     except OSError as error:
-        raise OutputError(path, f"cannot be written: {error.strerror}") from error
+        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error

@@ -12,6 +12,7 @@ from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
 from arenite.cli.targets import ARENITE, GENERIC, TARGETS, read_for_runtime
 from arenite.planner import planfile
+from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import read
 from arenite.planner.planfile import PlanFile
@@ -72,12 +73,13 @@ def _check_model(
     shapes: Mapping[str, tuple[int, ...]],
 ) -> None:
     """Return if the plan was made for this model and for the records it has."""
-    plan_file.check_digest(str(plan_path), model_digest(model))
+    with about_file(plan_path):
+        plan_file.check_digest(model_digest(model))
     problem = plan_file.problem
     if plan_file.target not in TARGETS:
         raise WrongTypeError(
-            str(plan_path),
             f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
+            path=plan_path,
         )
     dims = {**plan_file.model.dims, **dims}
     shapes = {**plan_file.model.shapes, **shapes}
@@ -86,7 +88,8 @@ def _check_model(
         return
     if plan_file.target != GENERIC:
         source = read_for_runtime(plan_file.target, model, dims, shapes)
-        plan_file.check_against(str(plan_path), source.digest, source.problem)
+        with about_file(plan_path):
+            plan_file.check_against(source.digest, source.problem)
         return
     # Where records differ in alignment, as those of a CSV may, the file states them.
     uniform = all(record.alignment == plan_file.alignment for record in problem.records)
@@ -99,4 +102,5 @@ def _check_model(
         order=problem.steps,
         aliases=plan_file.aliases,
     )
-    plan_file.check_against(str(plan_path), source.digest, source.problem)
+    with about_file(plan_path):
+        plan_file.check_against(source.digest, source.problem)

@@ -81,7 +81,7 @@ def read_compression(path: Path) -> CompressionResult:
         if len(stages) > 1 and None not in accuracies:
             accuracy = (_share(accuracies[0]), _share(accuracies[-1]))
     except (KeyError, TypeError, ValueError) as error:
-        raise CompressionResultError(path, f"no result of a compression: {error}") from error
+        raise CompressionResultError(f"no result of a compression: {error}", path=path) from error
     return CompressionResult(
         name, tuple(sorted(layers, key=lambda layer: -layer.size)), distance, accuracy
     )

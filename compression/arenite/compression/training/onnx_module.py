@@ -87,7 +87,7 @@ def trainable(model: onnx.ModelProto, path: str = "model") -> TrainableOnnx:
     module.load_state_dict(state, strict=False)
     lost = [name for name, parameter in parameters.items() if name not in sources]
     if lost:
-        raise UnsupportedModelError(path, lost[0], "is a product of weights, not one of them")
+        raise UnsupportedModelError(lost[0], "is a product of weights, not one of them", path=path)
     return found
 
 
@@ -104,7 +104,7 @@ def _converted(model: onnx.ModelProto, path: str) -> "nn.Module":
         module: nn.Module = onnx2torch.convert(model)
     except NotImplementedError as error:
         raise UnsupportedModelError(
-            path, model.graph.name, f"cannot be trained: {error}"
+            model.graph.name, f"cannot be trained: {error}", path=path
         ) from error
     for holder in list(module.modules()):
         for name, buffer in list(holder.named_buffers(recurse=False)):

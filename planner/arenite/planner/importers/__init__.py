@@ -8,7 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import BindingError, ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import (
+    BindingError,
+    ModelFormatError,
+    UnsupportedModelError,
+    about_file,
+)
 from arenite.planner.files import model_digest, read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import IDENTIFIER
@@ -51,35 +56,35 @@ def read(
         BindingError: `dims` or `shapes` give what it does not have or cannot take.
         ModelError: Whatever else keeps the model from being planned.
     """
-    digest = model_digest(path)
-    kind = model_format(path)
-    if kind == "csv":
-        problem = _read_csv(path, dims or {}, shapes or {}, alignment)
-        if capacity is not None:
-            problem = replace(problem, capacity=capacity)
-        return Source(path.name, digest, None, problem)
-    read_graph = _read_onnx if kind == "onnx" else _read_tflite
-    graph = read_graph(path, dims or {}, shapes or {})
-    alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
-    found: Order | None = None
-    if callable(order):
-        _check_reorderable(path, graph)
-        found = found_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
-        order = found.operators
-    if order is not None:
-        graph = graph.reordered(order)
-    graph = alias(graph, aliases, boundary, alignment)
-    problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
-    if AliasKind.OVERLAP in aliases:
-        problem = permit_overlaps(graph, problem)
-    return Source(path.name, digest, graph, problem, found)
+    with about_file(path):
+        digest = model_digest(path)
+        kind = model_format(path)
+        if kind == "csv":
+            problem = _read_csv(path, dims or {}, shapes or {}, alignment)
+            if capacity is not None:
+                problem = replace(problem, capacity=capacity)
+            return Source(path.name, digest, None, problem)
+        read_graph = _read_onnx if kind == "onnx" else _read_tflite
+        graph = read_graph(path, dims or {}, shapes or {})
+        alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
+        found: Order | None = None
+        if callable(order):
+            _check_reorderable(graph)
+            found = found_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
+            order = found.operators
+        if order is not None:
+            graph = graph.reordered(order)
+        graph = alias(graph, aliases, boundary, alignment)
+        problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
+        if AliasKind.OVERLAP in aliases:
+            problem = permit_overlaps(graph, problem)
+        return Source(path.name, digest, graph, problem, found)
 
 
-def _check_reorderable(path: Path, graph: Graph) -> None:
+def _check_reorderable(graph: Graph) -> None:
     for operator in graph.operators:
         if "subgraph" in operator.attributes:
             raise UnsupportedModelError(
-                str(path),
                 operator.name,
                 "the operators of a subgraph run between its entry and its exit; keep the "
                 "given order",
@@ -97,7 +102,8 @@ def model_format(path: Path) -> str:
         return "tflite"
     if known is None:
         raise ModelFormatError(
-            str(path), f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}"
+            f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}",
+            path=path,
         )
     return known
 
@@ -112,25 +118,22 @@ def _read_tflite(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
     from arenite.planner.importers.tflite import read_tflite
 
     graph = read_tflite(path)
-    check_fixed_shapes(path, graph, dims, shapes)
+    check_fixed_shapes(graph, dims, shapes)
     return graph
 
 
-def check_fixed_shapes(path: Path, graph: Graph, dims: Mapping[str, int], shapes: Shapes) -> None:
+def check_fixed_shapes(graph: Graph, dims: Mapping[str, int], shapes: Shapes) -> None:
     """Return if what is asked of the inputs is what a TFLite file fixes.
 
     Raises:
         BindingError: It is not.
     """
     for name in dims:
-        raise BindingError(
-            str(path), name, "cannot be given; a TFLite file has no free dimensions"
-        )
+        raise BindingError(name, "cannot be given; a TFLite file has no free dimensions")
     for name, shape in shapes.items():
         if name not in graph.inputs or graph.tensors[name].shape != shape:
             stated = [f"{each!r} {graph.tensors[each].shape}" for each in graph.inputs]
             raise BindingError(
-                str(path),
                 name,
                 f"cannot be given; a TFLite file fixes its inputs: {', '.join(stated)}",
             )
@@ -142,9 +145,7 @@ def _read_csv(
     from arenite.planner.importers.csv import read_csv
 
     for name in (*dims, *shapes):
-        raise BindingError(
-            str(path), name, "cannot be given; a CSV has neither dimensions nor inputs"
-        )
+        raise BindingError(name, "cannot be given; a CSV has neither dimensions nor inputs")
     problem = read_csv(path)
     if alignment is None:
         return problem

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from arenite.planner.errors import ModelError, ModelFormatError
+from arenite.planner.errors import ModelError, ModelFormatError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.problem import Problem, UsageRecord
 
@@ -29,17 +29,22 @@ def read_csv(path: Path) -> Problem:
 
     Cost: time and memory O(rows).
     """
-    try:
-        text = read_model(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ModelFormatError(str(path), f"byte {error.start} is not UTF-8") from error
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    try:
-        records = _records(rows)
-    except (ModelError, csv.Error) as error:
-        raise ModelFormatError(str(path), f"line {rows.line_num}: {error}") from error
+    with about_file(path):
+        records = _parsed(read_model(path))
     capacity = path.with_suffix("").suffix[1:]
     return Problem(records, capacity=_number(capacity) if _is_number(capacity) else None)
+
+
+def _parsed(data: bytes) -> tuple[UsageRecord, ...]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelFormatError(f"byte {error.start} is not UTF-8") from error
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    try:
+        return _records(rows)
+    except (ModelError, csv.Error) as error:
+        raise ModelFormatError(f"line {rows.line_num}: {error}") from error
 
 
 def _records(rows: Iterator[list[str]]) -> tuple[UsageRecord, ...]:

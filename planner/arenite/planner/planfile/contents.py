@@ -107,7 +107,7 @@ class PlanFile:
             entry["overlaps"] = {overlap.record: overlap.size for overlap in record.overlaps}
         return entry
 
-    def check_digest(self, path: str, digest: str) -> None:
+    def check_digest(self, digest: str) -> None:
         """Return if the plan is for the model file of this digest.
 
         Raises:
@@ -115,16 +115,14 @@ class PlanFile:
         """
         if digest != self.model.sha256:
             raise WrongModelError(
-                path,
                 f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
                 f"model given has {digest[:12]}...; plan it again",
             )
 
-    def check_against(self, path: str, digest: str, problem: Problem) -> None:
+    def check_against(self, digest: str, problem: Problem) -> None:
         """Return if the plan is for the model of this digest and these records.
 
         Args:
-            path: The plan file, for the message.
             digest: Hexadecimal SHA-256 of the model file.
             problem: The model's records under the same target, boundary and alignment.
 
@@ -132,15 +130,14 @@ class PlanFile:
             WrongModelError: The digests differ.
             StaleRecordsError: A record is missing, new or changed.
         """
-        self.check_digest(path, digest)
+        self.check_digest(digest)
         if problem.steps != self.problem.steps:
-            raise StaleRecordsError(path, "the order of the operators is not the model's")
+            raise StaleRecordsError("the order of the operators is not the model's")
         stated = {record.name: _extent(record) for record in self.problem.records}
         derived = {record.name: _extent(record) for record in problem.records}
         for name in sorted(stated.keys() | derived.keys()):
             if stated.get(name) != derived.get(name):
                 raise StaleRecordsError(
-                    path,
                     f"record {name!r} is {_describe(stated.get(name))} here and "
                     f"{_describe(derived.get(name))} in the model; plan it again",
                 )

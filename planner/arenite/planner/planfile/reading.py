@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from arenite.planner.errors import ModelError
+from arenite.planner.errors import ModelError, about_file
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
@@ -47,7 +47,12 @@ def read(path: Path) -> PlanFile:
         PlanFileError: By the subclass of what is wrong with the file.
         InvalidPlanError: The file is sound but its plan is not.
     """
-    reader = _Reader(str(path))
+    with about_file(path):
+        return _read(path)
+
+
+def _read(path: Path) -> PlanFile:
+    reader = _Reader()
     document = reader.document(path)
     plan_file = PlanFile(
         model=reader.model(document),
@@ -70,19 +75,16 @@ _BUDGET = re.compile(r"[1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%")
 class _Reader:
     """Typed access to the fields of one untrusted document."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-
     def document(self, path: Path) -> _Object:
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
-                raise UnreadablePlanFileError(self.path, "not a regular file; give the plan file")
+                raise UnreadablePlanFileError("not a regular file; give the plan file")
             if status.st_size > _MAX_FILE_SIZE:
-                raise UnreadablePlanFileError(self.path, "larger than 64 MiB")
+                raise UnreadablePlanFileError("larger than 64 MiB")
             data = path.read_bytes()
         except OSError as error:
-            raise UnreadablePlanFileError(self.path, error.strerror or str(error)) from error
+            raise UnreadablePlanFileError(error.strerror or str(error)) from error
         try:
             value = json.loads(
                 data.decode(),
@@ -91,14 +93,13 @@ class _Reader:
                 parse_constant=self._no_constant,
             )
         except (ValueError, RecursionError) as error:
-            raise NotAPlanFileError(self.path, f"not JSON: {error}") from error
+            raise NotAPlanFileError(f"not JSON: {error}") from error
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            raise NotAPlanFileError(self.path, f"not a plan file: no format {FORMAT!r}")
+            raise NotAPlanFileError(f"not a plan file: no format {FORMAT!r}")
         document: _Object = value
         version = document.get("version")
         if type(version) is not int or version != VERSION:  # true == 1.0 == 1
             raise UnknownVersionError(
-                self.path,
                 f"version {reprlib.repr(version)}; this Arenite reads version {VERSION}",
             )
         self.fields(document, "the file", _FIELDS)
@@ -108,14 +109,14 @@ class _Reader:
         value: _Object = {}
         for name, item in pairs:
             if name in value:
-                raise DuplicateNameError(self.path, f"the key {name!r} stands twice in one object")
+                raise DuplicateNameError(f"the key {name!r} stands twice in one object")
             value[self._text(name, "a key")] = item
         return value
 
     def _finite(self, text: str) -> float:
         value = float(text)
         if math.isinf(value):
-            raise OutOfRangeError(self.path, f"{reprlib.repr(text)} is no finite number")
+            raise OutOfRangeError(f"{reprlib.repr(text)} is no finite number")
         return value
 
     def _no_constant(self, text: str) -> object:
@@ -126,13 +127,13 @@ class _Reader:
     ) -> None:
         for name in required:
             if name not in value:
-                raise MissingFieldError(self.path, f"{where} has no {name!r}")
+                raise MissingFieldError(f"{where} has no {name!r}")
         for name in value:
             if name not in required and name not in optional:
-                raise UnknownFieldError(self.path, f"{where} has an unknown field {name!r}")
+                raise UnknownFieldError(f"{where} has an unknown field {name!r}")
 
     def wrong_type(self, name: str, value: object, expected: str) -> WrongTypeError:
-        return WrongTypeError(self.path, f"{name} is {type(value).__name__}, {expected} expected")
+        return WrongTypeError(f"{name} is {type(value).__name__}, {expected} expected")
 
     def text(self, parent: _Object, name: str) -> str:
         return self._text(parent[name], name)
@@ -146,15 +147,13 @@ class _Reader:
         try:
             value.encode()
         except UnicodeEncodeError as error:  # the escape of half a surrogate pair
-            raise WrongTypeError(self.path, f"{name} is {value!r}, which is no text") from error
+            raise WrongTypeError(f"{name} is {value!r}, which is no text") from error
         return value
 
     def choice(self, parent: _Object, name: str, choices: Sequence[str]) -> str:
         value = self.text(parent, name)
         if value not in choices:
-            raise WrongTypeError(
-                self.path, f"{name} is {value!r}, one of {', '.join(choices)} expected"
-            )
+            raise WrongTypeError(f"{name} is {value!r}, one of {', '.join(choices)} expected")
         return value
 
     def number(self, parent: _Object, name: str, least: int = 0) -> int:
@@ -164,13 +163,13 @@ class _Reader:
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong_type(name, value, "a whole number")
         if not least <= value <= _MAX_NUMBER:
-            raise OutOfRangeError(self.path, f"{name} is {value}, {least} to 2^63 - 1 expected")
+            raise OutOfRangeError(f"{name} is {value}, {least} to 2^63 - 1 expected")
         return value
 
     def alignment(self, parent: _Object, name: str) -> int:
         value = self.number(parent, name, 1)
         if value & (value - 1):
-            raise OutOfRangeError(self.path, f"{name} is {value}, a power of two expected")
+            raise OutOfRangeError(f"{name} is {value}, a power of two expected")
         return value
 
     def aliases(self, document: _Object) -> tuple[AliasKind, ...]:
@@ -178,7 +177,6 @@ class _Reader:
         for kind in kinds:
             if kind not in tuple(AliasKind) or kinds.count(kind) > 1:
                 raise WrongTypeError(
-                    self.path,
                     f"aliases has {kind!r}, each of {', '.join(AliasKind)} once expected",
                 )
         return tuple(map(AliasKind, kinds))
@@ -208,14 +206,12 @@ class _Reader:
         self.fields(model, "model", ("name", "sha256", "dims", "shapes"), ("weight_budget",))
         budget = self.text(model, "weight_budget") if "weight_budget" in model else ""
         if "weight_budget" in model and not _BUDGET.fullmatch(budget):
-            raise WrongTypeError(
-                self.path, f"weight_budget is {budget!r}, bytes or per cent expected"
-            )
+            raise WrongTypeError(f"weight_budget is {budget!r}, bytes or per cent expected")
         dims = self.member(model, "dims")
         shapes = self.member(model, "shapes")
         digest = self.text(model, "sha256")
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            raise WrongTypeError(self.path, "sha256 is not 64 lower-case hexadecimal digits")
+            raise WrongTypeError("sha256 is not 64 lower-case hexadecimal digits")
         return ModelReference(
             self.text(model, "name"),
             digest,
@@ -231,7 +227,7 @@ class _Reader:
         alignment = self.alignment(document, "alignment")
         order = self.texts(document, "order")
         if len(set(order)) != len(order):
-            raise DuplicateNameError(self.path, "order names an operator twice")
+            raise DuplicateNameError("order names an operator twice")
         capacity = None if document["capacity"] is None else self.number(document, "capacity")
         records = []
         names: set[str] = set()
@@ -239,22 +235,21 @@ class _Reader:
         for index, item in enumerate(self.items(document, "records")):
             record = self.record(item, index, alignment)
             if record.name in names:
-                raise DuplicateNameError(self.path, f"two records are named {record.name!r}")
+                raise DuplicateNameError(f"two records are named {record.name!r}")
             names.add(record.name)
             for tensor in record.tensors:
                 if tensor in placed:
-                    raise DuplicateNameError(self.path, f"tensor {tensor!r} is placed twice")
+                    raise DuplicateNameError(f"tensor {tensor!r} is placed twice")
                 placed.add(tensor)
             if order and record.end > len(order):
                 raise OutOfRangeError(
-                    self.path,
                     f"record {record.name!r} ends at step {record.end}, there are {len(order)}",
                 )
             records.append(record)
         try:
             return Problem(tuple(records), order, capacity)
         except ModelError as error:
-            raise InconsistentError(self.path, str(error)) from error
+            raise InconsistentError(str(error)) from error
 
     def record(self, value: object, index: int, alignment: int) -> UsageRecord:
         entry = self.as_object(value, f"record {index}")
@@ -297,11 +292,9 @@ class _Reader:
         bound = self.choice(document, "bound", ("load", "search"))
         if stated < load or (bound == "load") != (stated == load):
             raise InconsistentError(
-                self.path,
                 f"lower_bound is {stated} from {bound}, the records' largest load is {load}",
             )
         if self.flag(document, "optimal") != plan_file.plan.optimal:
             raise InconsistentError(
-                self.path,
                 f"optimal contradicts height {plan_file.plan.height} and lower_bound {stated}",
             )

@@ -13,13 +13,11 @@ class UnsupportedOperatorsError(ModelError):
     """No kernel runs some operators.
 
     Attributes:
-        path: The model file.
         operators: Name, type and reason of each.
     """
 
-    def __init__(self, path: str, operators: Sequence[tuple[str, str, str]], hint: str) -> None:
+    def __init__(self, operators: Sequence[tuple[str, str, str]], hint: str) -> None:
         lines = "; ".join(f"{name!r} ({kind}): {why}" for name, kind, why in operators[:8])
         more = f" and {len(operators) - 8} more" if len(operators) > 8 else ""
-        super().__init__(f"{path}: no kernel runs {lines}{more}; {hint}")
-        self.path = path
+        super().__init__(f"no kernel runs {lines}{more}; {hint}")
         self.operators = tuple(operators)

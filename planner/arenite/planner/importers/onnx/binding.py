@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import onnx
 
@@ -42,7 +41,6 @@ class Binding:
 
 
 def bind(
-    path: Path,
     graph: onnx.GraphProto,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
@@ -62,8 +60,8 @@ def bind(
     inputs: dict[str, tuple[DType, tuple[int | str, ...]]] = {}
     for value in graph.input:
         if value.name not in constants:
-            inputs[value.name] = _declaration(path, value)
-    binder = _Binder(path, {name: shape for name, (_, shape) in inputs.items()})
+            inputs[value.name] = _declaration(value)
+    binder = _Binder({name: shape for name, (_, shape) in inputs.items()})
     binder.take_shapes(shapes)
     binder.take_dims(dims)
     bound = binder.bound_shapes()
@@ -71,15 +69,15 @@ def bind(
     return Binding(types, binder.values)
 
 
-def _declaration(path: Path, value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ...]]:
+def _declaration(value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ...]]:
     """Return an input's type and its dimensions, the free ones by name."""
     reason = why_unsizable(value.type)
     if reason is not None:
-        raise UnsupportedModelError(str(path), value.name, reason)
+        raise UnsupportedModelError(value.name, reason)
     tensor = value.type.tensor_type
     dtype = read_dtype(tensor.elem_type)
     if dtype is None:
-        raise ModelFormatError(str(path), f"input {value.name!r} has no element type")
+        raise ModelFormatError(f"input {value.name!r} has no element type")
     if not tensor.HasField("shape"):
         return dtype, (_UNRANKED,)
     shape: list[int | str] = []
@@ -94,8 +92,7 @@ def _declaration(path: Path, value: onnx.ValueInfoProto) -> tuple[DType, tuple[i
 class _Binder:
     """Collects the values of the free dimensions and refuses contradictions."""
 
-    def __init__(self, path: Path, shapes: dict[str, tuple[int | str, ...]]) -> None:
-        self._path = path
+    def __init__(self, shapes: dict[str, tuple[int | str, ...]]) -> None:
         self._shapes = shapes
         self.values: dict[str, int] = {}
 
@@ -103,13 +100,12 @@ class _Binder:
         for name, given in shapes.items():
             declared = self._shapes.get(name)
             if declared is None:
-                raise BindingError(str(self._path), name, _unknown("an input", self._shapes))
+                raise BindingError(name, _unknown("an input", self._shapes))
             if declared == (_UNRANKED,):
                 declared = tuple(f"{name}:{axis}" for axis in range(len(given)))
                 self._shapes[name] = declared
             if len(declared) != len(given):
                 raise BindingError(
-                    str(self._path),
                     name,
                     f"has {len(declared)} dimensions ({_text(declared)}), not {len(given)}",
                 )
@@ -117,21 +113,19 @@ class _Binder:
                 if isinstance(wanted, str):
                     self._bind(wanted, value)
                 elif wanted != value:
-                    raise BindingError(
-                        str(self._path), name, f"is {wanted} long on axis {axis}, not {value}"
-                    )
+                    raise BindingError(name, f"is {wanted} long on axis {axis}, not {value}")
 
     def take_dims(self, dims: Mapping[str, int]) -> None:
         free = self._free()
         for name, value in dims.items():
             if name not in free:
-                raise BindingError(str(self._path), name, _unknown("a free dimension", free))
+                raise BindingError(name, _unknown("a free dimension", free))
             self._bind(name, value)
 
     def bound_shapes(self) -> dict[str, tuple[int, ...]]:
         unbound = sorted(name for name in self._free() if name not in self.values)
         if unbound:
-            raise UnboundDimensionError(str(self._path), unbound, self._hint(unbound))
+            raise UnboundDimensionError(unbound, self._hint(unbound))
         return {
             name: tuple(self.values[size] if isinstance(size, str) else size for size in shape)
             for name, shape in self._shapes.items()
@@ -139,11 +133,9 @@ class _Binder:
 
     def _bind(self, name: str, value: int) -> None:
         if value < 1:
-            raise BindingError(str(self._path), name, f"must be at least 1, not {value}")
+            raise BindingError(name, f"must be at least 1, not {value}")
         if self.values.setdefault(name, value) != value:
-            raise BindingError(
-                str(self._path), name, f"cannot be both {self.values[name]} and {value}"
-            )
+            raise BindingError(name, f"cannot be both {self.values[name]} and {value}")
 
     def _free(self) -> dict[str, None]:
         """Return the names of the free dimensions, in the order of the inputs."""

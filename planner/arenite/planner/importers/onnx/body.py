@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import onnx
 
@@ -13,9 +12,7 @@ from arenite.planner.importers.onnx.node import attributes
 from arenite.planner.importers.onnx.order import live_operators
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType
-
-if TYPE_CHECKING:
-    from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.importers.onnx.walk import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +32,27 @@ class Body:
     reserve: int
 
 
-def subgraph(walk: "Walk", node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
+def subgraph(node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
     """Return the graph that is an attribute of the node."""
     graph = onnx.AttributeProto.GRAPH
     found = next((a.g for a in node.attribute if a.name == key and a.type == graph), None)
     if found is None:
-        raise ModelFormatError(str(walk.path), f"operator {name!r} lacks its {key!r}")
+        raise ModelFormatError(f"operator {name!r} lacks its {key!r}")
     return found
 
 
-def require(walk: "Walk", name: str, fits: bool, what: str) -> None:
+def require(name: str, fits: bool, what: str) -> None:
     """Refuse an operator whose subgraph or attributes do not fit it.
 
     Raises:
         ModelFormatError: `fits` is false.
     """
     if not fits:
-        raise ModelFormatError(
-            str(walk.path), f"operator {name!r} and its subgraph disagree on the {what}"
-        )
+        raise ModelFormatError(f"operator {name!r} and its subgraph disagree on the {what}")
 
 
 def define_inputs(
-    walk: "Walk", graph: onnx.GraphProto, scope: Scope, types: Sequence[TensorType]
+    walk: Walk, graph: onnx.GraphProto, scope: Scope, types: Sequence[TensorType]
 ) -> list[str]:
     """Return the flat names of a subgraph's inputs, one for each of `types`."""
     return [
@@ -67,7 +62,7 @@ def define_inputs(
 
 
 def walk_body(
-    walk: "Walk", graph: onnx.GraphProto, scope: Scope, inputs: Sequence[str] = ()
+    walk: Walk, graph: onnx.GraphProto, scope: Scope, inputs: Sequence[str] = ()
 ) -> Body:
     """Return what the operator of a subgraph must know of it.
 
@@ -94,7 +89,7 @@ def walk_body(
 
 
 def keep(
-    walk: "Walk",
+    walk: Walk,
     node: onnx.NodeProto,
     name: str,
     scope: Scope,

@@ -1,19 +1,15 @@
 """If: the branch that runs where the condition is known, else one operator with a reserve."""
 
-from typing import TYPE_CHECKING
-
 import onnx
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.graph import Operator
 from arenite.planner.importers.onnx.body import keep, require, subgraph, walk_body
 from arenite.planner.importers.onnx.scope import Scope
-
-if TYPE_CHECKING:
-    from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.importers.onnx.walk import Walk
 
 
-def walk_if(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
+def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
     """Return the operators that stand for an If.
 
     Raises:
@@ -21,20 +17,19 @@ def walk_if(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list
         UnsupportedModelError: The branches make different types, and either may run.
     """
     operands = walk.operands(node, scope)
-    require(walk, name, len(operands) == 1, "condition")
+    require(name, len(operands) == 1, "condition")
     condition = operands[0].name
-    branches = [subgraph(walk, node, name, key) for key in ("then_branch", "else_branch")]
+    branches = [subgraph(node, name, key) for key in ("then_branch", "else_branch")]
     for branch in branches:
-        require(walk, name, len(branch.output) == len(node.output), "number of outputs")
+        require(name, len(branch.output) == len(node.output), "number of outputs")
     value = walk.values.get(condition)
     if value is not None:
-        require(walk, name, value.size == 1, "condition")
+        require(name, value.size == 1, "condition")
         return _inline(walk, node, name, branches[0 if value.item() else 1], scope)
     on_true, on_false = (walk_body(walk, branch, Scope(scope)) for branch in branches)
     for local, one, other in zip(node.output, on_true.types, on_false.types, strict=True):
         if local and one != other:
             raise UnsupportedModelError(
-                str(walk.path),
                 name,
                 f"its output {local!r} is {one} in one branch and {other} in the other, "
                 "and which one runs is not known before the run",
@@ -43,7 +38,7 @@ def walk_if(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list
 
 
 def _inline(
-    walk: "Walk", node: onnx.NodeProto, name: str, branch: onnx.GraphProto, scope: Scope
+    walk: Walk, node: onnx.NodeProto, name: str, branch: onnx.GraphProto, scope: Scope
 ) -> list[Operator]:
     """Return the operators of the branch that runs, writing what the If would have."""
     made = {output for inner in branch.node for output in inner.output}

@@ -1,7 +1,6 @@
 """Refuse a node that breaks its operator's definition, before a library trips over it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import onnx
 import onnx.checker
@@ -14,12 +13,10 @@ class NodeChecker:
     """Checks the nodes of one model.
 
     Args:
-        path: The file, for errors.
         dialect: Of the model.
     """
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
-        self._path = path
+    def __init__(self, dialect: Dialect) -> None:
         self._context = onnx.checker.C.CheckerContext()
         self._context.ir_version = dialect.ir_version
         self._context.opset_imports = dict(dialect.opsets)
@@ -48,4 +45,4 @@ class NodeChecker:
     def refusal(self, node: onnx.NodeProto, name: str, reason: object) -> ModelFormatError:
         """Return the error that says what is wrong with a node."""
         text = " ".join(str(reason).split())
-        return ModelFormatError(str(self._path), f"operator {name!r} ({op_type(node)}): {text}")
+        return ModelFormatError(f"operator {name!r} ({op_type(node)}): {text}")

@@ -8,7 +8,7 @@ import onnx.defs
 import onnx.inliner
 from google.protobuf.message import DecodeError
 
-from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.importers.onnx.order import constant_names, subgraphs
 
@@ -22,26 +22,28 @@ def load_model(path: Path) -> onnx.ModelProto:
         ModelFormatError: The file cannot be read or is not an ONNX model.
         UnsupportedModelError: Its operator set is too old, or newer than the onnx package.
     """
-    data = read_model(path)
+    with about_file(path):
+        return _parsed(read_model(path))
+
+
+def _parsed(data: bytes) -> onnx.ModelProto:
     if not data:
-        raise ModelFormatError(str(path), "the file is empty")
+        raise ModelFormatError("the file is empty")
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        raise ModelFormatError(str(path), f"not an ONNX model, or truncated: {error}") from error
+        raise ModelFormatError(f"not an ONNX model, or truncated: {error}") from error
     if not model.HasField("graph") or not model.opset_import:
-        raise ModelFormatError(
-            str(path), "not an ONNX model: it has no graph or names no operator set"
-        )
-    _check_opset(path, model)
+        raise ModelFormatError("not an ONNX model: it has no graph or names no operator set")
+    _check_opset(model)
     if model.functions:
-        model = _inline(path, model)
+        model = _inline(model)
     if not all(isinstance(text, str) for text in _texts(model)):
-        raise ModelFormatError(str(path), "not an ONNX model: a name is not UTF-8 text")
+        raise ModelFormatError("not an ONNX model: a name is not UTF-8 text")
     if not model.graph.output:
-        raise ModelFormatError(str(path), "the graph has no output")
+        raise ModelFormatError("the graph has no output")
     if not all(value.name for value in (*model.graph.input, *model.graph.output)):
-        raise ModelFormatError(str(path), "an input or output of the graph has no name")
+        raise ModelFormatError("an input or output of the graph has no name")
     return model
 
 
@@ -77,29 +79,27 @@ def _node_texts(node: onnx.NodeProto) -> Iterator[object]:
         yield from _graph_texts(subgraph)
 
 
-def _check_opset(path: Path, model: onnx.ModelProto) -> None:
+def _check_opset(model: onnx.ModelProto) -> None:
     version = opset_versions(model).get("")
     newest = onnx.defs.onnx_opset_version()
     if version is None:
         return
     if version < OLDEST_OPSET:
         raise UnsupportedModelError(
-            str(path),
             "ai.onnx",
             f"operator set {version} is older than {OLDEST_OPSET}; "
             "convert the model with onnx.version_converter",
         )
     if version > newest:
         raise UnsupportedModelError(
-            str(path),
             "ai.onnx",
             f"operator set {version} is newer than {newest}, the newest that the installed "
             "onnx package knows; update it",
         )
 
 
-def _inline(path: Path, model: onnx.ModelProto) -> onnx.ModelProto:
+def _inline(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError) as error:
-        raise ModelFormatError(str(path), f"its functions cannot be inlined: {error}") from error
+        raise ModelFormatError(f"its functions cannot be inlined: {error}") from error

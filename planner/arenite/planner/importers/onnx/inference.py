@@ -5,7 +5,6 @@ known by then, nothing is lost, and the cost stays linear.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import onnx
 import onnx.shape_inference
@@ -23,16 +22,14 @@ class Inference:
     """Finds what an operator makes.
 
     Args:
-        path: The file, for errors.
         dialect: Of the model.
         values: Asked only where the types of the inputs do not decide.
     """
 
-    def __init__(self, path: Path, dialect: Dialect, values: Values) -> None:
-        self._path = path
+    def __init__(self, dialect: Dialect, values: Values) -> None:
         self._dialect = dialect
         self._values = values
-        self._checker = NodeChecker(path, dialect)
+        self._checker = NodeChecker(dialect)
 
     def output_types(
         self,
@@ -109,7 +106,7 @@ class Inference:
             proto = next(results).type if output else onnx.TypeProto()
             reason = why_unsizable(proto)
             if reason is not None:
-                raise UnsupportedModelError(str(self._path), output, reason)
+                raise UnsupportedModelError(output, reason)
             types.append(read_type(proto))
         if op_type(node) == "Dropout" and len(types) == 2 and node.output[1]:
             # Before operator set 10 the mask was like the data, and is not inferred.
@@ -139,7 +136,6 @@ class Inference:
             if operand.name in self._values.failures
         ]
         return UnsupportedModelError(
-            str(self._path),
             output,
             f"operator {name!r} ({op_type(node)}) makes it with a type not known before the run: "
             f"{reason}{''.join(failures)}",

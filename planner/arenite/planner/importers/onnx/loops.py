@@ -1,7 +1,6 @@
 """Loop and Scan: one operator that reserves what its body needs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -20,14 +19,12 @@ from arenite.planner.importers.onnx.body import (
 from arenite.planner.importers.onnx.node import Operand
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType
-
-if TYPE_CHECKING:
-    from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.importers.onnx.walk import Walk
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
 
 
-def walk_loop(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
+def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
     """Return the operator that stands for a Loop.
 
     Raises:
@@ -35,25 +32,24 @@ def walk_loop(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> li
         UnsupportedModelError: The type of an output is not known before the run.
     """
     operands = walk.operands(node, scope)
-    body = subgraph(walk, node, name, "body")
-    require(walk, name, len(body.input) == max(2, len(operands)), "number of inputs")
+    body = subgraph(node, name, "body")
+    require(name, len(body.input) == max(2, len(operands)), "number of inputs")
     trip_count, condition = (*operands, Operand("", None), Operand("", None))[:2]
-    carried = _types(walk, name, operands[2:])
-    require(walk, name, len(body.output) > len(carried), "number of outputs")
+    carried = _types(name, operands[2:])
+    require(name, len(body.output) > len(carried), "number of outputs")
     inner = Scope(scope)
     given = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     inputs = define_inputs(walk, body, inner, given)
     # The body only runs while this holds.
     walk.values.add_array(inputs[1], np.asarray(True))
     walked = walk_body(walk, body, inner, inputs)
-    _check_carried(walk, name, carried, walked.types[1:])
+    _check_carried(name, carried, walked.types[1:])
     types = [*carried]
     stacked = walked.types[len(carried) + 1 :]
     if stacked:
         count = _num_iterations(walk, trip_count, condition, walked)
         if count is None:
             raise UnsupportedModelError(
-                str(walk.path),
                 name,
                 "how often its body runs is not known before the run, "
                 f"and the shape of its output {node.output[-1]!r} depends on that",
@@ -62,7 +58,7 @@ def walk_loop(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> li
     return [keep(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
 
 
-def walk_scan(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
+def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
     """Return the operator that stands for a Scan.
 
     Raises:
@@ -71,52 +67,51 @@ def walk_scan(walk: "Walk", node: onnx.NodeProto, name: str, scope: Scope) -> li
     """
     if walk.dialect.opsets.get("", 0) < _FIRST_SCAN_WITHOUT_BATCH:
         raise UnsupportedModelError(
-            str(walk.path),
             name,
             "Scan of operator set 8 is not supported; convert the model to 9 or later",
         )
     operands = walk.operands(node, scope)
-    body = subgraph(walk, node, name, "body")
+    body = subgraph(node, name, "body")
     num_scanned = next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
     num_states = len(operands) - num_scanned
-    require(walk, name, 0 < num_scanned <= len(operands), "number of scanned inputs")
-    require(walk, name, len(body.input) == len(operands), "number of inputs")
-    require(walk, name, len(body.output) >= num_states, "number of outputs")
-    states = _types(walk, name, operands[:num_states])
-    scanned = _types(walk, name, operands[num_states:])
+    require(name, 0 < num_scanned <= len(operands), "number of scanned inputs")
+    require(name, len(body.input) == len(operands), "number of inputs")
+    require(name, len(body.output) >= num_states, "number of outputs")
+    states = _types(name, operands[:num_states])
+    scanned = _types(name, operands[num_states:])
     slices: list[TensorType] = []
     lengths: set[int] = set()
     for (dtype, shape), axis in zip(
-        scanned, _axes(walk, node, name, "scan_input_axes", num_scanned), strict=True
+        scanned, _axes(node, name, "scan_input_axes", num_scanned), strict=True
     ):
-        require(walk, name, -len(shape) <= axis < len(shape), "axis of a scanned input")
+        require(name, -len(shape) <= axis < len(shape), "axis of a scanned input")
         lengths.add(shape[axis])
         axis %= len(shape)
         slices.append(TensorType(dtype, shape[:axis] + shape[axis + 1 :]))
-    require(walk, name, len(lengths) == 1, "length of the scanned inputs")
+    require(name, len(lengths) == 1, "length of the scanned inputs")
     inner = Scope(scope)
     inputs = define_inputs(walk, body, inner, [*states, *slices])
     walked = walk_body(walk, body, inner, inputs)
-    _check_carried(walk, name, states, walked.types)
+    _check_carried(name, states, walked.types)
     stacked = walked.types[num_states:]
-    axes = _axes(walk, node, name, "scan_output_axes", len(stacked))
+    axes = _axes(node, name, "scan_output_axes", len(stacked))
     types = [*states]
     for tensor_type, axis in zip(stacked, axes, strict=True):
         rank = len(tensor_type.shape) + 1
-        require(walk, name, -rank <= axis < rank, "axis of a scanned output")
+        require(name, -rank <= axis < rank, "axis of a scanned output")
         types.append(_with_axis(tensor_type, axis % rank, min(lengths)))
     return [keep(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
 
 
-def _types(walk: "Walk", name: str, operands: Sequence[Operand]) -> list[TensorType]:
+def _types(name: str, operands: Sequence[Operand]) -> list[TensorType]:
     types = [operand.type for operand in operands if operand.type is not None]
-    require(walk, name, len(types) == len(operands), "number of inputs")
+    require(name, len(types) == len(operands), "number of inputs")
     return types
 
 
-def _axes(walk: "Walk", node: onnx.NodeProto, name: str, key: str, count: int) -> list[int]:
+def _axes(node: onnx.NodeProto, name: str, key: str, count: int) -> list[int]:
     axes = next((list(a.ints) for a in node.attribute if a.name == key), [0] * count)
-    require(walk, name, len(axes) == count, f"length of {key}")
+    require(name, len(axes) == count, f"length of {key}")
     return axes
 
 
@@ -125,23 +120,18 @@ def _with_axis(tensor_type: TensorType, axis: int, length: int) -> TensorType:
     return TensorType(dtype, (*shape[:axis], length, *shape[axis:]))
 
 
-def _check_carried(
-    walk: "Walk", name: str, before: Sequence[TensorType], after: Sequence[TensorType]
-) -> None:
+def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[TensorType]) -> None:
     """Refuse a body that hands on a value of another type than it was given."""
     for number, (given, made) in enumerate(zip(before, after, strict=False)):
         if given != made:
             raise UnsupportedModelError(
-                str(walk.path),
                 name,
                 f"the value it carries at position {number} is {given} before an iteration "
                 f"and {made} after it",
             )
 
 
-def _num_iterations(
-    walk: "Walk", trip_count: Operand, condition: Operand, body: Body
-) -> int | None:
+def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:
     """Return how often the body of a Loop runs, None if only the run can tell."""
     count = walk.values.get(trip_count.name)
     limit = None if count is None else max(0, int(count.item()))

@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import onnx
 
@@ -11,7 +10,7 @@ from arenite.planner.graph import Operator
 
 
 def ordered_nodes(
-    path: Path, graph: onnx.GraphProto
+    graph: onnx.GraphProto,
 ) -> tuple[list[tuple[int, onnx.NodeProto]], int]:
     """Return the nodes that reach an output, each with its index, and how many do not.
 
@@ -23,7 +22,7 @@ def ordered_nodes(
 
     Cost: O(n log n) for n operands.
     """
-    producers = _producers(path, graph)
+    producers = _producers(graph)
     sources = [
         sorted({producers[name] for name in node_reads(node) if name in producers})
         for node in graph.node
@@ -33,7 +32,7 @@ def ordered_nodes(
     if len(order) < len(live):
         stuck = graph.node[min(live.difference(order))]
         label = stuck.name or next(filter(None, stuck.output))
-        raise ModelFormatError(str(path), f"the nodes form a cycle that {label!r} waits for")
+        raise ModelFormatError(f"the nodes form a cycle that {label!r} waits for")
     nodes = [(index, graph.node[index]) for index in order]
     return nodes, len(graph.node) - len(nodes)
 
@@ -68,14 +67,14 @@ def _captures(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (output.name for output in graph.output if output.name not in own)
 
 
-def _producers(path: Path, graph: onnx.GraphProto) -> dict[str, int]:
+def _producers(graph: onnx.GraphProto) -> dict[str, int]:
     given = {value.name for value in graph.input}
     given.update(constant_names(graph))
     producers: dict[str, int] = {}
     for index, node in enumerate(graph.node):
         for name in filter(None, node.output):
             if name in producers or name in given:
-                raise ModelFormatError(str(path), f"tensor {name!r} is written twice")
+                raise ModelFormatError(f"tensor {name!r} is written twice")
             producers[name] = index
     return producers
 

@@ -7,9 +7,12 @@ from typing import Protocol
 
 import onnx
 
+from arenite.planner.errors import about_file
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.importers.onnx.binding import bind
+from arenite.planner.importers.onnx.branches import walk_if
 from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
 from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
@@ -91,6 +94,7 @@ class OnnxModel:
         )
 
 
+_CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
 _HIDDEN = {"If": "branches are", "Loop": "body is", "Scan": "body is"}
 
 
@@ -117,9 +121,20 @@ def read(
     weights: bool = False,
 ) -> OnnxModel:
     """Return the model in the file; see `read_onnx_model`."""
-    model = load_model(path)
-    binding = bind(path, model.graph, dims, shapes)
-    walk = Walk(path, model, binding, weights=weights)
+    with about_file(path):
+        return _read(load_model(path), path, dims, shapes, weights=weights)
+
+
+def _read(
+    model: onnx.ModelProto,
+    path: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    *,
+    weights: bool,
+) -> OnnxModel:
+    binding = bind(model.graph, dims, shapes)
+    walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
     walked = walk.run()
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))
     operators = live_operators(walked, outputs)

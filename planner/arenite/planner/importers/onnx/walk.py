@@ -1,7 +1,8 @@
 """From the nodes of an ONNX graph to operators and typed tensors, step by step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -9,10 +10,8 @@ import onnx
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.graph import AttributeValue, Operator
 from arenite.planner.importers.onnx.binding import Binding
-from arenite.planner.importers.onnx.branches import walk_if
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
 from arenite.planner.importers.onnx.inference import Inference
-from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
 from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
@@ -32,7 +31,6 @@ from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.names import Names
 
-_CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
 # What an operator of these makes is not decided by its inputs.
 _RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
@@ -49,7 +47,6 @@ class Walk:
     """One pass over a model's nodes that types every tensor and folds what is constant.
 
     Attributes:
-        path: The file, for errors.
         dialect: Of the model.
         types: Of every tensor met, by its flat name, in order of definition.
         constants: Flat names of the tensors that are known before the run.
@@ -58,24 +55,37 @@ class Walk:
         nodes: What the operators without subgraphs were made from, by operator name.
         num_dead: Nodes left out because they reach no output.
         num_folded: Nodes left out because all they make is constant.
+
+    Args:
+        model: Whose nodes.
+        binding: Its inputs.
+        control_flow: What turns the operators with subgraphs into ours, by type.
+        folder: Where its external data lies.
+        weights: Whether the values of all constants will be asked for.
     """
 
     def __init__(
-        self, path: Path, model: onnx.ModelProto, binding: Binding, *, weights: bool = False
+        self,
+        model: onnx.ModelProto,
+        binding: Binding,
+        control_flow: "Mapping[str, ControlFlow]",
+        folder: Path,
+        *,
+        weights: bool = False,
     ) -> None:
-        self.path = path
         self.dialect = Dialect(model.ir_version, opset_versions(model))
         self.types: dict[str, TensorType] = {}
         self.constants: set[str] = set()
-        self.values = Values(path.parent, self.dialect, weights=weights)
+        self.values = Values(folder, self.dialect, weights=weights)
         self.operator_names = Names()
         self.nodes: dict[str, onnx.NodeProto] = {}
         self.num_dead = 0
         self.num_folded = 0
         self._binding = binding
+        self._control_flow = control_flow
         self._graph = model.graph
         self._outputs = {output.name for output in model.graph.output}
-        self._inference = Inference(path, self.dialect, self.values)
+        self._inference = Inference(self.dialect, self.values)
         self._unsizable: dict[str, str] = {}
         own = dict.fromkeys(_defined_names(model.graph))
         self._tensor_names = Names(own)
@@ -103,7 +113,7 @@ class Walk:
             self._define_constant(scope, sparse.values.name, sparse)
         declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
         names = self._name_operators(graph)
-        nodes, num_dead = ordered_nodes(self.path, graph)
+        nodes, num_dead = ordered_nodes(graph)
         self.num_dead += num_dead
         read = {name for _, node in nodes for name in node_reads(node)}
         read.update(output.name for output in graph.output)
@@ -170,11 +180,9 @@ class Walk:
         """
         name = scope.find(local)
         if name is None:
-            raise ModelFormatError(
-                str(self.path), f"tensor {local!r} is read but nothing writes it"
-            )
+            raise ModelFormatError(f"tensor {local!r} is read but nothing writes it")
         if name in self._unsizable:
-            raise UnsupportedModelError(str(self.path), local, self._unsizable[name])
+            raise UnsupportedModelError(local, self._unsizable[name])
         return name
 
     def operands(self, node: onnx.NodeProto, scope: Scope) -> list[Operand]:
@@ -192,11 +200,12 @@ class Walk:
         scope: Scope,
         declared: Mapping[str, onnx.TypeProto],
     ) -> list[Operator]:
-        if not normal_domain(node.domain) and node.op_type in _CONTROL_FLOW:
-            return _CONTROL_FLOW[node.op_type](self, node, name, scope)
+        control_flow = self._control_flow.get(op_type(node))
+        if control_flow is not None:
+            return control_flow(self, node, name, scope)
         if any(subgraphs(node)):
             raise UnsupportedModelError(
-                str(self.path), name, f"{op_type(node)} has a subgraph that cannot be sized"
+                name, f"{op_type(node)} has a subgraph that cannot be sized"
             )
         constant = constant_tensor(node)
         if constant is not None:
@@ -213,9 +222,7 @@ class Walk:
         code = tensor.values.data_type if is_sparse else tensor.data_type
         dtype = read_dtype(code)
         if any(dimension < 0 for dimension in tensor.dims):
-            raise ModelFormatError(
-                str(self.path), f"constant {local!r} has the shape {list(tensor.dims)}"
-            )
+            raise ModelFormatError(f"constant {local!r} has the shape {list(tensor.dims)}")
         if dtype is None:
             name = self.flat_name(scope, local)
             scope.define(local, name)
@@ -281,8 +288,12 @@ class Walk:
         training = self.values.get(inputs[2].name)
         if training is None or training.any():
             raise UnsupportedModelError(
-                str(self.path), name, "Dropout in training mode; export the model for inference"
+                name, "Dropout in training mode; export the model for inference"
             )
+
+
+ControlFlow: TypeAlias = Callable[[Walk, onnx.NodeProto, str, Scope], list[Operator]]
+"""From a node with subgraphs, its name and its scope to the operators that stand for it."""
 
 
 def _is_shape_query(node: onnx.NodeProto) -> bool:

@@ -3,14 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.files import read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import TfliteModel, model_of
@@ -47,28 +45,31 @@ class TfliteContents:
     Attributes:
         graph: Its only subgraph that runs.
 
+    Args:
+        name: Of the graph.
+        data: The whole file.
+
     Raises:
         ModelFormatError: The file is damaged.
         UnsupportedModelError: It has control flow.
         MissingDependencyError: The schema package is absent.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._data = read_model(path)
-        subgraphs = decode(str(path), self._data)
-        model: TfliteModel = model_of(path, subgraphs)
+    def __init__(self, name: str, data: bytes) -> None:
+        self._data = data
+        subgraphs = decode(data)
+        model: TfliteModel = model_of(name, subgraphs)
         for operator in subgraphs[0].operators:
             if operator.entries:
                 raise UnsupportedModelError(
-                    str(path), operator.op_type, "control flow is planned, but not run"
+                    operator.op_type, "control flow is planned, but not run"
                 )
         self.graph: Graph = model.graph
         self._locations = model.locations
         import tflite
 
         self._schema: Any = tflite
-        self._model: Any = tflite.Model.GetRootAs(self._data, 0)
+        self._model: Any = tflite.Model.GetRootAs(data, 0)
         self._subgraph: Any = self._model.Subgraphs(0)
 
     def constant(self, name: str) -> Array | None:
@@ -91,7 +92,6 @@ class TfliteContents:
             return None
         if len(data) != tensor.size:
             raise ModelFormatError(
-                str(self._path),
                 f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
@@ -116,14 +116,12 @@ class TfliteContents:
         if len(shape) == 1:
             axis = 0  # converters copy a bias's axis from the filter
         if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
-            raise ModelFormatError(
-                str(self._path), f"tensor {name!r}: {len(scales)} scales do not fit {shape}"
-            )
+            raise ModelFormatError(f"tensor {name!r}: {len(scales)} scales do not fit {shape}")
         if not all(math.isfinite(scale) and scale > 0 for scale in scales):
-            raise ModelFormatError(str(self._path), f"tensor {name!r}: a scale is not above 0")
+            raise ModelFormatError(f"tensor {name!r}: a scale is not above 0")
         if len(zeros) not in (1, len(scales)):
             raise ModelFormatError(
-                str(self._path), f"tensor {name!r}: {len(zeros)} zero points, {len(scales)} scales"
+                f"tensor {name!r}: {len(zeros)} zero points, {len(scales)} scales"
             )
         return FileQuantisation(scales, zeros, axis)
 
@@ -143,9 +141,7 @@ class TfliteContents:
             options.Init(table.Bytes, table.Pos)
             return _fields(options)
         except DAMAGE as error:
-            raise ModelFormatError(
-                str(self._path), f"operator {step}: its options lie outside the file"
-            ) from error
+            raise ModelFormatError(f"operator {step}: its options lie outside the file") from error
 
     def _options_type(self, code: int) -> Any:
         for name, value in vars(self._schema.BuiltinOptions).items():
@@ -157,7 +153,7 @@ class TfliteContents:
         return self._subgraph.Tensors(self._locations[name][1])
 
     def _damaged(self, name: str) -> ModelFormatError:
-        return ModelFormatError(str(self._path), f"tensor {name!r} leads outside the file")
+        return ModelFormatError(f"tensor {name!r} leads outside the file")
 
 
 def _fields(options: Any) -> dict[str, int | float | bool | tuple[int, ...]]:

@@ -84,11 +84,10 @@ class FileSubgraph:
     outputs: tuple[int, ...]
 
 
-def decode(path: str, data: bytes) -> tuple[FileSubgraph, ...]:
+def decode(data: bytes) -> tuple[FileSubgraph, ...]:
     """Return the subgraphs of the file, the entry first.
 
     Args:
-        path: For messages.
         data: The whole file.
 
     Raises:
@@ -99,12 +98,12 @@ def decode(path: str, data: bytes) -> tuple[FileSubgraph, ...]:
     Cost: time and memory O(bytes of the file), weights not counted.
     """
     if data[4:8] != IDENTIFIER:
-        raise ModelFormatError(path, f"bytes 4 to 8 are {data[4:8]!r}, not {IDENTIFIER!r}")
+        raise ModelFormatError(f"bytes 4 to 8 are {data[4:8]!r}, not {IDENTIFIER!r}")
     try:
         import tflite
     except ImportError as error:
         raise MissingDependencyError("tflite", "tflite", "reading a TFLite model") from error
-    reader = _Reader(path, len(data), tflite)
+    reader = _Reader(len(data), tflite)
     try:
         return reader.subgraphs(tflite.Model.GetRootAs(data, 0))
     except DAMAGE as error:
@@ -120,15 +119,14 @@ class _OperatorCode:
 class _Reader:
     """Reads one file; remembers where it is and how much it may still read."""
 
-    def __init__(self, path: str, num_bytes: int, schema: ModuleType) -> None:
-        self._path = path
+    def __init__(self, num_bytes: int, schema: ModuleType) -> None:
         self._num_bytes = num_bytes
         self._schema = schema
         self._left = min(_READS_PER_BYTE * num_bytes, _MAX_READ)
         self._where = "model"
 
     def error(self, reason: str) -> ModelFormatError:
-        return ModelFormatError(self._path, f"{self._where}: {reason}")
+        return ModelFormatError(f"{self._where}: {reason}")
 
     def subgraphs(self, model: Any) -> tuple[FileSubgraph, ...]:
         filled = self._each(

@@ -31,7 +31,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.planner.errors import ModelError, ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import (
+    ModelError,
+    ModelFormatError,
+    UnsupportedModelError,
+    about_file,
+)
 from arenite.planner.files import read_model
 from arenite.planner.graph import AttributeValue, Graph, Operator, Tensor, TensorKind
 from arenite.planner.importers.tflite.file import (
@@ -84,12 +89,13 @@ def read_tflite_model(path: Path) -> TfliteModel:
 
     Cost: time and memory O(tensors + operator operands) after unfolding.
     """
-    return model_of(path, decode(str(path), read_model(path)))
+    with about_file(path):
+        return model_of(path.name, decode(read_model(path)))
 
 
-def model_of(path: Path, subgraphs: tuple[FileSubgraph, ...]) -> TfliteModel:
-    """Return the model of the decoded subgraphs, the entry first."""
-    return _Unfolding(path, subgraphs).model()
+def model_of(name: str, subgraphs: tuple[FileSubgraph, ...]) -> TfliteModel:
+    """Return the model of that name from its decoded subgraphs, the entry first."""
+    return _Unfolding(subgraphs).model(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +121,7 @@ class _Scope:
 class _Unfolding:
     """Lays the subgraphs of one file into one list of operators."""
 
-    def __init__(self, path: Path, subgraphs: tuple[FileSubgraph, ...]) -> None:
-        self._path = path
+    def __init__(self, subgraphs: tuple[FileSubgraph, ...]) -> None:
         self._subgraphs = subgraphs
         self._tensors: dict[str, Tensor] = {}
         self._operators: list[Operator] = []
@@ -127,12 +132,12 @@ class _Unfolding:
         self._kinds: dict[int, dict[int, TensorKind]] = {}
         self._left = _MAX_UNFOLDED
 
-    def model(self) -> TfliteModel:
+    def model(self, name: str) -> TfliteModel:
         scope = self._enter(0, ())
         self._unfold(scope, "")
         try:
             graph = Graph(
-                name=self._path.name,
+                name=name,
                 tensors=self._tensors,
                 operators=tuple(self._operators),
                 inputs=scope.inputs,
@@ -140,7 +145,7 @@ class _Unfolding:
                 notes=self._notes(),
             )
         except ModelError as error:
-            raise ModelFormatError(str(self._path), str(error)) from error
+            raise ModelFormatError(str(error)) from error
         return TfliteModel(graph, self._locations)
 
     def _enter(self, index: int, ancestors: tuple[int, ...]) -> _Scope:
@@ -149,12 +154,10 @@ class _Unfolding:
         label = _label(subgraph, index)
         if index in ancestors:
             raise UnsupportedModelError(
-                str(self._path), label, "the subgraph enters itself; its depth is not known"
+                label, "the subgraph enters itself; its depth is not known"
             )
         if len(ancestors) == _MAX_DEPTH:
-            raise UnsupportedModelError(
-                str(self._path), label, f"subgraphs are nested deeper than {_MAX_DEPTH}"
-            )
+            raise UnsupportedModelError(label, f"subgraphs are nested deeper than {_MAX_DEPTH}")
         entry = self._num_entries[index] = self._num_entries.get(index, 0) + 1
         prefix = "" if index == 0 else f"{label}/" if entry == 1 else f"{label}@{entry}/"
         if index not in self._kinds:
@@ -174,7 +177,7 @@ class _Unfolding:
         if place in self._lasting:
             return self._lasting[place]
         name = self._names.take(stated)
-        self._tensors[name] = tensor_of(str(self._path), name, tensor, kind)
+        self._tensors[name] = tensor_of(name, tensor, kind)
         self._locations[name] = place
         if kind in (TensorKind.CONSTANT, TensorKind.STATE):
             self._lasting[place] = name
@@ -198,7 +201,7 @@ class _Unfolding:
         inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
         if "" in carried:
             raise UnsupportedModelError(
-                str(self._path), name, "it leaves out an output, where a carried value lies"
+                name, "it leaves out an output, where a carried value lies"
             )
         cond, body = operator.entries
         self._append(f"{name}/enter", f"{operator.op_type}/enter", inputs, carried)
@@ -238,9 +241,7 @@ class _Unfolding:
         """Hold what a few subgraphs that enter each other can unfold to."""
         self._left -= _ENTRY_BYTES + len(name) + 8 * num_operands
         if self._left < 0:
-            raise UnsupportedModelError(
-                str(self._path), name, "the subgraphs entered unfold to too many operators"
-            )
+            raise UnsupportedModelError(name, "the subgraphs entered unfold to too many operators")
 
     def _notes(self) -> tuple[str, ...]:
         in_file = {

@@ -66,7 +66,7 @@ def kinds(subgraph: FileSubgraph, *, is_first: bool) -> dict[int, TensorKind]:
     return result
 
 
-def tensor_of(path: str, name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
+def tensor_of(name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
     """Return the tensor under its name in the graph.
 
     A resource is a handle and constant strings stay in the file: neither takes a byte of
@@ -81,13 +81,13 @@ def tensor_of(path: str, name: str, tensor: FileTensor, kind: TensorKind) -> Ten
         return Tensor(name, DType.UINT8, (0,), kind)
     if code in _UNSIZED:
         raise UnsupportedModelError(
-            path, name, f"it holds {_UNSIZED[code]}, so the file cannot state its size"
+            name, f"it holds {_UNSIZED[code]}, so the file cannot state its size"
         )
     if code not in _DTYPES:
-        raise ModelFormatError(path, f"tensor {name!r}: there is no element type {code}")
+        raise ModelFormatError(f"tensor {name!r}: there is no element type {code}")
     result = Tensor(name, _DTYPES[code], tensor.shape, kind)
     if result.size > _MAX_TENSOR_BYTES:
-        raise ModelFormatError(path, f"tensor {name!r}: the shape {tensor.shape} is too large")
+        raise ModelFormatError(f"tensor {name!r}: the shape {tensor.shape} is too large")
     return result
 
 

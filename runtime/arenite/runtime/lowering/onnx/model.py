@@ -59,7 +59,7 @@ def lower_onnx(
     for name in graph.inputs:
         if graph.tensors[name].dtype not in KNOWN_TYPES:
             raise UnsupportedModelError(
-                str(path), name, f"the runtime has no {graph.tensors[name].dtype.label}"
+                name, f"the runtime has no {graph.tensors[name].dtype.label}"
             )
         builder.add_input(name, _input_order(graph, name))
     refused: list[tuple[str, str, str]] = []
@@ -74,7 +74,7 @@ def lower_onnx(
             break
     if refused:
         raise UnsupportedOperatorsError(
-            str(path), refused, "the core lacks it, and ONNX Runtime cannot run it alone"
+            refused, "the core lacks it, and ONNX Runtime cannot run it alone"
         )
     lowered = builder.finish()
     fallbacks = Counter(

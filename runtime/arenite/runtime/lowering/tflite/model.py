@@ -5,6 +5,7 @@ from pathlib import Path
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.files import read_model
 from arenite.planner.graph import TensorKind
 from arenite.planner.importers.tflite.contents import TfliteContents
 from arenite.runtime.lowering.builder import Builder
@@ -32,7 +33,7 @@ def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowe
         ModelError: The model cannot be read.
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
-    contents = TfliteContents(path)
+    contents = TfliteContents(path.name, read_model(path))
     graph = contents.graph
 
     def quantisation(name: str) -> Quantisation | None:
@@ -41,7 +42,7 @@ def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowe
         if stated is None or is_plain:
             return None
         if len(set(stated.zero_points)) > 1:
-            raise UnsupportedModelError(str(path), name, "each channel has its own zero point")
+            raise UnsupportedModelError(name, "each channel has its own zero point")
         return Quantisation(stated.scales, stated.zero_points[0], stated.axis)
 
     builder = Builder(graph, contents.constant, quantisation, supported)
@@ -51,7 +52,7 @@ def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowe
     for name in graph.inputs:
         if graph.tensors[name].dtype not in _KNOWN_TYPES:
             raise UnsupportedModelError(
-                str(path), name, f"the runtime has no {graph.tensors[name].dtype.label}"
+                name, f"the runtime has no {graph.tensors[name].dtype.label}"
             )
         builder.add_input(name, as_written(len(graph.tensors[name].shape)))
     options = [contents.options(step) for step in range(len(graph.operators))]
@@ -80,6 +81,6 @@ def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowe
             unknown.update(operator.writes)
     if refused:
         raise UnsupportedOperatorsError(
-            str(path), refused, "LiteRT may run it: `arenite plan --target litert` plans for that"
+            refused, "LiteRT may run it: `arenite plan --target litert` plans for that"
         )
     return builder.finish()

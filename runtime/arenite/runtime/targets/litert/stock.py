@@ -120,7 +120,7 @@ def load(model: Path | bytes, num_threads: int, hook: PrepareHook | None = None)
 
 def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
     """Return our error for a model that the runtime refuses."""
-    name = "model" if isinstance(model, bytes) else str(model)
+    path = None if isinstance(model, bytes) else model
     # The runtime repeats itself for every tensor it dislikes.
     reason = textwrap.shorten(str(error), 160, placeholder=" ...")
-    return UnsupportedModelError(name, "model", f"{package()} refuses it: {reason}")
+    return UnsupportedModelError("model", f"{package()} refuses it: {reason}", path=path)

@@ -57,7 +57,7 @@ def drawn_feeds(
     for value in values:
         dtype = dtypes.get(value.type)
         if dtype is None:
-            raise UnsupportedModelError(str(path), value.name, f"{value.type} cannot be fed")
+            raise UnsupportedModelError(value.name, f"{value.type} cannot be fed", path=path)
         if np.issubdtype(dtype, np.floating):
             feeds[value.name] = random.standard_normal(bound[value.name]).astype(dtype)
         else:
@@ -77,12 +77,14 @@ def _bound_shapes(
     bound: dict[str, tuple[int, ...]] = {}
     for name in shapes:
         if name not in known:
-            raise BindingError(str(path), name, "is not an input of the model")
+            raise BindingError(name, "is not an input of the model", path=path)
     for value in values:
         given = shapes.get(value.name)
         if given is not None and not fits(given, value.shape):
             raise BindingError(
-                str(path), value.name, f"cannot be {given}; the model states {value.shape}"
+                value.name,
+                f"cannot be {given}; the model states {value.shape}",
+                path=path,
             )
         sizes: list[int] = []
         for axis, size in enumerate(value.shape):
@@ -99,9 +101,11 @@ def _bound_shapes(
                 free.add(dimension)
         bound[value.name] = tuple(sizes)
     for name in sorted(unused):
-        raise BindingError(str(path), name, "is not a free dimension of the model's inputs")
+        raise BindingError(name, "is not a free dimension of the model's inputs", path=path)
     if free:
         raise UnboundDimensionError(
-            str(path), sorted(free), "give them by --dim NAME=N or --shape INPUT=1x3x224x224"
+            sorted(free),
+            "give them by --dim NAME=N or --shape INPUT=1x3x224x224",
+            path=path,
         )
     return bound

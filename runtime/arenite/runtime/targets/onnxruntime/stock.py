@@ -79,9 +79,9 @@ def refusals(model: Path | bytes) -> Iterator[None]:
 
 def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
     """Return our error for a model that ONNX Runtime refuses."""
-    name = "model" if isinstance(model, bytes) else str(model)
+    path = None if isinstance(model, bytes) else model
     reason = textwrap.shorten(str(error), 160, placeholder=" ...")
-    return UnsupportedModelError(name, "model", f"onnxruntime refuses it: {reason}")
+    return UnsupportedModelError("model", f"onnxruntime refuses it: {reason}", path=path)
 
 
 def _package() -> Any:

@@ -54,7 +54,6 @@ class ModelFile:
         body: The file as it lies behind a new front.
 
     Args:
-        path: For messages.
         data: The file.
 
     Raises:
@@ -63,7 +62,7 @@ class ModelFile:
         MissingDependencyError: The package `flatbuffers` is absent.
     """
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, data: bytes) -> None:
         try:
             import flatbuffers
         except ImportError as error:
@@ -71,14 +70,12 @@ class ModelFile:
                 error
             )
         self._flatbuffers = flatbuffers
-        self._path = path
         self.body = data + bytes(-len(data) % _ALIGNMENT)
         try:
             (self._root,) = struct.unpack_from("<I", data)
             subgraphs = self._entries(self._root, _SUBGRAPHS)
             if len(subgraphs) != 1:
                 raise UnsupportedModelError(
-                    path,
                     "subgraphs",
                     f"TensorFlow Lite Micro takes a plan for a model of one subgraph, this has "
                     f"{len(subgraphs)}: with more it looks variables up in the wrong place",
@@ -99,7 +96,7 @@ class ModelFile:
             self.num_tensors = len(self._tensors)
             self._refuse_what_must_not_move()
         except _DAMAGE as error:
-            raise ModelFormatError(path, "an offset leads outside the file") from error
+            raise ModelFormatError("an offset leads outside the file") from error
 
     def with_plan(self, offsets: Sequence[int]) -> bytes:
         """Return the file with this plan; one that it carried is replaced.
@@ -227,13 +224,12 @@ class ModelFile:
         (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
         if vtable_bytes > 4 + 2 * _MODEL_FIELDS:
             raise UnsupportedModelError(
-                self._path, "model", "its root has fields that this version does not know"
+                "model", "its root has fields that this version does not know"
             )
         if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
             self._number(each, _OPERATOR_CUSTOM_OFFSET) > 1 for each in self._operators
         ):
             raise UnsupportedModelError(
-                self._path,
                 "buffers",
                 "it keeps weights behind the FlatBuffer, where TensorFlow Lite Micro does "
                 "not look for them",

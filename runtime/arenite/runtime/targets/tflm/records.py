@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.tflite import read_tflite_model
@@ -74,9 +74,9 @@ class TflmModel:
         verify(problem, plan)
         if plan.height > _MAX_OFFSET:
             raise UnsupportedModelError(
-                str(self.path),
                 self.graph.name,
                 f"{plan.height} B are more than its plan can state",
+                path=self.path,
             )
         result = [0] * self.file.num_tensors
         for index in self.tensor_indexes.values():
@@ -97,7 +97,8 @@ def read_tflm_model(path: Path) -> TflmModel:
     """
     model = read_tflite_model(path)
     indexes = {name: index for name, (_, index) in model.locations.items()}
-    return TflmModel(path, model.graph, indexes, ModelFile(str(path), read_model(path)))
+    with about_file(path):
+        return TflmModel(path, model.graph, indexes, ModelFile(read_model(path)))
 
 
 def tflm_problem(path: Path) -> Problem:
