@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -123,7 +123,7 @@ def distance(answer: Answer | None, lower_bound: int) -> str:
 
 def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
     """Return what all make of one instance, ours without the capacity in its name."""
-    problem = replace(read_csv(path), capacity=None)
+    problem = read_csv(path).with_capacity(None)
     begin = time.perf_counter()
     plan = Optimal(time_limit_s=time_limit_s)(problem)
     seconds = time.perf_counter() - begin

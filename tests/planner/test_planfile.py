@@ -14,14 +14,22 @@ from arenite.planner.errors import InvalidPlanError
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.planfile import ModelReference, PlanFile
-from arenite.planner.planfile.errors import InconsistentError, StaleRecordsError, WrongModelError
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.planfile.errors import (
+    DuplicateNameError,
+    InconsistentError,
+    StaleRecordsError,
+    UnknownMemoryError,
+    UnknownVersionError,
+    WrongModelError,
+)
+from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.verify import OverlapError
 
 DOCS = Path(__file__).parents[2] / "docs"
 DIGEST = "ab" * 32
 
-PROBLEM = Problem(
+PROBLEM = Problem.of(
     (
         UsageRecord("x", 32, 0, 1, 16, ("x",)),
         UsageRecord("a", 64, 0, 2, 16, ("a", "a/view")),
@@ -120,8 +128,8 @@ def test_leave_to_overlap_is_kept_and_may_be_taken(tmp_path):
 
 
 def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):
-    loose = replace(PLAN_FILE, plan=replace(PLAN_FILE.plan, offsets=(80, 0, 64), height=112))
-    proved = replace(loose, plan=replace(loose.plan, lower_bound=112))
+    loose = replace(PLAN_FILE, plan=replace(PLAN_FILE.plan, offsets=(80, 0, 64), heights=(112,)))
+    proved = replace(loose, plan=loose.plan.with_bound(112))
     for plan_file, bound, optimal in [(loose, "load", False), (proved, "search", True)]:
         path = tmp_path / f"{bound}.json"
         planfile.write(path, plan_file)
@@ -158,6 +166,91 @@ def changed(**fields):
     records = list(PROBLEM.records)
     records[1] = replace(records[1], **fields)
     return replace(PROBLEM, records=tuple(records))
+
+
+TWO_MEMORIES = replace(
+    PROBLEM,
+    records=tuple(
+        replace(record, memory=memory)
+        for record, memory in zip(PROBLEM.records, ("fast", "slow", "fast"), strict=True)
+    ),
+    memories=(Memory("fast", 128, 16), Memory("slow", None, 16, writable=False)),
+)
+IN_TWO = replace(
+    PLAN_FILE, problem=TWO_MEMORIES, plan=Plan.of(TWO_MEMORIES, (0, 0, 64), "by-hand")
+)
+
+
+def test_a_plan_for_two_memories_reads_as_it_was_written(tmp_path):
+    path = tmp_path / "plan.json"
+    planfile.write(path, IN_TWO)
+    assert planfile.read(path) == IN_TWO
+    document = json.loads(path.read_text())
+    schema = json.loads((DOCS / "plan-file.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert [record.get("memory") for record in document["records"]] == [None, "slow", None]
+    assert [memory["height"] for memory in document["memories"]] == [80, 64]
+    assert (document["height"], document["lower_bound"], document["optimal"]) == (144, 96, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ('"memory": "slow"', '"memory": "flash"', UnknownMemoryError, "record 1 lies in 'flash'"),
+        ('"name": "slow"', '"name": "fast"', DuplicateNameError, "two memories .* 'fast'"),
+        ('"height": 144', '"height": 80', InconsistentError, "height is 80, .* memories is 144"),
+        ('"lower_bound": 96', '"lower_bound": 64', InconsistentError, "lower_bound is 64"),
+        (' "memory": "slow",', "", OverlapError, "'a' and 'x'"),
+        (
+            '"version": 2',
+            '"version": 1',
+            UnknownVersionError,
+            "1; .* plan the model again",
+        ),
+        ('"version": 2', '"version": 3', UnknownVersionError, "reads version 2$"),
+    ],
+)
+def test_what_a_file_says_of_memories_is_checked(tmp_path, old, new, error, message):
+    path = tmp_path / "plan.json"
+    text = IN_TWO.to_bytes().decode()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    with pytest.raises(error, match=message):
+        planfile.read(path)
+
+
+def test_a_bound_below_the_load_of_its_memory_is_refused_though_the_sum_is_not(tmp_path):
+    shifted = replace(IN_TWO.plan, offsets=(0, 16, 64), heights=(80, 80), lower_bounds=(16, 80))
+    path = tmp_path / "plan.json"
+    planfile.write(path, replace(IN_TWO, plan=shifted))
+    with pytest.raises(InconsistentError, match="memory 'fast' is 16, the largest load is 32"):
+        planfile.read(path)
+
+
+@pytest.mark.parametrize(
+    ("memories", "is_stale"),
+    [
+        ((Memory("fast", 96, 16), Memory("slow", 64, 16, writable=False)), False),
+        ((Memory("fast", 128, 16), Memory("slow", None, 16)), True),
+        ((Memory("fast", 128, 8), Memory("slow", None, 16, writable=False)), True),
+        ((Memory("slow", None, 16, writable=False), Memory("fast", 128, 16)), True),
+    ],
+)
+def test_the_memories_must_be_the_models_but_for_their_capacity(memories, is_stale):
+    problem = replace(TWO_MEMORIES, memories=memories)
+    if is_stale:
+        with pytest.raises(StaleRecordsError, match="memories"):
+            IN_TWO.check_against(DIGEST, problem)
+    else:
+        IN_TWO.check_against(DIGEST, problem)
+
+
+def test_a_record_in_another_memory_is_stale():
+    records = (TWO_MEMORIES.records[0], replace(TWO_MEMORIES.records[1], memory="fast"))
+    with pytest.raises(StaleRecordsError, match=r"in memory 'slow' here and .* in memory 'fast'"):
+        IN_TWO.check_against(
+            DIGEST, replace(TWO_MEMORIES, records=(*records, TWO_MEMORIES.records[2]))
+        )
 
 
 @pytest.mark.parametrize(

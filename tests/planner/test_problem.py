@@ -1,13 +1,21 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelError
-from arenite.planner.problem import LoadSpan, Problem, UsageRecord, load_spans
+from arenite.planner.problem import (
+    LoadSpan,
+    Memory,
+    PermittedOverlap,
+    Problem,
+    UsageRecord,
+    load_spans,
+)
 from support.brute_force import lowest_height
-from support.problems import problems
+from support.problems import problems, problems_in_memories
 
 
 @pytest.mark.parametrize(
@@ -87,3 +95,72 @@ def test_the_bound_is_the_largest_load_where_sizes_are_multiples(problem):
 
 def test_an_empty_problem_needs_nothing():
     assert (Problem(()).naive, Problem(()).lower_bound, Problem(()).num_steps) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"name": ""}, "no name"),
+        ({"capacity": -1}, "'m': capacity -1 B is below 0"),
+        ({"alignment": 0}, "'m': alignment 0 is not a power of two"),
+        ({"alignment": 24}, "'m': alignment 24 is not a power of two"),
+    ],
+)
+def test_a_broken_memory_is_refused(fields, reason):
+    with pytest.raises(ModelError, match=reason):
+        Memory(**({"name": "m"} | fields))
+
+
+SRAM, DRAM = Memory("sram", 64, 8), Memory("dram")
+IN_SRAM = UsageRecord("a", 24, 0, 2, 8, memory="sram")
+IN_DRAM = UsageRecord("b", 100, 0, 2, memory="dram")
+
+
+@pytest.mark.parametrize(
+    ("records", "memories", "reason"),
+    [
+        ((), (), "at least one"),
+        ((), (SRAM, DRAM, SRAM), "each of its own name"),
+        ((IN_DRAM,), (SRAM,), "'b' lies in memory 'dram', one of 'sram' expected"),
+        ((replace(IN_SRAM, alignment=4),), (SRAM,), "'a' is aligned to 4, memory 'sram' to 8"),
+        (
+            (replace(IN_SRAM, start=1, overlaps=(PermittedOverlap("b", 4),)), IN_DRAM),
+            (SRAM, DRAM),
+            "'b', which lies in memory 'dram', not in 'sram'",
+        ),
+    ],
+)
+def test_memories_and_records_that_do_not_fit_are_refused(records, memories, reason):
+    with pytest.raises(ModelError, match=reason):
+        Problem(records, (), memories)
+
+
+def test_a_problem_of_one_memory_looks_simple():
+    problem = Problem.of([UsageRecord("a", 4, 0, 2)], ("step",), capacity=8)
+    assert problem.memories == (Memory("arena", 8),)
+    assert problem.records[0].memory == "arena"
+    assert (problem.capacity, problem.with_capacity(None).capacity) == (8, None)
+    assert problem.by_memory() == (problem,)
+
+
+def test_each_memory_has_its_own_records_bound_and_capacity():
+    problem = Problem((IN_DRAM, IN_SRAM), ("one", "two"), (SRAM, DRAM))
+    in_sram, in_dram = problem.by_memory()
+    assert (in_sram.records, in_sram.memories, in_sram.steps) == (
+        (IN_SRAM,), (SRAM,), ("one", "two"),
+    )  # fmt: skip
+    assert (in_dram.records, in_dram.capacity) == ((IN_DRAM,), None)
+    assert (problem.lower_bounds, problem.lower_bound, problem.naive) == ((24, 100), 124, 124)
+    assert problem.capacity is None
+    assert Problem((), (), (SRAM, Memory("other", 8))).capacity == 72
+    assert problem.with_capacity(None).memories == (replace(SRAM, capacity=None), DRAM)
+    with pytest.raises(ValueError, match="2 memories"):
+        problem.with_capacity(8)
+
+
+@given(problems_in_memories())
+def test_the_bounds_are_those_of_the_memories_by_themselves(problem):
+    parts = problem.by_memory()
+    assert problem.lower_bounds == tuple(part.lower_bound for part in parts)
+    assert problem.naive == sum(part.naive for part in parts)
+    assert sum(len(part.records) for part in parts) == len(problem.records)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
 from arenite.planner.verify import (
     MisalignedError,
     MovedError,
@@ -19,9 +19,9 @@ from arenite.planner.verify import (
     verify,
 )
 from support.oracle import paint
-from support.problems import problems, problems_with_overlaps
+from support.problems import problems, problems_in_memories, problems_with_overlaps
 
-PROBLEM = Problem(
+PROBLEM = Problem.of(
     (
         UsageRecord("a", 32, 0, 2, 16),
         UsageRecord("b", 16, 1, 3, 16),
@@ -29,7 +29,7 @@ PROBLEM = Problem(
     ),
     capacity=64,
 )
-PLAN = Plan((16, 0, 16), 48, "by hand", 48)
+PLAN = Plan((16, 0, 16), (48,), "by hand", (48,))
 
 
 def test_a_right_plan_passes():
@@ -44,12 +44,15 @@ def test_a_right_plan_passes():
         ({"offsets": (16, -16, 16)}, NegativeOffsetError),
         ({"offsets": (24, 0, 16)}, MisalignedError),
         ({"offsets": (16, 0, 32)}, MovedError),
-        ({"offsets": (0, 16, 16), "height": 48}, OverlapError),
+        ({"offsets": (0, 16, 16), "heights": (48,)}, OverlapError),
         ({"offsets": (0, 16, 16)}, OverlapError),
-        ({"height": 47}, WrongHeightError),
-        ({"height": 49}, WrongHeightError),
-        ({"lower_bound": 49}, WrongBoundError),
-        ({"offsets": (48, 0, 16), "height": 80}, OverCapacityError),
+        ({"heights": (48, 0)}, WrongCountError),
+        ({"heights": ()}, WrongCountError),
+        ({"lower_bounds": (48, 0)}, WrongCountError),
+        ({"heights": (47,)}, WrongHeightError),
+        ({"heights": (49,)}, WrongHeightError),
+        ({"lower_bounds": (49,)}, WrongBoundError),
+        ({"offsets": (48, 0, 16), "heights": (80,)}, OverCapacityError),
     ],
 )
 def test_each_rule_has_its_error(broken, error):
@@ -60,7 +63,7 @@ def test_each_rule_has_its_error(broken, error):
 
 def test_an_overlap_names_both_records_the_step_and_the_bytes():
     with pytest.raises(OverlapError, match=r"'c' and 'b' are both live at step 2 .* 16 to 32"):
-        verify(PROBLEM, replace(PLAN, offsets=(32, 16, 16), height=64))
+        verify(PROBLEM, replace(PLAN, offsets=(32, 16, 16), heights=(64,)))
 
 
 def stacked(problem):
@@ -69,7 +72,7 @@ def stacked(problem):
     for index, record in enumerate(problem.records):
         top = 0
         for other, offset in zip(problem.records[:index], offsets, strict=True):
-            if other.meets(record):
+            if other.memory == record.memory and other.meets(record):
                 top = max(top, offset + other.size)
         offsets.append(-(-top // record.alignment) * record.alignment)
     return offsets
@@ -78,7 +81,7 @@ def stacked(problem):
 @st.composite
 def placements(draw):
     """A problem and a plan that is as likely wrong as right."""
-    problem = draw(problems(max_records=6))
+    problem = draw(problems(max_records=6) | problems_in_memories(max_records=6))
     offsets = stacked(problem)
     how = draw(st.sampled_from(("stacked", "permuted", "two at one offset", "scattered")))
     if how == "permuted":
@@ -88,8 +91,10 @@ def placements(draw):
     elif how == "scattered":
         offsets = [r.alignment * draw(st.integers(0, 80 // r.alignment)) for r in problem.records]
     plan = Plan.of(problem, tuple(offsets), how)
-    height = max(0, plan.height + draw(st.sampled_from((0, 0, 0, 0, -1, 1))))
-    return problem, replace(plan, height=height, lower_bound=0)
+    heights = [
+        max(0, height + draw(st.sampled_from((0, 0, 0, 0, -1, 1)))) for height in plan.heights
+    ]
+    return problem, replace(plan, heights=tuple(heights), lower_bounds=(0,) * len(heights))
 
 
 @settings(max_examples=300)
@@ -97,7 +102,7 @@ def placements(draw):
 def test_verify_and_the_painted_grid_agree_on_right_and_wrong(placement):
     problem, plan = placement
     try:
-        paint(problem, replace(plan, lower_bound=10**9))
+        paint(problem, replace(plan, lower_bounds=(10**9,) * len(plan.heights)))
         painted = True
     except AssertionError:
         painted = False
@@ -113,12 +118,12 @@ def test_verify_and_the_painted_grid_agree_on_right_and_wrong(placement):
 def test_an_overlap_is_found_from_below_from_above_and_at_one_offset(offset):
     records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 1, 3))
     with pytest.raises(OverlapError, match="step 1"):
-        verify(Problem(records), Plan((8, offset), max(8, offset) + 8, "by hand", 16))
+        verify(Problem(records), Plan((8, offset), (max(8, offset) + 8,), "by hand", (16,)))
 
 
 def test_blocks_that_touch_in_bytes_or_in_time_do_not_overlap():
     records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 0, 2), UsageRecord("c", 16, 2, 3))
-    verify(Problem(records), Plan((0, 8, 0), 16, "by hand", 16))
+    verify(Problem(records), Plan((0, 8, 0), (16,), "by hand", (16,)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -149,7 +154,7 @@ OVERLAPPING = Problem(
 
 @pytest.mark.parametrize(("offset", "is_right"), [(8, True), (9, False), (16, False), (24, False)])
 def test_a_result_reaches_into_its_operand_from_below_as_far_as_permitted(offset, is_right):
-    plan = replace(Plan.of(OVERLAPPING, (16, offset), "by hand"), lower_bound=40)
+    plan = replace(Plan.of(OVERLAPPING, (16, offset), "by hand"), lower_bounds=(40,))
     if is_right:
         verify(OVERLAPPING, plan)
     else:
@@ -159,3 +164,42 @@ def test_a_result_reaches_into_its_operand_from_below_as_far_as_permitted(offset
 
 def test_a_permitted_overlap_lowers_the_bound():
     assert OVERLAPPING.lower_bound == 40
+
+
+TWO_MEMORIES = Problem(
+    (
+        UsageRecord("a", 32, 0, 2, memory="fast"),
+        UsageRecord("b", 16, 0, 2, memory="slow"),
+        UsageRecord("c", 16, 1, 3, memory="fast"),
+    ),
+    memories=(Memory("fast", 48), Memory("slow", 16)),
+)
+IN_BOTH = Plan((0, 0, 32), (48, 16), "by hand", (48, 16))
+
+
+def test_records_in_different_memories_may_have_the_same_offsets():
+    verify(TWO_MEMORIES, IN_BOTH)
+    assert (IN_BOTH.height, IN_BOTH.lower_bound, IN_BOTH.optimal) == (64, 64, True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "broken", "error", "message"),
+    [
+        (TWO_MEMORIES, {"offsets": (0, 0, 16)}, OverlapError, "'c' and 'a'"),
+        (TWO_MEMORIES, {"heights": (48,)}, WrongCountError, "1 heights and 2 lower bounds for 2"),
+        (TWO_MEMORIES, {"lower_bounds": (48,)}, WrongCountError, "2 heights and 1 lower bounds"),
+        (TWO_MEMORIES, {"heights": (48, 48)}, WrongHeightError, "'slow': height 48 B"),
+        (TWO_MEMORIES, {"heights": (16, 48)}, WrongHeightError, "'fast': height 16 B"),
+        (TWO_MEMORIES, {"lower_bounds": (48, 17)}, WrongBoundError, "'slow': lower bound 17 B"),
+        (TWO_MEMORIES, {"lower_bounds": (49, 15)}, WrongBoundError, "'fast': lower bound 49 B"),
+        (
+            replace(TWO_MEMORIES, memories=(Memory("fast", 56), Memory("slow", 8))),
+            {},
+            OverCapacityError,
+            "'slow': 16 B used, 8 B allowed",
+        ),
+    ],
+)
+def test_each_memory_is_checked_by_itself(problem, broken, error, message):
+    with pytest.raises(error, match=message):
+        verify(problem, replace(IN_BOTH, **broken))

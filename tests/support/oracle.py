@@ -10,10 +10,20 @@ from arenite.planner.problem import Problem
 
 def paint(problem: Problem, plan: Plan) -> None:
     """Paint each record's bytes at each of its steps; fail where paint is already."""
-    grid = np.zeros((problem.num_steps, plan.height), bool)
+    assert len(plan.heights) == len(plan.lower_bounds) == len(problem.memories)
+    for number, memory in enumerate(problem.memories):
+        _paint_memory(problem, plan, memory.name, plan.heights[number], plan.lower_bounds[number])
+
+
+def _paint_memory(
+    problem: Problem, plan: Plan, memory: str, height: int, lower_bound: int
+) -> None:
+    grid = np.zeros((problem.num_steps, height), bool)
     owners: dict[tuple[int, int], list[int]] = {}
     may_overlap = any(record.overlaps for record in problem.records)
     for index, (record, offset) in enumerate(zip(problem.records, plan.offsets, strict=True)):
+        if record.memory != memory:
+            continue
         assert offset >= 0
         assert offset % record.alignment == 0
         assert record.offset is None or record.offset == offset
@@ -28,10 +38,10 @@ def paint(problem: Problem, plan: Plan) -> None:
     for (_, byte), sharing in owners.items():
         for a, b in permutations(sharing, 2):
             assert _may_share(problem, plan, a, b, byte) or _may_share(problem, plan, b, a, byte)
-    if plan.height:
+    if height:
         assert grid[:, -1].any(), "the arena ends above its highest byte"
     if not may_overlap:
-        assert plan.lower_bound >= max(grid.sum(axis=1), default=0)
+        assert lower_bound >= max(grid.sum(axis=1), default=0)
 
 
 def _may_share(problem: Problem, plan: Plan, result: int, operand: int, byte: int) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
 
 NUM_STEPS = 12
 
@@ -29,6 +29,17 @@ def problems_with_fixed_offsets(draw: st.DrawFn, max_records: int = 14) -> Probl
             records[index] = replace(record, offset=offset)
             top = offset + record.size
     return Problem(tuple(records))
+
+
+@st.composite
+def problems_in_memories(draw: st.DrawFn, max_records: int = 14) -> Problem:
+    """Draw records that lie in up to three memories."""
+    names = ("fast", "slow", "flash")[: draw(st.integers(1, 3))]
+    records = draw(problems(max_records)).records
+    return Problem(
+        tuple(replace(record, memory=draw(st.sampled_from(names))) for record in records),
+        memories=tuple(map(Memory, names)),
+    )
 
 
 @st.composite

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.cli.json_files import read_json
 from arenite.planner.errors import FileError
+from arenite.planner.files import read_json
 from arenite.planner.report import ModelReport
 
 _MAX_MEBIBYTES = 256

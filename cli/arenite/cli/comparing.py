@@ -72,7 +72,7 @@ def read_model(task: Task) -> ReadTask | FailedModel:
     except (AreniteError, OSError) as error:
         return FailedModel(str(task.model), str(error))
     peers = tuple(ask_peers(task.model, task.reading, source)) if task.with_peers else ()
-    return ReadTask(task, replace(source, problem=replace(source.problem, capacity=None)), peers)
+    return ReadTask(task, replace(source, problem=source.problem.with_capacity(None)), peers)
 
 
 def plan_model(read: ReadTask) -> ModelReport:

@@ -356,7 +356,7 @@ class Reading:
             source = read_for_runtime(
                 self.target, path, self.dims, self.shapes, self.order, self.weight_budget
             )
-            return replace(source, problem=replace(source.problem, capacity=capacity))
+            return replace(source, problem=source.problem.with_capacity(capacity))
         return read(
             path,
             dims=self.dims,

@@ -9,17 +9,13 @@ import click
 from rich.console import Console
 
 from arenite.cli.render.text import one_line
-from arenite.planner.errors import FileError
+from arenite.planner.errors import OutputError
 from arenite.planner.files import write_atomically
 
 _PIPED_WIDTH = 100_000
 """Columns where no terminal limits a line: no name is cut or folded."""
 _DRAWING_WIDTHS = (40, 120)
 _PLAIN_DRAWING_WIDTH = 80
-
-
-class OutputError(FileError):
-    """A file cannot be written."""
 
 
 class _Console(Console):
@@ -69,10 +65,7 @@ def write_result(path: Path, text: str) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    try:
-        write_atomically(path, text.encode("utf-8", errors="replace"))
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error
+    write_atomically(path, text.encode("utf-8", errors="replace"))
 
 
 def check_destination(path: Path, *sources: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.output import OutputError
 from arenite.cli.search import Outcome, search
 from arenite.cli.targets import ARENITE
 from arenite.planner import planfile
@@ -123,10 +122,7 @@ def write_program(
         InvalidPlanError: The plan is not right for the program.
         OutputError: The file cannot be written.
     """
-    try:
-        program_file.write(output, compiled.assemble(outcome.plan, code))
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
+    program_file.write(output, compiled.assemble(outcome.plan, code))
 
 
 def code_of(*, huffman: bool = True) -> Code:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from arenite.cli.output import write_result
 from arenite.planner.errors import FileError
+from arenite.planner.files import read_json
 
 if TYPE_CHECKING:
     from arenite.compression.sensitivity import Sensitivity
 
-_MAX_FILE_SIZE = 64 << 20
+_MAX_MEBIBYTES = 64
 
 
 class ScanFileError(FileError):
@@ -42,21 +43,17 @@ class ScanFile:
         """
         from arenite.compression.sensitivity import Sensitivity
 
+        if not self.path.exists():
+            return []
+        document = read_json(self.path, _MAX_MEBIBYTES, ScanFileError)
         try:
-            if not self.path.exists():
-                return []
-            if self.path.stat().st_size > _MAX_FILE_SIZE:
-                raise ScanFileError("larger than 64 MiB", path=self.path)
-            document = json.loads(self.path.read_bytes())
             if (document["digest"], document["samples"]) != (self.digest, self.samples):
                 raise ScanFileError("made for another model, or on other samples", path=self.path)
             return [
                 Sensitivity(str(layer), {float(key): float(loss) for key, loss in losses.items()})
                 for layer, losses in document["losses"].items()
             ]
-        except OSError as error:
-            raise ScanFileError(f"cannot be read: {error.strerror}", path=self.path) from error
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ScanFileError("holds no findings of a scan", path=self.path) from error
 
     def write(self, found: "list[Sensitivity]") -> None:

@@ -82,7 +82,7 @@ def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Out
     seconds = time.perf_counter() - started
     logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
     # The problem's capacity is the caller's to judge: here only the plan itself is.
-    verify(dataclasses.replace(problem, capacity=None), plan)
+    verify(problem.with_capacity(None), plan)
     return Outcome(plan, seconds, interrupted)
 
 

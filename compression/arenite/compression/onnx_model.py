@@ -127,7 +127,7 @@ def write_onnx(path: Path, model: onnx.ModelProto) -> None:
 
     Raises:
         UnsupportedModelError: It has 2 GiB or more.
-        OSError: The folder cannot be written; `path` is as it was.
+        OutputError: It cannot be written; what was there is as it was.
     """
     if model.ByteSize() > _MOST_BYTES:
         raise UnsupportedModelError(

@@ -10,7 +10,8 @@
     │   │   ├── UnboundDimensionError   a free dimension was not given a value
     │   │   ├── BindingError            a dimension or shape was given that the model cannot take
     │   │   └── OrderError              an order that the operators cannot run in
-    │   └── PlanFileError               the plan file is not to be trusted (one subclass a reason)
+    │   ├── PlanFileError               the plan file is not to be trusted (one subclass a reason)
+    │   └── OutputError                 a file cannot be written
     ├── MissingDependencyError          an optional package is needed; names the extra
     └── PlanError                       no plan, or a wrong one
         ├── InfeasibleError             proved: nothing fits the capacity
@@ -129,6 +130,10 @@ class PlanFileError(FileError):
     """The plan file is not to be trusted."""
 
 
+class OutputError(FileError):
+    """A file cannot be written."""
+
+
 class MissingDependencyError(AreniteError):
     """An optional package is needed.
 
@@ -156,15 +161,18 @@ class InfeasibleError(PlanError):
     Attributes:
         capacity: Bytes available.
         lower_bound: Bytes any plan needs.
+        memory: Name of the memory that is too small; empty where there is only one.
     """
 
-    def __init__(self, capacity: int, lower_bound: int) -> None:
+    def __init__(self, capacity: int, lower_bound: int, memory: str = "") -> None:
+        where = f" in memory {memory!r}" if memory else ""
         super().__init__(
-            f"no plan fits {capacity} B: every plan needs at least {lower_bound} B; "
+            f"no plan fits {capacity} B{where}: every plan needs at least {lower_bound} B; "
             "raise the capacity or rewrite the graph to need less"
         )
         self.capacity = capacity
         self.lower_bound = lower_bound
+        self.memory = memory
 
 
 class SearchLimitError(PlanError):

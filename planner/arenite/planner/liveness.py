@@ -83,7 +83,7 @@ def liveness(
             )
     records.sort(key=lambda record: record.start)
     steps = tuple(operator.name for operator in graph.operators)
-    return Problem(tuple(records), steps, capacity)
+    return Problem.of(records, steps, capacity=capacity)
 
 
 def _storages(graph: Graph) -> dict[str, str]:

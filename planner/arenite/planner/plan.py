@@ -1,7 +1,7 @@
 """A plan: where each record lies."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
 from arenite.planner.problem import Problem
@@ -35,18 +35,19 @@ class Plan:
     """An offset for each record of a problem.
 
     Attributes:
-        offsets: In the order of the problem's records.
-        height: First byte above every record: the size of the arena.
+        offsets: In the order of the problem's records, each from the start of its memory.
+        heights: For each memory the first byte above every record in it: the bytes it takes.
         strategy: Name of the strategy that made it.
+        lower_bounds: Bytes that every plan of the problem needs of each memory, as far as is
+            known.
         parameters: Those of the strategy, its seed among them.
-        lower_bound: Bytes that every plan of the problem needs, as far as is known.
         objects: The assignment the offsets come from, for shared-objects strategies.
     """
 
     offsets: tuple[int, ...]
-    height: int
+    heights: tuple[int, ...]
     strategy: str
-    lower_bound: int
+    lower_bounds: tuple[int, ...]
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     objects: SharedObjects | None = None
 
@@ -61,34 +62,99 @@ class Plan:
         lower_bound: int | None = None,
         objects: SharedObjects | None = None,
     ) -> Self:
-        """Return the plan of these offsets, its height computed.
+        """Return the plan of these offsets, its heights computed.
 
         Args:
             problem: What was placed.
             offsets: One for each record.
             strategy: Name of the maker.
             parameters: What the maker was told.
-            lower_bound: A proved bound above the problem's own, if there is one.
+            lower_bound: A proved bound above the problem's own, if there is one; only where
+                the problem has one memory.
             objects: The assignment the offsets come from.
+
+        Raises:
+            ValueError: A bound is given for several memories.
         """
-        ends = (
-            offset + record.size for record, offset in zip(problem.records, offsets, strict=True)
-        )
-        return cls(
+        heights = {memory.name: 0 for memory in problem.memories}
+        for record, offset in zip(problem.records, offsets, strict=True):
+            heights[record.memory] = max(heights[record.memory], offset + record.size)
+        plan = cls(
             offsets,
-            max(ends, default=0),
+            tuple(heights.values()),
             strategy,
-            max(problem.lower_bound, lower_bound or 0),
+            problem.lower_bounds,
             parameters or {},
             objects,
         )
+        return plan if lower_bound is None else plan.with_bound(lower_bound)
+
+    def with_bound(self, lower_bound: int) -> Self:
+        """Return the plan with a proved bound, if that is above the one it has.
+
+        Raises:
+            ValueError: The plan is for several memories.
+        """
+        if len(self.lower_bounds) != 1:
+            raise ValueError(f"one bound given for {len(self.lower_bounds)} memories")
+        return replace(self, lower_bounds=(max(self.lower_bounds[0], lower_bound),))
+
+    @classmethod
+    def merged(cls, problem: Problem, plans: Sequence["Plan"]) -> Self:
+        """Return one plan from those of the problem's memories, as `by_memory` orders them."""
+        offsets = {
+            memory.name: iter(plan.offsets)
+            for memory, plan in zip(problem.memories, plans, strict=True)
+        }
+        parameters = {
+            f"{memory.name}.{key}": value
+            for memory, plan in zip(problem.memories, plans, strict=True)
+            for key, value in plan.parameters.items()
+        }
+        same = all(plan.parameters == plans[0].parameters for plan in plans)
+        return cls(
+            tuple(next(offsets[record.memory]) for record in problem.records),
+            tuple(plan.height for plan in plans),
+            " + ".join(dict.fromkeys(plan.strategy for plan in plans)),
+            tuple(plan.lower_bound for plan in plans),
+            plans[0].parameters if same else parameters,
+            _merged_objects(problem, plans),
+        )
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena: its height, or the sum where there are several memories."""
+        return sum(self.heights)
+
+    @property
+    def lower_bound(self) -> int:
+        """Bytes that every plan needs, over all memories, as far as is known."""
+        return sum(self.lower_bounds)
 
     @property
     def optimal(self) -> bool:
-        """Whether no plan can be lower: the height equals a proved bound."""
-        return self.height == self.lower_bound
+        """Whether no plan can be lower in any memory: each height equals its proved bound."""
+        return self.heights == self.lower_bounds
 
     @property
     def gap(self) -> float:
         """Distance to the bound as a share of it: 0 when optimal."""
         return self.height / self.lower_bound - 1 if self.lower_bound else 0.0
+
+
+def _merged_objects(problem: Problem, plans: Sequence[Plan]) -> SharedObjects | None:
+    """Return the objects of all memories one after the other, None if one has none."""
+    found = [plan.objects for plan in plans if plan.objects is not None]
+    if len(found) < len(plans):
+        return None
+    sizes: list[int] = []
+    assignments: dict[str, Iterator[int]] = {}
+    for memory, objects in zip(problem.memories, found, strict=True):
+        first = len(sizes)
+        sizes += objects.sizes
+        assignments[memory.name] = iter([first + each for each in objects.assignment])
+    return SharedObjects(
+        tuple(next(assignments[record.memory]) for record in problem.records),
+        tuple(sizes),
+        sum(objects.lower_bound for objects in found),
+    )

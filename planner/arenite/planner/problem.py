@@ -5,28 +5,59 @@ intervals is converted where it is read, and nowhere else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Self
 
 from arenite.planner.errors import ModelError
 from arenite.planner.units import align_up
 
+ARENA = "arena"
+"""Name of the memory of a problem that has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stretch of bytes that records are placed in, addressed from 0.
+
+    Attributes:
+        name: Unique in the problem.
+        capacity: Bytes it may have at most; None for no limit.
+        alignment: Of its first byte, a power of two; no record in it is aligned to less.
+        writable: Whether a run may write to it.
+    """
+
+    name: str = ARENA
+    capacity: int | None = None
+    alignment: int = 1
+    writable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ModelError("a memory has no name")
+        if self.capacity is not None and self.capacity < 0:
+            raise ModelError(f"memory {self.name!r}: capacity {self.capacity} B is below 0")
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise ModelError(
+                f"memory {self.name!r}: alignment {self.alignment} is not a power of two"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class PermittedOverlap:
-    """Leave for a record's end to lie over the beginning of another.
+    """Permission for the last bytes of a record to share storage with the first of another.
 
-    An operator that reads ahead of what it writes may let its result reach into its operand
-    from below. At the one step that both are live, the result's last bytes and the operand's
-    first may be the same, `size` of them at most::
+    An operator that reads its operand ahead of what it writes may write its result over the
+    part already read. The result then starts below the operand and ends inside it. They
+    share at most `size` bytes, at the one step where both are live::
 
         result   |~~~~~~~~~~~~~~|
         operand            |~~~~~~~~~~~~|
                            |-size-|
 
     Attributes:
-        record: Name of the operand: it dies at the step that brings forth the result.
-        size: Bytes, at least 1 and less than either record has.
+        record: Name of the operand, whose last step is the result's first.
+        size: Bytes, at least 1 and fewer than either record has.
     """
 
     record: str
@@ -47,7 +78,9 @@ class UsageRecord:
         offset: Where it must lie, if that is already decided.
         layout: Bits of an element, then the shape; () when unknown. Read only by
             strategies that reuse a buffer for an equal shape alone.
-        overlaps: What its end may lie over. A strategy need not make use of it.
+        overlaps: Records that its last bytes may share storage with. A strategy need not
+            make use of it.
+        memory: Name of the memory that it lies in.
     """
 
     name: str
@@ -59,6 +92,7 @@ class UsageRecord:
     offset: int | None = None
     layout: tuple[int, ...] = ()
     overlaps: tuple[PermittedOverlap, ...] = ()
+    memory: str = ARENA
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -105,30 +139,74 @@ class LoadSpan:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The records to place in one arena.
+    """The records to place, each in one of the memories.
 
     Attributes:
         records: In a fixed order; every plan gives its offsets in the same order.
         steps: Names of the operators by step; () when there is no graph.
-        capacity: Bytes the arena may have at most; None for no limit.
+        memories: Those that records may lie in; by default one, without a limit.
 
     Raises:
-        ModelError: Two records share a name, or one may overlap what it cannot.
+        ModelError: Two records or two memories share a name, a record lies in a memory that
+            there is not or is aligned to less than its memory, or one may overlap what it
+            cannot.
     """
 
     records: tuple[UsageRecord, ...]
     steps: tuple[str, ...] = ()
-    capacity: int | None = None
+    memories: tuple[Memory, ...] = (Memory(),)
 
     def __post_init__(self) -> None:
+        memories = {memory.name: memory for memory in self.memories}
+        if len(memories) < len(self.memories) or not memories:
+            names = [memory.name for memory in self.memories]
+            raise ModelError(f"the memories are {names}; at least one, each of its own name")
         by_name: dict[str, UsageRecord] = {}
         for record in self.records:
             if record.name in by_name:
                 raise ModelError(f"two records are named {record.name!r}")
             by_name[record.name] = record
+            _check_memory(record, memories)
         for record in self.records:
             if record.overlaps:
                 _check_overlaps(record, by_name)
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[UsageRecord],
+        steps: tuple[str, ...] = (),
+        *,
+        capacity: int | None = None,
+    ) -> Self:
+        """Return the problem of placing records in one memory.
+
+        Args:
+            records: Those to place.
+            steps: Names of the operators by step.
+            capacity: Bytes the memory may have; None for no limit.
+        """
+        return cls(tuple(records), steps, (Memory(capacity=capacity),))
+
+    def with_capacity(self, capacity: int | None) -> Self:
+        """Return the problem with another capacity.
+
+        Args:
+            capacity: Bytes of the only memory; None lifts the limit of every memory.
+
+        Raises:
+            ValueError: A number is given for several memories.
+        """
+        if capacity is not None and len(self.memories) > 1:
+            raise ValueError(f"one capacity given for {len(self.memories)} memories")
+        memories = tuple(replace(memory, capacity=capacity) for memory in self.memories)
+        return replace(self, memories=memories)
+
+    @property
+    def capacity(self) -> int | None:
+        """Bytes there may be at most, over all memories; None if one has no limit."""
+        capacities = [memory.capacity for memory in self.memories if memory.capacity is not None]
+        return sum(capacities) if len(capacities) == len(self.memories) else None
 
     @property
     def num_steps(self) -> int:
@@ -141,9 +219,48 @@ class Problem:
         return sum(record.size for record in self.records)
 
     @property
+    def lower_bounds(self) -> tuple[int, ...]:
+        """Bytes that every plan needs of each memory: the largest bound over the steps."""
+        return tuple(
+            max((span.bound for span in load_spans(records)), default=0)
+            for records in self._records_by_memory()
+        )
+
+    @property
     def lower_bound(self) -> int:
-        """Bytes that every plan needs: the largest bound over the steps."""
-        return max((span.bound for span in load_spans(self.records)), default=0)
+        """Bytes that every plan needs, over all memories."""
+        return sum(self.lower_bounds)
+
+    def by_memory(self) -> "tuple[Problem, ...]":
+        """Return a problem for each memory, with all the steps and the records that lie there."""
+        if len(self.memories) == 1:
+            return (self,)
+        return tuple(
+            Problem(records, self.steps, (memory,))
+            for memory, records in zip(self.memories, self._records_by_memory(), strict=True)
+        )
+
+    def _records_by_memory(self) -> Iterable[tuple[UsageRecord, ...]]:
+        if len(self.memories) == 1:
+            return (self.records,)
+        found: dict[str, list[UsageRecord]] = {memory.name: [] for memory in self.memories}
+        for record in self.records:
+            found[record.memory].append(record)
+        return map(tuple, found.values())
+
+
+def _check_memory(record: UsageRecord, memories: Mapping[str, Memory]) -> None:
+    memory = memories.get(record.memory)
+    if memory is None:
+        raise ModelError(
+            f"record {record.name!r} lies in memory {record.memory!r}, one of "
+            f"{', '.join(map(repr, memories))} expected"
+        )
+    if record.alignment < memory.alignment:
+        raise ModelError(
+            f"record {record.name!r} is aligned to {record.alignment}, memory {memory.name!r} "
+            f"to {memory.alignment}"
+        )
 
 
 def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> None:
@@ -153,6 +270,11 @@ def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> 
         if other is None or other is record or named.count(overlap.record) > 1:
             raise ModelError(
                 f"record {record.name!r} may overlap {overlap.record!r}, one other record expected"
+            )
+        if other.memory != record.memory:
+            raise ModelError(
+                f"record {record.name!r} may overlap {other.name!r}, which lies in memory "
+                f"{other.memory!r}, not in {record.memory!r}"
             )
         if other.end != record.start + 1 or not other.start <= record.start:
             raise ModelError(
@@ -168,6 +290,8 @@ def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> 
 
 def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
     """Yield the load over the steps, gaps without any record left out.
+
+    The records are those of one memory: `Problem.by_memory` tells those of several apart.
 
     Where every record live at a step has an alignment of at least `a`, all offsets are
     multiples of `a`, so every record but the topmost takes its size rounded up to `a`.

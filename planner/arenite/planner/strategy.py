@@ -4,11 +4,11 @@ A strategy is a frozen dataclass whose fields are its parameters and seed. It is
 the same problem gives the same plan, byte for byte.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from arenite.planner.errors import UnsupportedProblemError
+from arenite.planner.errors import InfeasibleError, UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 
@@ -74,12 +74,59 @@ def silent(_best: Plan | None, _lower_bound: int) -> bool:
 def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     """Return the strategy's plan, letting `watch` see and stop it where it can be.
 
+    A strategy sees one memory. Where there are several, it is run on each in turn. `watch`
+    is told the plan for all once each has one, and the sum of the bounds; when it stops the
+    search, the memories that are left get the first plan that the strategy finds.
+
     Raises:
         UnsupportedProblemError: The strategy does not handle this problem.
+        InfeasibleError: Proved: nothing fits the capacity of a memory.
     """
+    parts = problem.by_memory()
+    if len(parts) == 1:
+        return _run_one(strategy, problem, watch)
+    progress = _Progress(problem, parts, watch)
+    for memory, part in zip(problem.memories, parts, strict=True):
+        try:
+            progress.plans.append(_run_one(strategy, part, progress.watch))
+        except InfeasibleError as error:
+            raise InfeasibleError(error.capacity, error.lower_bound, memory.name) from error
+    return Plan.merged(problem, progress.plans)
+
+
+def _run_one(strategy: Strategy, problem: Problem, watch: Watch) -> Plan:
     reason = strategy.supports(problem)
     if reason is not None:
         raise UnsupportedProblemError(strategy.name, reason)
     if isinstance(strategy, Anytime):
         return strategy.search(problem, watch)
     return strategy(problem)
+
+
+class _Progress:
+    """What is known of a problem whose memories are planned one after the other.
+
+    Attributes:
+        plans: Those that are done.
+    """
+
+    def __init__(self, problem: Problem, parts: Sequence[Problem], watch: Watch) -> None:
+        self.plans: list[Plan] = []
+        self._problem = problem
+        self._bounds = [part.lower_bound for part in parts]
+        self._watch = watch
+        self._stopped = False
+
+    def watch(self, best: Plan | None, lower_bound: int) -> bool:
+        """Tell the watch over all memories what the search in one of them knows."""
+        done = len(self.plans)
+        bounds = [
+            *(plan.lower_bound for plan in self.plans),
+            max(lower_bound, self._bounds[done]),
+            *self._bounds[done + 1 :],
+        ]
+        merged = None
+        if best is not None and done + 1 == len(bounds):
+            merged = Plan.merged(self._problem, [*self.plans, best])
+        self._stopped = self._stopped or self._watch(merged, sum(bounds))
+        return self._stopped

@@ -3,29 +3,32 @@
 ::
 
     InvalidPlanError
-    ├── WrongCountError         not one offset for each record
-    ├── NegativeOffsetError     a record below the arena
+    ├── WrongCountError         not one offset for each record, one height for each memory
+    ├── NegativeOffsetError     a record below the start of its memory
     ├── MisalignedError         an offset that is not a multiple of the alignment
     ├── MovedError              a record away from its fixed offset
     ├── OverlapError            two records live at once share bytes
     ├── WrongHeightError        the stated height is not the highest byte used
     ├── WrongBoundError         the stated bound is above the height
-    └── OverCapacityError       the arena is larger than the capacity
+    └── OverCapacityError       a memory takes more than its capacity
 """
 
 import heapq
+from typing import TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import Memory, Problem, UsageRecord
+
+_Placed: TypeAlias = tuple[UsageRecord, int]
 
 
 class WrongCountError(InvalidPlanError):
-    """Not one offset for each record."""
+    """Not one offset for each record, or one height and bound for each memory."""
 
 
 class NegativeOffsetError(InvalidPlanError):
-    """A record lies below the arena."""
+    """A record lies below the start of its memory."""
 
 
 class MisalignedError(InvalidPlanError):
@@ -49,11 +52,11 @@ class WrongBoundError(InvalidPlanError):
 
 
 class OverCapacityError(InvalidPlanError):
-    """The arena is larger than the capacity."""
+    """A memory takes more than its capacity."""
 
 
 def verify(problem: Problem, plan: Plan) -> None:
-    """Return if the plan is right.
+    """Return if the plan is right, each memory looked at by itself.
 
     Overlap is found by a sweep over the steps that keeps the live records ordered by
     offset, so two of them share bytes exactly when some neighbours do. With permitted
@@ -69,19 +72,34 @@ def verify(problem: Problem, plan: Plan) -> None:
             f"{len(plan.offsets)} offsets for {len(problem.records)} records; "
             "a plan has one for each"
         )
-    placed = list(zip(problem.records, plan.offsets, strict=True))
-    for record, offset in placed:
-        _check_position(record, offset)
-    _check_overlap(placed)
-    top = max((offset + record.size for record, offset in placed), default=0)
-    if plan.height != top:
-        raise WrongHeightError(f"height {plan.height} B stated, {top} B used")
-    if plan.lower_bound > plan.height:
-        raise WrongBoundError(
-            f"lower bound {plan.lower_bound} B is above the height {plan.height} B"
+    num_memories = len(problem.memories)
+    if not len(plan.heights) == len(plan.lower_bounds) == num_memories:
+        raise WrongCountError(
+            f"{len(plan.heights)} heights and {len(plan.lower_bounds)} lower bounds for "
+            f"{num_memories} memories; a plan has one for each"
         )
-    if problem.capacity is not None and top > problem.capacity:
-        raise OverCapacityError(f"{top} B used, {problem.capacity} B allowed")
+    placed: dict[str, list[_Placed]] = {memory.name: [] for memory in problem.memories}
+    for record, offset in zip(problem.records, plan.offsets, strict=True):
+        _check_position(record, offset)
+        placed[record.memory].append((record, offset))
+    for memory, height, bound in zip(
+        problem.memories, plan.heights, plan.lower_bounds, strict=True
+    ):
+        _check_overlap(placed[memory.name])
+        where = f"memory {memory.name!r}: " if num_memories > 1 else ""
+        _check_height(memory, where, placed[memory.name], height, bound)
+
+
+def _check_height(
+    memory: Memory, where: str, placed: list[_Placed], height: int, lower_bound: int
+) -> None:
+    top = max((offset + record.size for record, offset in placed), default=0)
+    if height != top:
+        raise WrongHeightError(f"{where}height {height} B stated, {top} B used")
+    if lower_bound > height:
+        raise WrongBoundError(f"{where}lower bound {lower_bound} B is above the height {height} B")
+    if memory.capacity is not None and top > memory.capacity:
+        raise OverCapacityError(f"{where}{top} B used, {memory.capacity} B allowed")
 
 
 def _check_position(record: UsageRecord, offset: int) -> None:
@@ -98,7 +116,7 @@ def _check_position(record: UsageRecord, offset: int) -> None:
         )
 
 
-def _check_overlap(placed: list[tuple[UsageRecord, int]]) -> None:
+def _check_overlap(placed: list[_Placed]) -> None:
     may_overlap = any(record.overlaps for record, _ in placed)
     live: list[tuple[int, int, UsageRecord]] = []
     dying: list[tuple[int, int, int]] = []
@@ -139,7 +157,7 @@ def _check_pair(a: UsageRecord, a_offset: int, b: UsageRecord, b_offset: int) ->
 
 
 def _is_permitted(below: UsageRecord, offset: int, above: UsageRecord, above_offset: int) -> bool:
-    """Tell whether the end of one may reach this far into the other."""
+    """Tell whether the last bytes of one may reach this far into the other."""
     reach = offset + below.size - above_offset
     return any(
         overlap.record == above.name and reach <= overlap.size for overlap in below.overlaps

@@ -72,18 +72,18 @@ def test_nothing_is_searched_when_a_greedy_plan_reaches_the_bound(
 
 def test_a_capacity_below_the_load_is_refused_without_a_search() -> None:
     with pytest.raises(InfeasibleError) as caught:
-        CpSat().search(replace(ABOVE_THE_LOAD, capacity=8), never)
+        CpSat().search(ABOVE_THE_LOAD.with_capacity(8), never)
     assert (caught.value.capacity, caught.value.lower_bound) == (8, 9)
 
 
 def test_a_capacity_that_nothing_fits_is_proved_impossible() -> None:
     with pytest.raises(InfeasibleError) as caught:
-        CpSat()(replace(ABOVE_THE_LOAD, capacity=9))
+        CpSat()(ABOVE_THE_LOAD.with_capacity(9))
     assert (caught.value.capacity, caught.value.lower_bound) == (9, 10)
 
 
 def test_a_plan_that_just_fits_the_capacity_is_found() -> None:
-    problem = replace(ABOVE_THE_LOAD, capacity=10)
+    problem = ABOVE_THE_LOAD.with_capacity(10)
     plan = CpSat()(problem)
     verify(problem, plan)
     assert plan.height == 10
@@ -91,7 +91,7 @@ def test_a_plan_that_just_fits_the_capacity_is_found() -> None:
 
 def test_time_running_out_is_not_impossibility() -> None:
     with pytest.raises(SearchLimitError) as caught:
-        CpSat(time_limit_s=0.2)(replace(HARD, capacity=100_000))
+        CpSat(time_limit_s=0.2)(HARD.with_capacity(100_000))
     assert caught.value.capacity == 100_000
 
 

@@ -42,7 +42,7 @@ def test_it_agrees_with_cp_sat(problem):
 def test_a_capacity_is_met_or_refuted(problem, data):
     lowest = lowest_height(problem)
     capacity = data.draw(st.integers(max(0, lowest - 3), lowest + 3))
-    limited = replace(problem, capacity=capacity)
+    limited = problem.with_capacity(capacity)
     if capacity >= lowest:
         assert Optimal()(limited).height == lowest
     else:
@@ -80,7 +80,7 @@ def test_the_best_plan_so_far_is_kept_when_it_is_stopped():
 
 
 def test_time_running_out_is_not_impossibility():
-    problem = replace(open_problem(), capacity=1_000_000_007)
+    problem = open_problem().with_capacity(1_000_000_007)
     with pytest.raises(SearchLimitError, match="found in the time, though one may exist"):
         Optimal(time_limit_s=0.1)(problem)
 
@@ -132,7 +132,7 @@ def test_sizes_beyond_64_bits_are_refused_not_wrapped():
      ("a.6", 6), ("b.6", 6), ("c.8", 8), ("d.9", 9), ("e.12", 12), ("f.14", 14), ("g.7", 7)],
 )  # fmt: skip
 def test_hard_instances_are_proved_optimal(name, optimum):
-    problem = replace(read_csv(shared(f"instances/minimalloc/{name}.csv")), capacity=None)
+    problem = read_csv(shared(f"instances/minimalloc/{name}.csv")).with_capacity(None)
     plan = Optimal()(problem)
     verify(problem, plan)
     assert (plan.height, plan.optimal) == (optimum, True)

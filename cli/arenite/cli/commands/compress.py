@@ -27,7 +27,7 @@ from arenite.cli.options import (
     shape_option,
     weight_budget_option,
 )
-from arenite.cli.output import OutputError, check_destination, emit_json, progress, results
+from arenite.cli.output import check_destination, emit_json, progress, results
 from arenite.cli.programs import SUFFIX, code_of, write_program
 from arenite.cli.render.compression import (
     compression_as_json,
@@ -40,7 +40,7 @@ from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.scan_file import ScanFile
 from arenite.cli.search import search
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import MissingDependencyError, OutputError
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram

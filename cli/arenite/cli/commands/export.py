@@ -17,7 +17,7 @@ from arenite.cli.options import (
     strategy_option,
     time_limit_option,
 )
-from arenite.cli.output import OutputError, check_destination, emit_json, results
+from arenite.cli.output import check_destination, emit_json, results
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.planner.files import write_atomically
@@ -154,9 +154,9 @@ def export(
     )
     if header_path is not None and exported.header is None:
         raise click.UsageError(f"--header: there is none for the target {target!r}")
-    _write(output, exported.data)
+    write_atomically(output, exported.data)
     if header_path is not None and exported.header is not None:
-        _write(header_path, exported.header.encode())
+        write_atomically(header_path, exported.header.encode())
     written = [path for path in (output, header_path) if path is not None]
     if as_json:
         emit_json(
@@ -170,10 +170,3 @@ def export(
     console = results()
     console.print(name(model.name, "bold"), soft_wrap=True)
     console.print(facts([*exported.rows, *(("written", name(str(path))) for path in written)]))
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error

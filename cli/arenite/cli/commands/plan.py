@@ -16,7 +16,6 @@ from arenite.cli.options import (
     time_limit_option,
 )
 from arenite.cli.output import (
-    OutputError,
     check_destination,
     drawing_width,
     emit_json,
@@ -90,10 +89,7 @@ def plan(
     check_capacity(problem.capacity, outcome, requested)
     plan_file = _plan_file(settled, outcome)
     if output is not None:
-        try:
-            planfile.write(output, plan_file)
-        except OSError as error:
-            raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
+        planfile.write(output, plan_file)
     if as_json:
         emit_json(
             _as_json(model, source, plan_file, outcome)

@@ -25,7 +25,7 @@ from arenite.cli.options import (
     shape_option,
     strategy_option,
 )
-from arenite.cli.output import OutputError, check_destination, emit_json, results, write_result
+from arenite.cli.output import check_destination, emit_json, results, write_result
 from arenite.cli.programs import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
@@ -296,7 +296,4 @@ def _write(path: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
         for key, value in outputs.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, value, allow_pickle=False)
-    try:
-        write_atomically(path, stream.getvalue())
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=path) from error
+    write_atomically(path, stream.getvalue())

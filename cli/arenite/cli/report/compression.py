@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from arenite.cli.json_files import read_json
 from arenite.planner.errors import FileError
+from arenite.planner.files import read_json
 
 _MAX_MEBIBYTES = 64
 _Value = TypeVar("_Value")

@@ -62,7 +62,7 @@ def read(
         if kind == "csv":
             problem = _read_csv(path, dims or {}, shapes or {}, alignment)
             if capacity is not None:
-                problem = replace(problem, capacity=capacity)
+                problem = problem.with_capacity(capacity)
             return Source(path.name, digest, None, problem)
         read_graph = _read_onnx if kind == "onnx" else _read_tflite
         graph = read_graph(path, dims or {}, shapes or {})

@@ -32,7 +32,7 @@ def read_csv(path: Path) -> Problem:
     with about_file(path):
         records = _parsed(read_model(path))
     capacity = path.with_suffix("").suffix[1:]
-    return Problem(records, capacity=_number(capacity) if _is_number(capacity) else None)
+    return Problem.of(records, capacity=_number(capacity) if _is_number(capacity) else None)
 
 
 def _parsed(data: bytes) -> tuple[UsageRecord, ...]:

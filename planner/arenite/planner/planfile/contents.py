@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 
 FORMAT = "arenite-plan"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,17 @@ class PlanFile:
             "boundary": self.boundary.value,
             "alignment": self.alignment,
             "aliases": [kind.value for kind in self.aliases],
-            "capacity": self.problem.capacity,
+        }
+        totals = {
             "height": plan.height,
             "lower_bound": plan.lower_bound,
-            "bound": "load" if plan.lower_bound == self.problem.lower_bound else "search",
+            "bound": "load" if plan.lower_bounds == self.problem.lower_bounds else "search",
             "optimal": plan.optimal,
             "strategy": {"name": plan.strategy, "parameters": dict(plan.parameters)},
         }
         lines = [f" {json.dumps(key)}: {_dump(value)}" for key, value in head.items()]
+        lines.append(f' "memories": {_dump_lines(self._memories())}')
+        lines += [f" {json.dumps(key)}: {_dump(value)}" for key, value in totals.items()]
         lines.append(f' "order": {_dump_lines(self.problem.steps)}')
         records = [
             self._record(record, offset)
@@ -91,6 +94,21 @@ class PlanFile:
         ]
         lines.append(f' "records": {_dump_lines(records)}')
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    def _memories(self) -> list[dict[str, object]]:
+        return [
+            {
+                "name": memory.name,
+                "capacity": memory.capacity,
+                "alignment": memory.alignment,
+                "writable": memory.writable,
+                "height": height,
+                "lower_bound": bound,
+            }
+            for memory, height, bound in zip(
+                self.problem.memories, self.plan.heights, self.plan.lower_bounds, strict=True
+            )
+        ]
 
     def _record(self, record: UsageRecord, offset: int) -> dict[str, object]:
         entry: dict[str, object] = {
@@ -100,6 +118,8 @@ class PlanFile:
             "start": record.start,
             "end": record.end,
         }
+        if record.memory != self.problem.memories[0].name:
+            entry["memory"] = record.memory
         if record.alignment != self.alignment:
             entry["alignment"] = record.alignment
         entry["tensors"] = list(record.tensors)
@@ -128,11 +148,14 @@ class PlanFile:
 
         Raises:
             WrongModelError: The digests differ.
-            StaleRecordsError: A record is missing, new or changed.
+            StaleRecordsError: A record is missing, new or changed, or the memories differ in
+                more than their capacity.
         """
         self.check_digest(digest)
         if problem.steps != self.problem.steps:
             raise StaleRecordsError("the order of the operators is not the model's")
+        if _kinds(problem.memories) != _kinds(self.problem.memories):
+            raise StaleRecordsError("the memories are not those of the model; plan it again")
         stated = {record.name: _extent(record) for record in self.problem.records}
         derived = {record.name: _extent(record) for record in problem.records}
         for name in sorted(stated.keys() | derived.keys()):
@@ -143,23 +166,28 @@ class PlanFile:
                 )
 
 
-_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...]]
+def _kinds(memories: Sequence[Memory]) -> list[Memory]:
+    return [replace(memory, capacity=None) for memory in memories]
+
+
+_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str]
 
 
 def _extent(record: UsageRecord) -> _Extent:
     return (
-        record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps
+        record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps,
+        record.memory,
     )  # fmt: skip
 
 
 def _describe(extent: _Extent | None) -> str:
     if extent is None:
         return "absent"
-    size, start, end, alignment, tensors, overlaps = extent
+    size, start, end, alignment, tensors, overlaps, memory = extent
     may_overlap = "".join(f", {each.size} B of it over {each.record!r}" for each in overlaps)
     return (
         f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
-        f"{may_overlap}"
+        f"{may_overlap} in memory {memory!r}"
     )
 
 

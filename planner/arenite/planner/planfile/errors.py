@@ -9,8 +9,9 @@
     ├── MissingFieldError         a field is missing
     ├── UnknownFieldError         a field that the version does not have
     ├── WrongTypeError            a field is not what it should be
-    ├── OutOfRangeError           a number no arena can have
-    ├── DuplicateNameError        two records, steps or keys share a name
+    ├── OutOfRangeError           a number, or a number of entries, that no arena can have
+    ├── DuplicateNameError        two memories, records, tensors or operators share a name
+    ├── UnknownMemoryError        a record lies in a memory that is not listed
     ├── InconsistentError         two fields contradict each other
     ├── WrongModelError           made for another model
     └── StaleRecordsError         made for other records of the same model
@@ -44,11 +45,15 @@ class WrongTypeError(PlanFileError):
 
 
 class OutOfRangeError(PlanFileError):
-    """A number that no arena can have."""
+    """A number, or a number of entries, that no arena can have."""
 
 
 class DuplicateNameError(PlanFileError):
-    """Two records, steps or keys share a name."""
+    """Two memories, records, tensors or operators share a name."""
+
+
+class UnknownMemoryError(PlanFileError):
+    """A record lies in a memory that the file does not list."""
 
 
 class InconsistentError(PlanFileError):

@@ -45,6 +45,6 @@ def write(path: Path, assembly: Assembly) -> None:
     """Write the file whole or not at all.
 
     Raises:
-        OSError: The folder cannot be written; `path` is as it was.
+        OutputError: It cannot be written; what was there is as it was.
     """
     write_atomically(path, pieces(assembly))

@@ -118,9 +118,9 @@ class Optimal:
         def keep(offsets: list[int], height: int, lower_bound: int) -> bool:
             nonlocal best
             if height < best.height:
-                best = replace(best, offsets=tuple(offsets), height=height)
+                best = replace(best, offsets=tuple(offsets), heights=(height,))
             if not may_overlap:
-                best = replace(best, lower_bound=lower_bound)
+                best = best.with_bound(lower_bound)
             return watch(best, best.lower_bound) or time.monotonic() >= deadline
 
         records = problem.records
