@@ -1,4 +1,4 @@
-"""Files read with care, written whole or not at all, and their digests."""
+"""Reading files within limits, writing them whole or not at all, and hashing them."""
 
 import hashlib
 import json
@@ -18,19 +18,20 @@ Pieces: TypeAlias = bytes | Iterable[bytes | memoryview]
 
 
 def write_atomically(path: Path, data: Pieces, *, durable: bool = False) -> None:
-    """Write a file whole or not at all: to a name beside it that then takes its place.
+    """Write a file whole or not at all, by way of a temporary file that is then renamed.
 
-    A link is followed and stays, its target is written. A file that was there keeps its
-    permissions and, where that is allowed, its owner; a new one gets those of any new file.
+    A symbolic link is followed: its target is replaced, the link stays. An existing file
+    keeps its permissions and, where the system allows it, its owner; a new one gets the same
+    permissions as from a plain `open`.
 
     Args:
         path: The file.
         data: Its bytes, whole or piece by piece.
-        durable: Wait until the disk has it, so that it outlasts a loss of power.
+        durable: Flush to disk before returning, so that it survives a power failure.
 
     Raises:
-        OutputError: It cannot be written, or is something else than a regular file, such as
-            a folder, a pipe or a terminal; what was there is as it was.
+        OutputError: It cannot be written, or is not a regular file but, say, a folder, a
+            pipe or a terminal. Whatever was there is unchanged.
     """
     try:
         target, old = _target(path)
@@ -57,13 +58,13 @@ def write_atomically(path: Path, data: Pieces, *, durable: bool = False) -> None
 
 
 def _target(path: Path) -> tuple[Path, os.stat_result | None]:
-    """Return the file that `path` leads to, and its state if it exists."""
+    """Return the file that `path` refers to, links resolved, and its status if it exists."""
     target = Path(os.path.realpath(path))
     try:
         old = path.stat()
     except FileNotFoundError:
         return target, None
-    # A link to an open file, as /dev/stdout is one, need not lead to any name of it.
+    # /dev/stdout and its like lead to an open file, which need not have a name.
     if not stat.S_ISREG(old.st_mode) or not target.exists() or not target.samefile(path):
         raise OutputError("cannot be written: this is not a regular file", path=path)
     if not os.access(target, os.W_OK):
@@ -85,17 +86,16 @@ def read_json(
     malformed: type[FileError],
     unreadable: type[FileError] | None = None,
 ) -> Any:
-    """Return what a JSON file holds, of whatever shape.
+    """Return the contents of a JSON file, whatever their shape.
 
-    Refused beside what is no JSON: text that is not UTF-8 or not Unicode, a key that stands
-    twice in one object, numbers that are not finite or have thousands of digits, and nesting
-    that takes more than the stack.
+    Beyond plain syntax errors this refuses text that is not valid Unicode, duplicate keys,
+    numbers that are infinite or thousands of digits long, and nesting too deep for the stack.
 
     Args:
         path: The file.
-        most_mebibytes: A larger file is not read.
-        malformed: Raised where it holds something else.
-        unreadable: Raised where it cannot be read or is too large; `malformed` if None.
+        most_mebibytes: Larger files are refused.
+        malformed: Raised if the contents are not JSON.
+        unreadable: Raised if the file cannot be read or is too large; by default `malformed`.
     """
     data = _read_capped(path, most_mebibytes, unreadable or malformed)
     try:
@@ -105,7 +105,7 @@ def read_json(
             parse_float=_finite,
             parse_constant=_finite,
         )
-        # Half of a surrogate pair can be escaped in JSON, but is no text.
+        # JSON can escape a lone surrogate, which is not text.
         if b"\\u" in data:
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -116,7 +116,7 @@ def read_json(
 def _read_capped(path: Path, most_mebibytes: int, unreadable: type[FileError]) -> bytes:
     most = most_mebibytes << 20
     try:
-        # Opening a pipe would wait for who writes to it.
+        # A blocking open of a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -146,7 +146,7 @@ def _finite(text: str) -> float:
 
 
 def _in_one_line(error: Exception) -> str:
-    """Return why, as short as a message may be: a decoder quotes nothing long."""
+    """Return the reason in a few words."""
     if isinstance(error, RecursionError):
         return "nested too deep"
     if isinstance(error, UnicodeError):

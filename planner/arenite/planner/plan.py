@@ -40,8 +40,8 @@ class Plan:
         strategy: Name of the strategy that made it.
         lower_bounds: Bytes that every plan of the problem needs of each memory, as far as is
             known.
-        parameters: Those of the strategy, its seed among them.
-        objects: The assignment the offsets come from, for shared-objects strategies.
+        parameters: The strategy's parameters, including its seed.
+        objects: The assignment behind the offsets, for shared-objects strategies.
     """
 
     offsets: tuple[int, ...]
@@ -62,16 +62,16 @@ class Plan:
         lower_bound: int | None = None,
         objects: SharedObjects | None = None,
     ) -> Self:
-        """Return the plan of these offsets, its heights computed.
+        """Return the plan with these offsets; its heights are computed.
 
         Args:
             problem: What was placed.
             offsets: One for each record.
-            strategy: Name of the maker.
-            parameters: What the maker was told.
-            lower_bound: A proved bound above the problem's own, if there is one; only where
-                the problem has one memory.
-            objects: The assignment the offsets come from.
+            strategy: Name of the strategy.
+            parameters: Its parameters.
+            lower_bound: A proved bound above the problem's own, if any; only for a problem
+                with one memory.
+            objects: The assignment behind the offsets.
 
         Raises:
             ValueError: A bound is given for several memories.
@@ -90,7 +90,7 @@ class Plan:
         return plan if lower_bound is None else plan.with_bound(lower_bound)
 
     def with_bound(self, lower_bound: int) -> Self:
-        """Return the plan with a proved bound, if that is above the one it has.
+        """Return the plan with this proved bound, unless its own is higher.
 
         Raises:
             ValueError: The plan is for several memories.
@@ -101,7 +101,7 @@ class Plan:
 
     @classmethod
     def merged(cls, problem: Problem, plans: Sequence["Plan"]) -> Self:
-        """Return one plan from those of the problem's memories, as `by_memory` orders them."""
+        """Combine plans of the individual memories, in the order of `Problem.by_memory`."""
         offsets = {
             memory.name: iter(plan.offsets)
             for memory, plan in zip(problem.memories, plans, strict=True)
@@ -138,7 +138,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """Distance to the bound as a share of it: 0 when optimal."""
+        """How far the height is above the bound, as a fraction of the bound."""
         return self.height / self.lower_bound - 1 if self.lower_bound else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What must be placed: usage records, their load over the steps, the bounds they imply.
+"""The placement problem: usage records, their load over the steps and the bounds it implies.
 
 Lifetimes are **half-open**, `[start, end)`, in steps. A source that states closed
 intervals is converted where it is read, and nowhere else.
@@ -75,9 +75,9 @@ class UsageRecord:
         end: First step at which they no longer are, above `start`.
         alignment: The offset is a multiple of this power of two.
         tensors: Names of the tensors that lie in it.
-        offset: Where it must lie, if that is already decided.
-        layout: Bits of an element, then the shape; () when unknown. Read only by
-            strategies that reuse a buffer for an equal shape alone.
+        offset: Its offset, if that is fixed in advance.
+        layout: Bits per element, then the shape; () when unknown. Only strategies that
+            reuse a buffer solely for equal shapes look at it.
         overlaps: Records that its last bytes may share storage with. A strategy need not
             make use of it.
         memory: Name of the memory that it lies in.
@@ -111,7 +111,7 @@ class UsageRecord:
 
     @property
     def lifetime(self) -> int:
-        """Steps it lives."""
+        """Number of steps for which it is live."""
         return self.end - self.start
 
     def meets(self, other: "UsageRecord") -> bool:
@@ -121,14 +121,14 @@ class UsageRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpan:
-    """Neighbouring steps with the same records live.
+    """A run of consecutive steps with the same records live.
 
     Attributes:
         start: First step.
-        end: First step after.
+        end: First step after the run.
         load: Bytes live.
-        bound: Bytes that any plan needs for these steps; above `load` where alignment
-            leaves gaps that nothing can fill, below it where records may overlap.
+        bound: Bytes that any plan needs at these steps: more than `load` where alignment
+            leaves gaps that cannot be filled, less where records may overlap.
     """
 
     start: int
@@ -144,12 +144,11 @@ class Problem:
     Attributes:
         records: In a fixed order; every plan gives its offsets in the same order.
         steps: Names of the operators by step; () when there is no graph.
-        memories: Those that records may lie in; by default one, without a limit.
+        memories: Where the records may lie; by default one memory of unlimited capacity.
 
     Raises:
-        ModelError: Two records or two memories share a name, a record lies in a memory that
-            there is not or is aligned to less than its memory, or one may overlap what it
-            cannot.
+        ModelError: Two records or two memories share a name, a record names an unknown
+            memory or is aligned to less than its memory, or a permitted overlap is impossible.
     """
 
     records: tuple[UsageRecord, ...]
@@ -210,12 +209,12 @@ class Problem:
 
     @property
     def num_steps(self) -> int:
-        """Steps from 0 to the last at which anything lives, or to the last operator."""
+        """Number of steps up to the last operator or the last live record."""
         return max(len(self.steps), max((record.end for record in self.records), default=0))
 
     @property
     def naive(self) -> int:
-        """Bytes if no storage were ever reused: the sum of all sizes."""
+        """Bytes needed without any reuse: the sum of all sizes."""
         return sum(record.size for record in self.records)
 
     @property
@@ -232,7 +231,7 @@ class Problem:
         return sum(self.lower_bounds)
 
     def by_memory(self) -> "tuple[Problem, ...]":
-        """Return a problem for each memory, with all the steps and the records that lie there."""
+        """Return one problem per memory: its own records, and all the steps."""
         if len(self.memories) == 1:
             return (self,)
         return tuple(
@@ -289,9 +288,9 @@ def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> 
 
 
 def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
-    """Yield the load over the steps, gaps without any record left out.
+    """Yield the load over the steps, skipping steps at which no record is live.
 
-    The records are those of one memory: `Problem.by_memory` tells those of several apart.
+    The records must share one memory; `Problem.by_memory` separates those of several.
 
     Where every record live at a step has an alignment of at least `a`, all offsets are
     multiples of `a`, so every record but the topmost takes its size rounded up to `a`.
@@ -317,7 +316,7 @@ def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
         for record in born.get(time, ()):
             live[record.name] = record
             load += record.size
-        # What a record may overlap lives for the one step that it begins at.
+        # A record and what it may overlap are live together at its first step only.
         spared = sum(overlap.size for record in born.get(time, ()) for overlap in record.overlaps)
         if live:
             if spared:

@@ -1,4 +1,4 @@
-"""What every strategy made of a model: the data behind tables, pages and baselines."""
+"""The results of every strategy on a model: the data behind tables, pages and baselines."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from arenite.planner.strategy import StrategyKind
 
 @dataclass(frozen=True, slots=True)
 class StrategyResult:
-    """What one strategy made, verified.
+    """A strategy's verified plan and what it took.
 
     Attributes:
         strategy: Its name.
         kind: What it decides.
-        plan: Where it puts the records.
-        seconds: Wall-clock time it took.
-        interrupted: Whether the user cut the search short.
+        plan: Its plan.
+        seconds: Wall-clock time.
+        interrupted: Whether the user interrupted the search.
     """
 
     strategy: str
@@ -35,13 +35,13 @@ class StrategyResult:
 
 @dataclass(frozen=True, slots=True)
 class SkippedStrategy:
-    """A strategy without a plan.
+    """A strategy that gave no valid plan.
 
     Attributes:
         strategy: Its name.
         kind: What it decides.
-        reason: Why there is none.
-        wrong: Whether it made one that breaks a rule.
+        reason: Why not.
+        wrong: Whether it gave a plan that breaks a rule.
     """
 
     strategy: str
@@ -95,11 +95,11 @@ class FailedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A model and what every strategy made of it.
+    """A model and the results of every strategy on it.
 
     Attributes:
         model: As it was asked for.
-        source: What was read, its capacity left aside.
+        source: What was read, without a capacity.
         results: In the order of the table of strategies.
         skipped: The strategies without a plan, in the same order.
         peers: Other tools, where they were asked.
@@ -118,9 +118,13 @@ class ModelReport:
 
     @property
     def best_bound(self) -> int:
-        """The largest bound that any strategy proved, or that of the problem."""
-        proved = (result.plan.lower_bound for result in self.results)
-        return max(proved, default=self.source.problem.lower_bound)
+        """The highest bound proved by any strategy, or else the problem's own."""
+        return sum(self._best_bounds)
+
+    @property
+    def _best_bounds(self) -> tuple[int, ...]:
+        proved = [result.plan.lower_bounds for result in self.results]
+        return tuple(map(max, zip(self.source.problem.lower_bounds, *proved, strict=True)))
 
     @property
     def winner(self) -> StrategyResult | None:
@@ -135,11 +139,11 @@ class ModelReport:
         return diagnose(self.source.graph, self.source.problem)
 
     def proved(self, result: StrategyResult) -> bool:
-        """Tell whether no plan can be lower than this, by whichever strategy's proof."""
-        return result.height == self.best_bound
+        """Tell whether some strategy proved that no plan is lower in any memory."""
+        return result.plan.heights == self._best_bounds
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures, without the offsets."""
+        """Return the figures, offsets excluded."""
         diagnosis = self.diagnosis
         return {
             "model": self.model,

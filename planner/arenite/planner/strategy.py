@@ -59,7 +59,7 @@ Watch: TypeAlias = Callable[[Plan | None, int], bool]
 
 @runtime_checkable
 class Anytime(Strategy, Protocol):
-    """A strategy that has a plan early and a better one later."""
+    """A strategy that finds a plan early and improves it over time."""
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
         """Return the best plan found when the search ends or `watch` stops it."""
@@ -67,16 +67,16 @@ class Anytime(Strategy, Protocol):
 
 
 def silent(_best: Plan | None, _lower_bound: int) -> bool:
-    """Watch nothing and never stop."""
+    """Ignore progress and never stop."""
     return False
 
 
 def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
-    """Return the strategy's plan, letting `watch` see and stop it where it can be.
+    """Return the strategy's plan; `watch` may follow and stop an anytime strategy.
 
-    A strategy sees one memory. Where there are several, it is run on each in turn. `watch`
-    is told the plan for all once each has one, and the sum of the bounds; when it stops the
-    search, the memories that are left get the first plan that the strategy finds.
+    A strategy only ever sees one memory: with several it runs on each in turn. `watch` is
+    then given the sum of the bounds and, once every memory has a plan, the combined plan.
+    If it stops the search, the remaining memories get the strategy's first plan.
 
     Raises:
         UnsupportedProblemError: The strategy does not handle this problem.
@@ -104,10 +104,10 @@ def _run_one(strategy: Strategy, problem: Problem, watch: Watch) -> Plan:
 
 
 class _Progress:
-    """What is known of a problem whose memories are planned one after the other.
+    """Progress on a problem whose memories are planned one after another.
 
     Attributes:
-        plans: Those that are done.
+        plans: The finished plans, in the order of the memories.
     """
 
     def __init__(self, problem: Problem, parts: Sequence[Problem], watch: Watch) -> None:
@@ -118,7 +118,7 @@ class _Progress:
         self._stopped = False
 
     def watch(self, best: Plan | None, lower_bound: int) -> bool:
-        """Tell the watch over all memories what the search in one of them knows."""
+        """Translate the progress of one memory's search into progress on the whole problem."""
         done = len(self.plans)
         bounds = [
             *(plan.lower_bound for plan in self.plans),

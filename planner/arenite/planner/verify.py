@@ -1,4 +1,4 @@
-"""Check a plan, sharing nothing with the strategies that make them.
+"""Check a plan, sharing no code with the strategies that make plans.
 
 ::
 
@@ -56,11 +56,11 @@ class OverCapacityError(InvalidPlanError):
 
 
 def verify(problem: Problem, plan: Plan) -> None:
-    """Return if the plan is right, each memory looked at by itself.
+    """Check that a plan is valid, one memory at a time.
 
-    Overlap is found by a sweep over the steps that keeps the live records ordered by
-    offset, so two of them share bytes exactly when some neighbours do. With permitted
-    overlaps that is no longer so, and each record is held against all that are live.
+    Overlaps are found by a sweep over the steps that keeps the live records sorted by
+    offset: if any two share bytes, then so do two neighbours. With permitted overlaps that
+    no longer holds, and each record is compared with all that are live.
 
     Raises:
         InvalidPlanError: By the subclass of the first rule broken.

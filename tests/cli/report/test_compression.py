@@ -75,7 +75,7 @@ def _layer_with(**fields):
         _without("layers"), _without("model"), _without("stages"), _layer_with(weights=0),
         _layer_with(kept=-1), _layer_with(bits=True), _layer_with(coded_bytes="1"),
         _layer_with(bits=9), lambda document: document.update(stages=[{}]),
-        lambda document: document.update(stages=[{"error": 1e999, "accuracy": None}]),
+        lambda document: document.update(stages=[{"error": -1.0, "accuracy": None}]),
         lambda document: document.update(layers=[3]),
     ],
 )  # fmt: skip
@@ -85,6 +85,15 @@ def test_a_file_that_is_something_else_is_refused(result, change):
     change(document)
     path.write_text(json.dumps(document))
     with pytest.raises(CompressionResultError, match="no result of a compression"):
+        read_compression(path)
+
+
+def test_a_number_that_is_not_finite_is_refused(result):
+    _, path = result
+    document = json.loads(path.read_text())
+    document.update(stages=[{"error": 1e999, "accuracy": None}])
+    path.write_text(json.dumps(document))
+    with pytest.raises(CompressionResultError, match="Infinity is no finite number"):
         read_compression(path)
 
 

@@ -1,6 +1,6 @@
 """The arena plan file, specified in `docs/plan-file.md`.
 
-A `PlanFile` that was read is a right plan: every field was checked and the plan verified.
+Every field of a file is checked and its plan verified before `read` returns it.
 """
 
 from pathlib import Path

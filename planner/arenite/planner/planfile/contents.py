@@ -24,8 +24,8 @@ class ModelReference:
         sha256: Hexadecimal digest of the file.
         dims: Values given to free dimensions, by name.
         shapes: Shapes given to inputs, by name.
-        weight_budget: Weights that may be resident in a run, as bytes or per cent, such as
-            `4194304` or `25%`; empty for all.
+        weight_budget: How much of the weights may be resident during a run, in bytes or per
+            cent, such as `4194304` or `25%`; empty for no limit.
     """
 
     name: str
@@ -43,9 +43,9 @@ class PlanFile:
         model: What was planned.
         target: Whose records they are.
         boundary: Whether graph inputs and outputs lie in the arena.
-        alignment: Bytes; records may state another of their own.
-        aliases: What was let share storage before the records were made.
-        problem: The records, and the order as its steps.
+        alignment: Bytes; individual records may state another.
+        aliases: What was allowed to share storage when the records were derived.
+        problem: The records; its steps are the order.
         plan: Their offsets.
     """
 
@@ -58,14 +58,14 @@ class PlanFile:
     plan: Plan
 
     def to_bytes(self) -> bytes:
-        """Return the file's bytes: the same for the same contents, one record a line."""
+        """Return the file's bytes: one record a line, the same bytes for equal contents."""
         plan = self.plan
         budget = self.model.weight_budget
         head = {
             "format": FORMAT,
             "version": VERSION,
             "model": {
-                # The name of a file need not be Unicode; what is not becomes "?".
+                # A file name need not be valid Unicode; what is not becomes "?".
                 "name": self.model.name.encode(errors="replace").decode(),
                 "sha256": self.model.sha256,
                 "dims": dict(sorted(self.model.dims.items())),
@@ -128,10 +128,10 @@ class PlanFile:
         return entry
 
     def check_digest(self, digest: str) -> None:
-        """Return if the plan is for the model file of this digest.
+        """Check that the plan was made for the model file with this digest.
 
         Raises:
-            WrongModelError: It is for another.
+            WrongModelError: It was made for another.
         """
         if digest != self.model.sha256:
             raise WrongModelError(
@@ -140,7 +140,7 @@ class PlanFile:
             )
 
     def check_against(self, digest: str, problem: Problem) -> None:
-        """Return if the plan is for the model of this digest and these records.
+        """Check that the plan was made for this model file and these records.
 
         Args:
             digest: Hexadecimal SHA-256 of the model file.

@@ -1,4 +1,4 @@
-"""Read a plan file as if it came from an enemy: every field is checked before use."""
+"""Read a plan file without trusting it: every field is checked before use."""
 
 import re
 import reprlib
@@ -42,7 +42,7 @@ def read(path: Path) -> PlanFile:
     """Return the contents of a plan file after checking all of it.
 
     Raises:
-        PlanFileError: By the subclass of what is wrong with the file.
+        PlanFileError: The file is unusable; the subclass says why.
         InvalidPlanError: The file is sound but its plan is not.
     """
     with about_file(path):
@@ -202,7 +202,7 @@ def _plan(document: Object) -> Plan:
 
 
 def _check_totals(document: Object, plan_file: PlanFile) -> None:
-    """Return if what the file says of all memories agrees with what it says of each."""
+    """Check the file's totals against its figures for each memory."""
     plan = plan_file.plan
     for name, total in (("height", plan.height), ("lower_bound", plan.lower_bound)):
         stated = values.number(document, name)

@@ -1,4 +1,4 @@
-"""Typed access to the values of an untrusted document: each is checked before use."""
+"""Typed access to the values of an untrusted document."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -18,7 +18,7 @@ Object: TypeAlias = dict[str, object]
 def check_fields(
     value: Object, where: str, required: Sequence[str], optional: Sequence[str] = ()
 ) -> None:
-    """Return if an object has all the required fields and none that nobody knows."""
+    """Check that an object has every required field and no unknown one."""
     for name in required:
         if name not in value:
             raise MissingFieldError(f"{where} has no {name!r}")
@@ -28,7 +28,7 @@ def check_fields(
 
 
 def wrong_type(name: str, value: object, expected: str) -> WrongTypeError:
-    """Return the error that says what was expected."""
+    """Return an error that says what was expected instead."""
     return WrongTypeError(f"{name} is {type(value).__name__}, {expected} expected")
 
 
