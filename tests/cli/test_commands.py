@@ -277,7 +277,7 @@ class Endless:
     source: ClassVar[str] = "test"
     quick: ClassVar[bool] = False
 
-    def supports(self, _problem):
+    def why_unsupported(self, _problem):
         return None
 
     def __call__(self, problem):

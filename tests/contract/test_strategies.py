@@ -89,7 +89,7 @@ def test_fixed_offsets_are_kept_or_refused(strategy: Strategy) -> None:
     @sample(strategy)
     @given(problem=problems_with_fixed_offsets())
     def check(problem: Problem) -> None:
-        if strategy.supports(problem) is None:
+        if strategy.why_unsupported(problem) is None:
             plan = run(strategy, problem)
             verify(problem, plan)
             paint(problem, plan)

@@ -26,7 +26,7 @@ def test_no_quick_strategy_is_lower(problem: Problem) -> None:
     assert best.height <= min(
         strategy(problem).height
         for strategy in known().values()
-        if strategy.quick and strategy.supports(problem) is None
+        if strategy.quick and strategy.why_unsupported(problem) is None
     )
 
 

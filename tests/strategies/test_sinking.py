@@ -54,7 +54,7 @@ def test_every_strategy_is_right_where_records_may_overlap(strategy):
     @settings(max_examples=20, deadline=None)
     @given(problems_with_overlaps(max_records=8))
     def check(problem):
-        if strategy.supports(problem) is None:
+        if strategy.why_unsupported(problem) is None:
             plan = run(strategy, problem)
             verify(problem, plan)
             paint(problem, plan)

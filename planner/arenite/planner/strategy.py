@@ -40,7 +40,7 @@ class Strategy(Protocol):
     source: ClassVar[str]
     quick: ClassVar[bool]
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return None, or what in the problem the strategy cannot handle."""
         ...
 
@@ -48,7 +48,7 @@ class Strategy(Protocol):
         """Return a plan.
 
         Raises:
-            UnsupportedProblemError: `supports` gives a reason.
+            UnsupportedProblemError: `why_unsupported` gives a reason.
         """
         ...
 
@@ -95,7 +95,7 @@ def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
 
 
 def _run_one(strategy: Strategy, problem: Problem, watch: Watch) -> Plan:
-    reason = strategy.supports(problem)
+    reason = strategy.why_unsupported(problem)
     if reason is not None:
         raise UnsupportedProblemError(strategy.name, reason)
     if isinstance(strategy, Anytime):

@@ -34,7 +34,7 @@ class Best:
     source: ClassVar[str] = "lowest plan of the quick strategies, searched below"
     quick: ClassVar[bool] = False
 
-    def supports(self, _problem: Problem) -> str | None:
+    def why_unsupported(self, _problem: Problem) -> str | None:
         """Return None: greedy strategies support any problem."""
         return None
 
@@ -55,7 +55,7 @@ class Best:
         if plan.optimal or num_records > _MOST_RECORDS or watch(plan, plan.lower_bound):
             return plan
         search = Optimal(max_nodes=min(_MOST_NODES, _MOST_WORK // num_records))
-        if search.supports(problem) is not None:
+        if search.why_unsupported(problem) is not None:
             return plan
         found = search.improve(problem, plan, watch)
         return found if found.height < plan.height or found.optimal else plan

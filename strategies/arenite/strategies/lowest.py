@@ -17,7 +17,7 @@ def lowest_plan(
     lower_bound = problem.lower_bound
     best: Plan | None = None
     for strategy in strategies:
-        if strategy.supports(problem) is not None:
+        if strategy.why_unsupported(problem) is not None:
             continue
         plan = strategy(problem)
         if best is None or plan.height < best.height:

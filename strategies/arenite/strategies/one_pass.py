@@ -27,7 +27,7 @@ class OnePass(ABC):
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the records' indices in the order they are placed."""
 
-    def supports(self, _problem: Problem) -> str | None:
+    def why_unsupported(self, _problem: Problem) -> str | None:
         """Return None: any problem."""
         return None
 

@@ -74,7 +74,7 @@ class CpSat:
         if self.time_limit_s <= 0 or self.workers < 1:
             raise ValueError("time_limit_s must be above 0 and workers at least 1")
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return a reason when records may overlap: the model forbids it, so proves too much."""
         if any(record.overlaps for record in problem.records):
             return "does not know permitted overlaps"

@@ -25,7 +25,7 @@ class NoReuse:
     source: ClassVar[str] = "TFLM LinearMemoryPlanner"
     quick: ClassVar[bool] = True
 
-    def supports(self, _problem: Problem) -> str | None:
+    def why_unsupported(self, _problem: Problem) -> str | None:
         """Return None: any problem."""
         return None
 

@@ -65,7 +65,7 @@ class Optimal:
     seed: int = 0
     max_nodes: int = _NO_LIMIT
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return what the native search cannot do."""
         if _core is None:
             return "needs the native core, which was not built"

@@ -37,7 +37,7 @@ class StripPacking:
     source: ClassVar[str] = "Sekiyama et al. 2018; Burke et al. 2004"
     quick: ClassVar[bool] = True
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return a reason when offsets are fixed: the skyline grows from the ground."""
         if any(record.offset is not None for record in problem.records):
             return "cannot keep records at fixed offsets"

@@ -50,7 +50,7 @@ class TvmHillClimb:
         if self.attempts < 1:
             raise ValueError(f"attempts is {self.attempts}; at least 1 is needed")
 
-    def supports(self, _problem: Problem) -> str | None:
+    def why_unsupported(self, _problem: Problem) -> str | None:
         """Return None: any problem."""
         return None
 

@@ -37,7 +37,7 @@ class Executorch:
     source: ClassVar[str] = "ExecuTorch greedy memory planning"
     quick: ClassVar[bool] = True
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return a reason when offsets are fixed: an object lies where its turn comes."""
         return refuse_fixed_offsets(problem)
 

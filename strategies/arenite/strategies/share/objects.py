@@ -29,7 +29,7 @@ class ObjectSharing(ABC):
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return for each record the index of its object; no index is left out."""
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return a reason when offsets are fixed: an object lies where its turn comes."""
         return refuse_fixed_offsets(problem)
 

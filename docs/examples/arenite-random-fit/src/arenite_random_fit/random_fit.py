@@ -32,7 +32,7 @@ class RandomFit:
     source: ClassVar[str] = "an example"
     quick: ClassVar[bool] = False
 
-    def supports(self, problem: Problem) -> str | None:
+    def why_unsupported(self, problem: Problem) -> str | None:
         """Return what it cannot do: respect offsets already decided."""
         if any(record.offset is not None for record in problem.records):
             return "moves records that are fixed"
