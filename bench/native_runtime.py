@@ -22,9 +22,9 @@ import onnx
 from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.bench.engines import OURS
-from arenite.cli.bench.rounds import Contest, Measured, measure, ours, outputs_of
-from arenite.cli.programs import build_program, random_inputs
+from arenite.cli.commands.bench.engines import OURS
+from arenite.cli.commands.bench.rounds import Contest, Measured, measure, ours, outputs_of
+from arenite.cli.planning.programs import build_program, random_inputs
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from zoo import NETWORKS

@@ -25,9 +25,9 @@ import onnx
 from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.bench.engines import OURS
-from arenite.cli.bench.rounds import Contest, EngineError, measure
-from arenite.cli.programs import build_program, random_inputs
+from arenite.cli.commands.bench.engines import OURS
+from arenite.cli.commands.bench.rounds import Contest, EngineError, measure
+from arenite.cli.planning.programs import build_program, random_inputs
 from arenite.planner.importers import model_format
 from quantised_models import quantised_networks
 from zoo import NETWORKS

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.bench.engines import ENGINES, OURS
-from arenite.cli.bench.rounds import Contest, EngineError, measure, ours
-from arenite.cli.programs import build_program, random_inputs
+from arenite.cli.commands.bench.engines import ENGINES, OURS
+from arenite.cli.commands.bench.rounds import Contest, EngineError, measure, ours
+from arenite.cli.planning.programs import build_program, random_inputs
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session

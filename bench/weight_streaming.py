@@ -30,9 +30,9 @@ from arenite.compression.pipeline import LayerRecipe, Recipe, compress
 from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.bench.rounds import Contest, measure, outputs_of
-from arenite.cli.programs import code_of, random_inputs, write_program
-from arenite.cli.search import search
+from arenite.cli.commands.bench.rounds import Contest, measure, outputs_of
+from arenite.cli.planning.programs import code_of, random_inputs, write_program
+from arenite.cli.planning.search import search
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from arenite.cli.bench import rounds
-from arenite.cli.bench.rounds import Contest, EngineError, Measured, Sample, measure
-from arenite.cli.commands import bench as command
+
+from arenite.cli.commands.bench import command
+from arenite.cli.commands.bench.rounds import Contest, EngineError, Measured, Sample, measure
 from support.command_models import LACKING
 from support.shared_material import shared
 from support.tiny_onnx import parse, save
@@ -66,13 +66,13 @@ def test_an_unknown_engine_lists_the_known(misused, classifier, engine):
 
 
 def test_an_engine_that_is_not_installed_is_named(refused, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.cli.bench.engines.find_spec", lambda _name: None)
+    monkeypatch.setattr("arenite.cli.commands.bench.engines.find_spec", lambda _name: None)
     said = refused("bench", classifier, "--against", "onnxruntime")
     assert "arenite[onnx]" in said
 
 
 def test_all_engines_are_those_that_are_installed(run_json, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.cli.bench.engines.find_spec", lambda _name: None)
+    monkeypatch.setattr("arenite.cli.commands.bench.engines.find_spec", lambda _name: None)
     found = run_json("bench", classifier, "--against", "all", *BRIEFLY)["engines"]
     assert [each["engine"] for each in found] == ["arenite"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.cli.classes import LabelsError, check_labels, likeliest, read_labels
+from arenite.cli.commands.run.classes import LabelsError, check_labels, likeliest, read_labels
 from arenite.runtime.session import Port
 
 

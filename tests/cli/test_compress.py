@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.cli.commands import compress as command
+from arenite.cli.commands.compress import command
 from arenite.cli.main import main
 from arenite.runtime.session import Session
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.cli.feeds import Feed, FeedType, InputFileError, read_feeds
-from arenite.cli.images import Normalisation
+from arenite.cli.commands.run.feeds import Feed, FeedType, InputFileError, read_feeds
+from arenite.cli.commands.run.images import Normalisation
 from arenite.runtime.errors import InputNameError
 from arenite.runtime.session import Port
 

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from arenite.cli.images import ImageError, Normalisation, read_image
+from arenite.cli.commands.run.images import ImageError, Normalisation, read_image
 from arenite.planner.errors import MissingDependencyError
 
 Image = pytest.importorskip("PIL.Image", reason="the extra 'images' is not installed")

@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from arenite.cli.programs import code_of
+from arenite.cli.planning.programs import code_of
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.lowering.streaming import WeightBudget, WeightBudgetError, weight_bytes

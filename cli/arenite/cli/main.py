@@ -18,18 +18,18 @@ from typing import Final
 
 import click
 
-from arenite.cli.commands.bench import bench
+from arenite.cli.commands.bench.command import bench
 from arenite.cli.commands.build import build
-from arenite.cli.commands.compare import compare
-from arenite.cli.commands.compress import compress
-from arenite.cli.commands.export import export
-from arenite.cli.commands.inspect import inspect
+from arenite.cli.commands.compare.command import compare
+from arenite.cli.commands.compress.command import compress
+from arenite.cli.commands.export.command import export
+from arenite.cli.commands.inspect.command import inspect
 from arenite.cli.commands.plan import plan
-from arenite.cli.commands.run import run
+from arenite.cli.commands.run.command import run
 from arenite.cli.commands.strategies import strategies
 from arenite.cli.commands.tflm_arena import tflm_arena
 from arenite.cli.commands.verify import verify
-from arenite.cli.log import log_to_stderr
+from arenite.cli.console.log import log_to_stderr
 from arenite.cli.render.text import one_line
 from arenite.planner.errors import AreniteError
 

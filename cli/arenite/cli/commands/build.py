@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from arenite.cli.options import (
+from arenite.cli.console.output import check_destination, emit_json, results
+from arenite.cli.options.shared import (
     capacity_option,
     dim_option,
     huffman_option,
@@ -19,13 +20,12 @@ from arenite.cli.options import (
     time_limit_option,
     weight_budget_option,
 )
-from arenite.cli.output import check_destination, emit_json, results
-from arenite.cli.programs import code_of, compile_by_plan, write_program
+from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
+from arenite.cli.planning.search import check_bound, check_capacity, configured, search
 from arenite.cli.render.numbers import both, gap
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
-from arenite.cli.search import check_bound, check_capacity, configured, search
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget

@@ -5,8 +5,15 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
-from arenite.cli.default_target import Settled, settle
-from arenite.cli.options import (
+from arenite.cli.console.output import (
+    check_destination,
+    drawing_width,
+    emit_json,
+    has_colour,
+    note,
+    results,
+)
+from arenite.cli.options.shared import (
     Reading,
     capacity_option,
     json_option,
@@ -15,20 +22,13 @@ from arenite.cli.options import (
     strategy_option,
     time_limit_option,
 )
-from arenite.cli.output import (
-    check_destination,
-    drawing_width,
-    emit_json,
-    has_colour,
-    note,
-    results,
-)
+from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.search import Outcome, check_bound, check_capacity, configured, search
-from arenite.cli.targets import GENERIC
+from arenite.cli.targets.choice import Settled, settle
+from arenite.cli.targets.table import GENERIC
 from arenite.planner import planfile
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile

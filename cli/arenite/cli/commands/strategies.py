@@ -2,8 +2,8 @@
 
 import click
 
-from arenite.cli.options import json_option
-from arenite.cli.output import emit_json, results
+from arenite.cli.console.output import emit_json, results
+from arenite.cli.options.shared import json_option
 from arenite.cli.render.tables import strategies_table
 from arenite.strategies import known
 

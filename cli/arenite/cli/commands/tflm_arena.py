@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from arenite.cli import tflm
-from arenite.cli.options import json_option, seed_option, strategy_option, time_limit_option
-from arenite.cli.output import emit_json, results
+from arenite.cli.console.output import emit_json, results
+from arenite.cli.options.shared import json_option, seed_option, strategy_option, time_limit_option
+from arenite.cli.planning import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 

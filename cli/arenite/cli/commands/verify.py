@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from arenite.cli.options import dim_option, json_option, shape_option
-from arenite.cli.output import emit_json, results
-from arenite.cli.programs import compile_in_order
+from arenite.cli.console.output import emit_json, results
+from arenite.cli.options.shared import dim_option, json_option, shape_option
+from arenite.cli.planning.programs import compile_in_order
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
-from arenite.cli.targets import ARENITE, GENERIC, TARGETS, read_for_runtime
+from arenite.cli.targets.table import ARENITE, GENERIC, TARGETS, read_for_runtime
 from arenite.planner import planfile
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from arenite.cli.comparing import Compared
+from arenite.cli.commands.compare.comparing import Compared
 from arenite.cli.render.numbers import both, duration, exact, gap, grouped, percent, plural
 from arenite.cli.render.text import elided, printable
 from arenite.cli.report.compression import CompressionResult

@@ -1,0 +1,1 @@
+"""`arenite bench`: latency and memory beside other engines."""

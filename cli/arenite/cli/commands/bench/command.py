@@ -1,0 +1,200 @@
+"""`arenite bench`: latency and memory beside other engines."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.text import Text
+
+from arenite.cli.commands.bench.engines import ENGINES, OURS, check_installed
+from arenite.cli.commands.bench.rounds import Contest, Measured, measure, ours, outputs_of
+from arenite.cli.console.output import emit_json, progress, results
+from arenite.cli.options.shared import SecondsType, dim_option, json_option, shape_option
+from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs
+from arenite.cli.render.numbers import both, plural
+from arenite.cli.render.tables import listing
+from arenite.cli.render.text import name
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.importers import Shapes, model_format
+
+_DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--against",
+    metavar="ENGINE,...",
+    help="Other engines; `all` for every one that is installed, `none` for ours alone.  [default: "
+    "onnxruntime for ONNX, litert-xnnpack for TFLite]",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of each engine."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), default=5, show_default=True,
+    help="How often each engine gets a fresh process.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=SecondsType(), default=1.0, show_default=True, metavar="S",
+    help="That each process measures.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the inputs."
+)
+@dim_option
+@shape_option
+@json_option
+def bench(
+    model: Path,
+    against: str | None,
+    threads: int,
+    rounds: int,
+    seconds: float,
+    seed: int,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    as_json: bool,
+) -> None:
+    """Measure MODEL on our runtime and on others.
+
+    Every round starts each engine in a process of its own, one after the other, so that
+    whatever else the machine does meets all of them. A ratio is the median over the rounds
+    of an engine's latency to ours: above 1, ours is faster. Ctrl-C keeps complete rounds.
+    """
+    if model.suffix == SUFFIX:
+        raise click.UsageError("other engines need the model; give the file this was built from")
+    kind = model_format(model)
+    engines = (OURS, *_opponents(kind, against))
+    with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
+        program = Path(folder) / "model.arena"
+        compiled = build_program(model, program, dims=dims, shapes=shapes)
+        inputs = Path(folder) / "inputs.npz"
+        np.savez(inputs, *random_inputs(compiled.lowered, seed).values())
+        files = {engine: program if engine == OURS else model for engine in engines}
+        contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
+        console = progress()
+        with console.status("") as status:
+            measured = measure(
+                contest,
+                rounds,
+                lambda number, engine: status.update(
+                    Text(f"round {number + 1} of {rounds}: {engine}")
+                ),
+            )
+        errors = {each.engine: _distance(contest, each.engine) for each in measured}
+    if as_json:
+        emit_json(
+            {
+                "model": str(model),
+                "threads": threads,
+                "rounds": len(measured[0].samples),
+                "interrupted": len(measured[0].samples) < rounds,
+                "engines": [
+                    each.as_json(ours(measured)) | {"max_difference": errors[each.engine]}
+                    for each in measured
+                ],
+            }
+        )
+        return
+    _print(model, threads, rounds, measured, errors)
+
+
+def _opponents(kind: str, against: str | None) -> tuple[str, ...]:
+    known = ENGINES.get(kind)
+    if known is None:
+        raise click.UsageError("records cannot be run; give an .onnx or .tflite model")
+    if against is None:
+        names: tuple[str, ...] = _DEFAULTS[kind]
+    elif against == "all":
+        return tuple(engine for engine in known if engine != OURS and _is_installed(engine))
+    else:
+        words = () if against == "none" else against.split(",")
+        names = tuple(dict.fromkeys(word for word in words if word != OURS))
+    for engine in names:
+        if engine not in known:
+            others = ", ".join(each for each in known if each != OURS)
+            raise click.BadParameter(
+                f"{engine!r} does not run {kind.upper()}; those that do: {others}",
+                param_hint="--against",
+            )
+        check_installed(engine)
+    return names
+
+
+def _is_installed(engine: str) -> bool:
+    try:
+        check_installed(engine)
+    except MissingDependencyError:
+        return False
+    return True
+
+
+def _distance(contest: Contest, engine: str) -> float | None:
+    """Return the largest difference of an engine's outputs from ours; None if not comparable."""
+    with np.load(outputs_of(contest, OURS)) as own, np.load(outputs_of(contest, engine)) as others:
+        if len(own.files) != len(others.files):
+            return None
+        pairs = [(own[a], others[b]) for a, b in zip(own.files, others.files, strict=True)]
+    if any(a.shape != b.shape for a, b in pairs):
+        return None
+    largest = 0.0
+    for a, b in pairs:
+        differ = ~((a == b) | ((a != a) & (b != b)))  # NaN is like NaN
+        apart = np.abs(a[differ].astype(np.float64) - b[differ])
+        largest = max(largest, float(np.max(apart, initial=0.0)))
+        if not np.all(np.isfinite(apart)):
+            return None
+    return largest
+
+
+def _print(
+    model: Path,
+    threads: int,
+    num_wanted: int,
+    measured: list[Measured],
+    errors: Mapping[str, float | None],
+) -> None:
+    console = results()
+    own = ours(measured)
+    rows = []
+    for each in measured:
+        facts = each.as_json(own)
+        latency = facts["latency_ms"]
+        assert isinstance(latency, dict)
+        ratio, arena, error = facts["ratio"], facts["arena_bytes"], errors[each.engine]
+        rows.append(
+            (
+                Text(each.engine, "bold"),
+                f"{latency['median']:.3f}",
+                f"{latency['min']:.3f}",
+                "" if ratio is None else f"{ratio:.2f}",
+                f"{facts['load_ms']:.0f}",
+                both(int(str(facts["peak_rss_bytes"]))),
+                "" if arena is None else both(int(str(arena))),
+                _difference(each.engine, error),
+            )
+        )
+    num_rounds = len(measured[0].samples)
+    console.print(
+        name(
+            f"{model.name}: {plural(num_rounds, 'round')}"
+            f"{f' of {num_wanted}' if num_rounds < num_wanted else ''}, "
+            f"{plural(threads, 'thread')}"
+        )
+    )
+    console.print(
+        listing(
+            ("engine", "median ms>", "best ms>", "ratio>", "load ms>", "peak memory>", "arena>",
+             "difference>"),
+            rows,
+        )
+    )  # fmt: skip
+
+
+def _difference(engine: str, error: float | None) -> str:
+    if engine == OURS:
+        return ""
+    return "not comparable" if error is None else "none" if not error else f"{error:.1e}"

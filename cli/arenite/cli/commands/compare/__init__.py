@@ -1,0 +1,1 @@
+"""`arenite compare`: every strategy on every model."""

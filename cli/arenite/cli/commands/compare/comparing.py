@@ -1,0 +1,143 @@
+"""Every strategy on every model: here, a process for each, or on a cluster."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from arenite.cli.commands.compare.cluster import each_on_cluster
+from arenite.cli.commands.compare.peers import ask_peers
+from arenite.cli.commands.compare.processes import Died, each_in_a_process
+from arenite.cli.options.shared import Reading
+from arenite.cli.planning.search import search
+from arenite.planner.errors import (
+    AreniteError,
+    InvalidPlanError,
+    MissingDependencyError,
+    PlanError,
+    UnsupportedProblemError,
+)
+from arenite.planner.report import (
+    FailedModel,
+    ModelReport,
+    PeerResult,
+    SkippedStrategy,
+    StrategyResult,
+)
+from arenite.planner.source import Source
+from arenite.planner.strategy import Strategy
+
+Compared: TypeAlias = ModelReport | FailedModel
+_Outcome = TypeVar("_Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One model to compare.
+
+    Attributes:
+        model: Its file.
+        reading: How it is read.
+        strategies: What to run on it.
+        with_peers: Whether other tools are asked as well.
+        watched: Whether the user sits before its searches and can stop them.
+    """
+
+    model: Path
+    reading: Reading
+    strategies: tuple[Strategy, ...]
+    with_peers: bool = False
+    watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """A task whose model was read: all that planning needs, without the file."""
+
+    task: Task
+    source: Source
+    peers: tuple[PeerResult, ...]
+
+
+def compare_model(task: Task) -> Compared:
+    """Return what the strategies make of the model, or why it cannot be planned."""
+    read = read_model(task)
+    return read if isinstance(read, FailedModel) else plan_model(read)
+
+
+def read_model(task: Task) -> ReadTask | FailedModel:
+    """Return the task with its model read and, if wanted, given to the peers."""
+    try:
+        source = task.reading.read(task.model)
+    except (AreniteError, OSError) as error:
+        return FailedModel(str(task.model), str(error))
+    peers = tuple(ask_peers(task.model, task.reading, source)) if task.with_peers else ()
+    return ReadTask(task, replace(source, problem=source.problem.with_capacity(None)), peers)
+
+
+def plan_model(read: ReadTask) -> ModelReport:
+    """Run the strategies of the task."""
+    results: list[StrategyResult] = []
+    skipped: list[SkippedStrategy] = []
+    for strategy in read.task.strategies:
+        try:
+            outcome = search(strategy, read.source.problem, watched=read.task.watched)
+        except UnsupportedProblemError as error:
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, error.reason))
+        except InvalidPlanError as error:
+            reason = f"made a wrong plan: {error}"
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, reason, wrong=True))
+        except (PlanError, MissingDependencyError) as error:
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, str(error)))
+        else:
+            results.append(
+                StrategyResult(
+                    strategy.name,
+                    strategy.kind,
+                    outcome.plan,
+                    outcome.seconds,
+                    outcome.interrupted,
+                )
+            )
+    model = str(read.task.model)
+    return ModelReport(model, read.source, tuple(results), tuple(skipped), read.peers)
+
+
+def compare_in_processes(
+    tasks: Sequence[Task], num_processes: int
+) -> Iterator[tuple[int, Compared]]:
+    """Yield the index of each task and its outcome, as they are done."""
+    for index, outcome in each_in_a_process(compare_model, tasks, num_processes):
+        yield index, _survived(tasks[index], outcome)
+
+
+def compare_on_cluster(
+    tasks: Sequence[Task], num_processes: int, scheduler: str
+) -> Iterator[tuple[int, Compared]]:
+    """Read the models here, plan them on the cluster; yield as `compare_in_processes`.
+
+    The workers need Arenite but not the files: what travels is the graph without weights.
+
+    Raises:
+        ClusterError: The scheduler cannot be reached.
+        MissingDependencyError: The package is absent.
+    """
+    failed: list[tuple[int, FailedModel]] = []
+
+    def readable() -> Iterator[tuple[int, ReadTask]]:
+        for index, outcome in each_in_a_process(read_model, tasks, num_processes):
+            read = _survived(tasks[index], outcome)
+            if isinstance(read, FailedModel):
+                failed.append((index, read))
+            else:
+                yield index, read
+
+    for index, outcome in each_on_cluster(scheduler, plan_model, readable()):
+        yield index, _survived(tasks[index], outcome)
+    yield from failed
+
+
+def _survived(task: Task, outcome: _Outcome | FailedModel | Died) -> _Outcome | FailedModel:
+    if isinstance(outcome, Died):
+        return FailedModel(str(task.model), f"{task.model}: {outcome.reason}")
+    return outcome

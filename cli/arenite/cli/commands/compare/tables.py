@@ -1,0 +1,109 @@
+"""What the strategies made of one model, and what changed against a baseline."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from arenite.cli.commands.compare.baseline import Difference
+from arenite.cli.render.numbers import both, duration, gap, grouped, percent
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name, one_line
+from arenite.planner.report import ModelReport, PeerResult, SkippedStrategy, StrategyResult
+
+_Row = tuple[RenderableType, ...]
+
+
+def comparison_table(report: ModelReport) -> RenderableType:
+    """Return the table of one model and the reasons for its gaps."""
+    rows = [*_strategy_rows(report), *map(_peer_row, report.peers)]
+    reasons = [(each.strategy, each.reason) for each in report.skipped]
+    reasons += [(each.peer, each.reason) for each in report.peers if each.arena is None]
+    return Group(
+        facts(_facts(report)),
+        Text(),
+        listing(("", "strategy", "kind", "height, B>", "gap>", "objects' gap>", "time>"), rows),
+        *(Text(f"{who}: {one_line(reason)}", "dim") for who, reason in reasons),
+        Text(),
+    )
+
+
+def differences_table(differences: Iterable[Difference], most: float | None) -> RenderableType:
+    """Return the models, their lowest arenas then and now.
+
+    Args:
+        differences: One a model.
+        most: Growth that is still allowed; None for any.
+    """
+    return listing(
+        ("model", "before, B>", "now, B>", "change, B>", "growth>", ""),
+        [_difference_row(difference, most) for difference in differences],
+    )
+
+
+def _facts(report: ModelReport) -> Iterator[tuple[str, str]]:
+    problem = report.source.problem
+    yield "records", grouped(len(problem.records))
+    yield "no reuse", both(report.naive)
+    yield "lower bound", both(problem.lower_bound)
+    if report.best_bound > problem.lower_bound:
+        yield "proved by search", both(report.best_bound)
+    for result in report.results:
+        if objects := result.plan.objects:
+            yield "of shared objects", both(objects.lower_bound)
+            break
+
+
+def _strategy_rows(report: ModelReport) -> Iterator[_Row]:
+    """Yield the rows of the strategies in the order of their table, those without a plan last."""
+    lowest = None if report.winner is None else report.winner.height
+    for result in report.results:
+        yield _row(report, result, wins=result.height == lowest)
+    for skipped in report.skipped:
+        yield _skipped_row(skipped)
+
+
+def _row(report: ModelReport, result: StrategyResult, *, wins: bool) -> _Row:
+    objects = result.plan.objects
+    style = "bold green" if wins else ""
+    return (
+        Text("*" if wins else "", style),
+        name(result.strategy, style),
+        result.kind.value,
+        Text(grouped(result.height), style),
+        "optimal" if report.proved(result) else gap(result.height, report.best_bound),
+        gap(objects.total, objects.lower_bound) if objects else "",
+        duration(result.seconds) + (" !" if result.interrupted else ""),
+    )
+
+
+def _skipped_row(skipped: SkippedStrategy) -> _Row:
+    return "", name(skipped.strategy), skipped.kind.value, "-", "-", "", "-"
+
+
+def _peer_row(peer: PeerResult) -> _Row:
+    arena = "-" if peer.arena is None else grouped(peer.arena)
+    return "", name(peer.peer), "peer", arena, "", "", ""
+
+
+def _difference_row(difference: Difference, most: float | None) -> Sequence[RenderableType]:
+    before, now = difference.before, difference.now
+    if before is None or now is None:
+        return (
+            name(difference.model),
+            "-" if before is None else grouped(before),
+            "-" if now is None else grouped(now),
+            "",
+            "",
+            "new" if before is None else "not compared",
+        )
+    too_much = most is not None and difference.growth > most
+    change = now - before
+    return (
+        name(difference.model),
+        grouped(before),
+        grouped(now),
+        f"{change:+,}" if change else "0",
+        ("-" if change < 0 else "") + percent(abs(difference.growth)),
+        Text("grew too much", "bold red") if too_much else "",
+    )

@@ -1,0 +1,1 @@
+"""`arenite compress`: prune, share weights, code."""

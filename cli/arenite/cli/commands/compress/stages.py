@@ -1,0 +1,192 @@
+"""What `arenite compress` finds out about a model: what stages, layers and channels cost."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from numpy.typing import NDArray
+
+from arenite.cli.commands.compress.scan_file import ScanFile
+from arenite.cli.planning.search import search
+from arenite.planner.importers import Shapes
+from arenite.runtime.compiler import compile_model
+from arenite.strategies import find
+
+if TYPE_CHECKING:
+    from arenite.compression.evaluate import Judge, Quality
+    from arenite.compression.onnx_model import OnnxModel
+    from arenite.compression.pipeline import Compressed, Recipe
+    from arenite.compression.sensitivity import Sensitivity
+    from arenite.compression.structured import Narrowed
+
+_NUM_RANDOM_SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Channels that went.
+
+    Attributes:
+        layers: Convolutions that lost some.
+        kept: Channels of these that stay.
+        total: Channels that they had.
+        before: Bytes of the arena with all.
+        after: Bytes without.
+    """
+
+    layers: int
+    kept: int
+    total: int
+    before: int
+    after: int
+
+
+def narrowing_of(
+    model: Path,
+    original: "OnnxModel",
+    smaller: "OnnxModel",
+    narrowed: "Narrowed",
+    dims: Mapping[str, int],
+    shapes: Shapes,
+) -> Narrowing:
+    """Return what fewer channels make of the arena."""
+    from arenite.compression.onnx_model import write_onnx
+
+    heights = []
+    with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
+        twin = Path(folder) / model.name
+        for each in (original, smaller):
+            write_onnx(twin, each.original())
+            problem = compile_model(twin, dims=dims, shapes=shapes).source.problem
+            heights.append(search(find("best"), problem).plan.height)
+    return Narrowing(
+        len(narrowed.kept), sum(map(len, narrowed.kept.values())),
+        sum(narrowed.num_channels.values()), *heights,
+    )  # fmt: skip
+
+
+def judge_of(original: "OnnxModel", path: Path | None, seed: int) -> "Judge | None":
+    """Return what judges a model; None if there are no labels and inputs cannot be made."""
+    from arenite.compression.evaluate import DatasetError, Judge, random_dataset, read_dataset
+
+    try:
+        dataset = (
+            random_dataset(original.original(), _NUM_RANDOM_SAMPLES, seed)
+            if path is None
+            else read_dataset(path)
+        )
+    except DatasetError:
+        if path is not None:
+            raise
+        return None
+    return Judge(original.original(), dataset)
+
+
+def scan_layers(
+    source: "OnnxModel",
+    judge: "Judge | None",
+    file: ScanFile | None,
+    report: Callable[[str], None],
+) -> "list[Sensitivity]":
+    """Return what pruning each layer alone costs, in accuracy, or in output without labels.
+
+    Args:
+        source: The model.
+        judge: Compares it with the original.
+        file: Keeps the findings, and has those of a scan that was interrupted.
+        report: Is told what goes on.
+
+    Raises:
+        UsageError: Nothing judges the model.
+        ScanFileError: The file is of another scan.
+    """
+    from arenite.compression.sensitivity import scan
+
+    if judge is None:
+        raise click.UsageError("--sensitivity needs --evaluate DATASET.npz for this model")
+    base = judge.judge(source.original())
+
+    def loss(weights: Mapping[str, NDArray[Any]]) -> float:
+        quality = judge.judge(source.with_weights(weights))
+        if base.accuracy is not None and quality.accuracy is not None:
+            return base.accuracy - quality.accuracy
+        return quality.error
+
+    count = len(source.layers)
+    return scan(
+        source.layers,
+        loss,
+        report=lambda done, name: report(f"scanning layer {done + 1} of {count}: {name}"),
+        known=() if file is None else file.read(),
+        keep=(lambda _found: None) if file is None else file.write,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Int8:
+    """The model that ONNX Runtime's quantiser makes.
+
+    Attributes:
+        size: Bytes of its file.
+        quality: How it does.
+    """
+
+    size: int
+    quality: "Quality"
+
+
+def int8_of(original: "OnnxModel", judge: "Judge | None") -> Int8:
+    """Return what ONNX Runtime's quantiser makes of the model.
+
+    Raises:
+        UsageError: Nothing judges the model.
+    """
+    from arenite.compression.int8 import quantised_by_onnxruntime
+
+    if judge is None:
+        raise click.UsageError("--int8 needs --evaluate DATASET.npz for this model")
+    quantised = quantised_by_onnxruntime(original.original(), judge.dataset)
+    return Int8(quantised.ByteSize(), judge.judge(quantised))
+
+
+def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recipe":
+    """Return the recipe with bits by layer that lose the least; what the user states stays."""
+    from arenite.compression.pipeline import LayerRecipe
+    from arenite.compression.share import bits_by_budget
+
+    layers = dict(recipe.layers)
+    for name, bits in bits_by_budget({e.name: e.weights for e in source.layers}, mean).items():
+        stated = layers.get(name, LayerRecipe())
+        if stated.bits is None:
+            layers[name] = LayerRecipe(stated.density, bits)
+    return replace(recipe, layers=layers)
+
+
+def with_densities(recipe: "Recipe", scanned: "Sequence[Sensitivity]", limit: float) -> "Recipe":
+    """Return the recipe with the densities that a scan proposes; what the user states stays."""
+    from arenite.compression.pipeline import LayerRecipe
+
+    layers = dict(recipe.layers)
+    for each in scanned:
+        stated = layers.get(each.layer, LayerRecipe())
+        if stated.density is None:
+            layers[each.layer] = LayerRecipe(each.density_for(limit), stated.bits)
+    return replace(recipe, layers=layers)
+
+
+def judged_stages(
+    judge: "Judge | None", original: "OnnxModel", source: "OnnxModel", compressed: "Compressed"
+) -> "list[tuple[str, Quality]]":
+    """Return how the model does after each stage; nothing if it cannot be told."""
+    if judge is None:
+        return []
+    stages = [("original", original.original())]
+    if source is not original:
+        stages.append(("narrowed", source.original()))
+    if compressed.pruned:
+        stages.append(("pruned", source.with_weights(compressed.pruned)))
+    stages.append(("shared", source.with_weights(compressed.shared)))
+    return [(stage, judge.judge(each)) for stage, each in stages]

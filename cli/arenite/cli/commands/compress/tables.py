@@ -1,0 +1,174 @@
+"""A compression as JSON and as tables."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+
+from arenite.cli.commands.compress.stages import Int8, Narrowing
+from arenite.cli.render.numbers import both, percent, plural
+from arenite.cli.render.tables import listing
+from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.weights import weights_rows
+from arenite.runtime.compiler import Compiled as CompiledProgram
+
+if TYPE_CHECKING:
+    from arenite.compression.evaluate import Quality
+    from arenite.compression.pipeline import Compressed, LayerResult
+    from arenite.compression.sensitivity import Sensitivity
+
+
+def compression_as_json(
+    model: Path,
+    output: Path,
+    compressed: "Compressed",
+    qualities: "Sequence[tuple[str, Quality]]",
+    scanned: "Sequence[Sensitivity]",
+    narrowing: Narrowing | None,
+) -> dict[str, object]:
+    """Return what `compress --json` says."""
+    return {
+        "model": str(model),
+        "output": str(output),
+        "file_bytes": output.stat().st_size,
+        "dense_bytes": sum(4 * each.num_weights for each in compressed.results),
+        "coded_bytes": sum(each.coded_size for each in compressed.results),
+        "channels": None if narrowing is None else asdict(narrowing),
+        "sensitivity": {each.layer: dict(each.losses) for each in scanned},
+        "layers": [
+            {
+                "name": each.name,
+                "kind": each.kind.value,
+                "shape": list(each.shape),
+                "weights": each.num_weights,
+                "kept": each.num_kept,
+                "bits": each.bits,
+                "layout": None if each.code is None else each.code.layout.name.lower(),
+                "gap_bits": None if each.code is None else each.code.gap_bits,
+                "index_bits": _index_bits(each),
+                "position_bits": _position_bits(each),
+                "coded_bytes": each.coded_size,
+                "error": each.error,
+            }
+            for each in compressed.results
+        ],
+        "stages": [
+            {
+                "stage": stage,
+                "accuracy": quality.accuracy,
+                "error": quality.error,
+                "agreement": quality.agreement,
+            }
+            for stage, quality in qualities
+        ],
+    }
+
+
+def sensitivity_table(scanned: "Sequence[Sensitivity]") -> RenderableType:
+    """Return the losses by layer and density."""
+    densities = list(scanned[0].losses)
+    return listing(
+        ("loss at a density of", *(f"{percent(density)}>" for density in densities)),
+        [
+            (styled_name(each.layer), *(f"{each.losses[density]:.3f}" for density in densities))
+            for each in scanned
+        ],
+    )
+
+
+def narrowing_rows(narrowing: Narrowing | None) -> list[tuple[str, RenderableType]]:
+    """Return how many channels went and what the arena became; nothing if all stay."""
+    if narrowing is None:
+        return []
+    return [
+        (
+            "channels",
+            f"{narrowing.kept:,} of {narrowing.total:,} stay in "
+            f"{plural(narrowing.layers, 'convolution')}",
+        ),
+        ("arena", f"{both(narrowing.before)} before, {both(narrowing.after)} after"),
+    ]
+
+
+def layers_table(compressed: "Compressed") -> RenderableType:
+    """Return what each layer came to, as the paper's tables have it."""
+    return listing(
+        (
+            "layer", "shape", "weights>", "kept>", "bits>", "coded>", "positions>", "layout",
+            "bytes>", "rate>", "error>",
+        ),
+        [
+            (
+                styled_name(each.name),
+                "x".join(map(str, each.shape)),
+                f"{each.num_weights:,}",
+                percent(each.num_kept / each.num_weights),
+                str(each.bits or 32),
+                "" if each.code is None else f"{_index_bits(each):.1f}",
+                "" if each.code is None else f"{_position_bits(each):.1f}",
+                "" if each.code is None else each.code.layout.name.lower(),
+                f"{each.coded_size:,}",
+                percent(each.coded_size / (4 * each.num_weights)),
+                f"{each.error:.1e}",
+            )
+            for each in compressed.results
+        ],
+    )  # fmt: skip
+
+
+def _index_bits(result: "LayerResult") -> float | None:
+    """Return the Huffman-coded bits of a weight that is not left out."""
+    code = result.code
+    return (
+        None if code is None or not code.num_indices else 8 * len(code.indices) / code.num_indices
+    )
+
+
+def _position_bits(result: "LayerResult") -> float | None:
+    """Return the coded bits of the position of a weight that is not left out."""
+    code = result.code
+    if code is None or not code.num_indices:
+        return None
+    return 8 * len(code.positions) / code.num_indices
+
+
+def _quality(quality: "Quality") -> str:
+    if quality.accuracy is not None:
+        return f"{percent(quality.accuracy)} right"
+    text = f"output error {quality.error:.1e}"
+    if quality.agreement is not None:
+        text += f", same class in {percent(quality.agreement)}"
+    return text
+
+
+def summary_rows(
+    compressed: "Compressed",
+    qualities: "Sequence[tuple[str, Quality]]",
+    int8: Int8 | None,
+    dataset: Path | None,
+    program: CompiledProgram | None,
+    output: Path,
+) -> list[tuple[str, RenderableType]]:
+    """Return what the whole came to."""
+    dense = sum(4 * each.num_weights for each in compressed.results)
+    coded = sum(each.coded_size for each in compressed.results)
+    kept = sum(each.num_kept for each in compressed.results) / (dense // 4)
+    rows: list[tuple[str, RenderableType]] = [
+        ("weights", f"{both(dense)} in {len(compressed.results)} layers, {percent(kept)} kept"),
+        ("coded", f"{both(coded)}: {dense / coded:.1f} times less"),
+    ]
+    on = "on random inputs" if dataset is None else f"on {dataset.name}"
+    for stage, quality in qualities:
+        if stage != "original" or quality.accuracy is not None:
+            rows.append((stage, f"{_quality(quality)} {on}"))
+    if int8 is not None:
+        text = f"{_quality(int8.quality)} {on}, {both(int8.size)}, by ONNX Runtime's quantiser"
+        rows.append(("int8", text))
+    if compressed.pruned:
+        rows.append(("note", "pruned without training; `arenite.compression.training` retrains"))
+    if program is not None:
+        rows += weights_rows(program)
+    rows.append(("written", f"{output}, {both(output.stat().st_size)}"))
+    return rows

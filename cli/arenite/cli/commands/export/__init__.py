@@ -1,0 +1,1 @@
+"""`arenite export`: a model that another runtime runs by our plan."""

@@ -1,0 +1,1 @@
+"""`arenite inspect`: what a model needs, and what binds it."""

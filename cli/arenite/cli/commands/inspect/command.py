@@ -1,0 +1,277 @@
+"""`arenite inspect`: what a model needs, and what binds it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
+from arenite.cli.console.output import drawing_width, emit_json, has_colour, results
+from arenite.cli.options.shared import Reading, json_option, reading_options
+from arenite.cli.planning.programs import backends
+from arenite.cli.render import load_chart
+from arenite.cli.render.numbers import both, grouped, percent, plural
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name, printable
+from arenite.cli.targets.table import ARENITE
+from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
+from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.problem import load_spans
+from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
+from arenite.planner.source import Source
+from arenite.runtime.compiler import compile_model
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@reading_options
+@json_option
+def inspect(reading: Reading, model: Path, as_json: bool) -> None:
+    """Show operators, tensors and load of MODEL, and what can lower its peak.
+
+    With --target arenite also whose kernels run it.
+    """
+    source, ran, notes = _read(reading, model)
+    diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
+    aliasing = sharing(reading, model, source)
+    found = () if diagnosis is None else tuple(remedies(reading, model, source, aliasing))
+    if as_json:
+        emit_json(
+            _as_json(model, source, diagnosis, found, aliasing, ran)
+            | {"target": reading.target, "notes": list(notes)}
+        )
+        return
+    console = results()
+    console.print(name(source.name, "bold"), soft_wrap=True)
+    console.print(_summary(source, diagnosis))
+    if source.graph is not None:
+        console.print(_contents(source.graph))
+    else:
+        console.print()
+    if ran and source.graph is not None:
+        console.print(_backends(source.graph, ran))
+    console.print(_chart(source, diagnosis, console))
+    if diagnosis is not None:
+        console.print()
+        console.print(printable(diagnosis.advice))
+        if found:
+            console.print()
+            console.print(facts(_remedy_row(remedy, source) for remedy in found))
+            console.print(f"With {found[-1].options}: {printable(found[-1].advice)}")
+        if aliasing is not None and (aliasing.num_shared or aliasing.refusals):
+            console.print()
+            console.print(_sharing(aliasing))
+    for note in notes:
+        console.print(f"note: {printable(note)}")
+
+
+def _read(reading: Reading, model: Path) -> tuple[Source, tuple[str, ...], tuple[str, ...]]:
+    """Return what the file holds, whose kernel runs each step if ours is the target, and notes."""
+    ran: tuple[str, ...] = ()
+    lowering: tuple[str, ...] = ()
+    if reading.target == ARENITE:
+        reading.check()
+        compiled = compile_model(
+            model, dims=reading.dims, shapes=reading.shapes, order=reading.order
+        )
+        source, ran, lowering = compiled.source, backends(compiled), compiled.lowered.notes
+    else:
+        source = reading.read(model)
+    return source, ran, (*(source.graph.notes if source.graph else ()), *lowering)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """Tensors of one kind that have storage of their own."""
+
+    count: int
+    size: int
+
+
+def _tensors_by_kind(graph: Graph) -> dict[TensorKind, _Tensors]:
+    by_kind: dict[TensorKind, _Tensors] = {}
+    for kind in TensorKind:
+        sizes = [
+            tensor.size
+            for tensor in graph.tensors.values()
+            if tensor.kind is kind and tensor.alias is None
+        ]
+        if kind is TensorKind.SCRATCH:
+            sizes += [operator.scratch for operator in graph.operators if operator.scratch]
+        if sizes:
+            by_kind[kind] = _Tensors(len(sizes), sum(sizes))
+    return by_kind
+
+
+def _operators_by_type(graph: Graph) -> list[tuple[str, int]]:
+    counts = Counter(operator.op_type for operator in graph.operators)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _num_aliases(graph: Graph) -> int:
+    return sum(tensor.alias is not None for tensor in graph.tensors.values())
+
+
+def _remedy_row(remedy: Remedy, source: Source) -> tuple[str, str]:
+    saved = 1 - remedy.lower_bound / source.problem.lower_bound
+    return remedy.options, f"lower bound {both(remedy.lower_bound)}, {percent(saved)} less"
+
+
+def _sharing(aliasing: Aliasing) -> RenderableType:
+    rows: list[tuple[RenderableType, ...]] = []
+    for kind in AliasKind:
+        shared = aliasing.num_shared.get(kind, 0)
+        left = [refusal for refusal in aliasing.refusals if refusal.kind is kind]
+        if shared or left:
+            why = f"{left[0].operator}: {left[0].reason}" if left else ""
+            rows.append((kind.value, grouped(shared), grouped(len(left)), name(why)))
+    return listing(("could share storage", "tensors>", "not>", "because, for one"), rows)
+
+
+def _as_json(
+    model: Path,
+    source: Source,
+    diagnosis: Diagnosis | None,
+    found: Sequence[Remedy],
+    aliasing: Aliasing | None,
+    ran: Sequence[str],
+) -> dict[str, object]:
+    problem, graph = source.problem, source.graph
+    steps = () if diagnosis is None else diagnosis.steps
+    binding = None if diagnosis is None else diagnosis.binding
+    return {
+        "model": str(model),
+        "name": source.name,
+        "digest": source.digest,
+        "num_operators": len(problem.steps),
+        "num_records": len(problem.records),
+        "operators": dict(_operators_by_type(graph)) if graph else {},
+        "tensors": {
+            kind.value: {"count": tensors.count, "bytes": tensors.size}
+            for kind, tensors in (_tensors_by_kind(graph) if graph else {}).items()
+        },
+        "num_aliases": _num_aliases(graph) if graph else 0,
+        "naive": problem.naive,
+        "lower_bound": problem.lower_bound,
+        "capacity": problem.capacity,
+        "load": [
+            {"start": span.start, "end": span.end, "load": span.load}
+            for span in load_spans(problem.records)
+        ],
+        "backends": dict(sorted(Counter(ran).items())),
+        "steps": [
+            _step_as_json(step) | {"backend": ran[step.step] if ran else None} for step in steps
+        ],
+        "binding": None if binding is None else _step_as_json(binding),
+        "advice": None if diagnosis is None else diagnosis.advice,
+        "remedies": [
+            {
+                "options": remedy.options,
+                "lower_bound": remedy.lower_bound,
+                "advice": remedy.advice,
+            }
+            for remedy in found
+        ],
+        "sharing": None if aliasing is None else _sharing_as_json(aliasing),
+    }
+
+
+def _sharing_as_json(aliasing: Aliasing) -> dict[str, object]:
+    return {
+        "shared": {kind.value: count for kind, count in aliasing.num_shared.items()},
+        "refused": [
+            {
+                "kind": refusal.kind.value,
+                "operator": refusal.operator,
+                "tensor": refusal.tensor,
+                "reason": refusal.reason,
+            }
+            for refusal in aliasing.refusals
+        ],
+    }
+
+
+def _step_as_json(step: StepLoad) -> dict[str, object]:
+    return {
+        "step": step.step,
+        "operator": step.operator,
+        "load": step.load,
+        "working_set": step.working_set,
+        "carried": step.carried,
+    }
+
+
+def _summary(source: Source, diagnosis: Diagnosis | None) -> RenderableType:
+    problem = source.problem
+    rows: list[tuple[str, RenderableType]] = [
+        ("digest", source.digest),
+        (
+            "to place",
+            f"{plural(len(problem.records), 'record')} over {plural(problem.num_steps, 'step')}",
+        ),
+        ("no reuse", both(problem.naive)),
+        ("lower bound", _bound(problem.lower_bound, problem.naive)),
+    ]
+    if problem.capacity is not None:
+        rows.append(("capacity", both(problem.capacity)))
+    binding = None if diagnosis is None else diagnosis.binding
+    if binding is not None:
+        rows += [
+            ("binds at", name(f"step {binding.step}, {binding.operator}")),
+            ("working set", both(binding.working_set)),
+            ("carried", both(binding.carried)),
+        ]
+    return facts(rows)
+
+
+def _bound(lower_bound: int, naive: int) -> str:
+    share = f", {percent(lower_bound / naive)} of no reuse" if naive else ""
+    return f"{both(lower_bound)}{share}"
+
+
+def _contents(graph: Graph) -> RenderableType:
+    operators = listing(
+        ("operator", "number>"),
+        ((name(op_type), grouped(count)) for op_type, count in _operators_by_type(graph)),
+    )
+    rows: list[tuple[RenderableType, ...]] = [
+        (kind.value, grouped(tensors.count), both(tensors.size))
+        for kind, tensors in _tensors_by_kind(graph).items()
+    ]
+    if aliases := _num_aliases(graph):
+        rows.append(("in another's storage", grouped(aliases), Text("")))
+    tensors_table = listing(("tensors", "number>", "bytes>"), rows)
+    side_by_side = Table.grid(padding=(0, 4))
+    side_by_side.add_row(operators, tensors_table)
+    return side_by_side
+
+
+def _backends(graph: Graph, ran: Sequence[str]) -> RenderableType:
+    by_backend: dict[str, Counter[str]] = {}
+    for operator, backend in zip(graph.operators, ran, strict=True):
+        by_backend.setdefault(backend, Counter())[operator.op_type] += 1
+    return listing(
+        ("kernels of", "steps>", "operators"),
+        (
+            (
+                backend,
+                grouped(counts.total()),
+                name(", ".join(f"{number} {kind}" for kind, number in counts.most_common())),
+            )
+            for backend, counts in sorted(
+                by_backend.items(), key=lambda item: (-item[1].total(), item[0])
+            )
+        ),
+    )
+
+
+def _chart(source: Source, diagnosis: Diagnosis | None, console: Console) -> RenderableType:
+    width = drawing_width(console)
+    if diagnosis is None:
+        return load_chart.draw_spans(list(load_spans(source.problem.records)), width)
+    return load_chart.draw_steps(diagnosis.steps, width, colour=has_colour(console))

@@ -1,0 +1,1 @@
+"""`arenite run`: one inference, on files."""

@@ -1,0 +1,304 @@
+"""`arenite run`: one inference, on files."""
+
+import io
+import math
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import RenderableType
+
+from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
+from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
+from arenite.cli.commands.run.images import Normalisation
+from arenite.cli.console.output import (
+    check_destination,
+    emit_json,
+    results,
+    write_result,
+)
+from arenite.cli.options.shared import (
+    dim_option,
+    json_option,
+    refuse_beside,
+    shape_option,
+    strategy_option,
+)
+from arenite.cli.planning.programs import SUFFIX, build_program, compile_by_plan, write_program
+from arenite.cli.render.numbers import both, duration
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.text import printable
+from arenite.planner.files import write_atomically
+from arenite.planner.importers import Shapes
+from arenite.runtime.session import Session, StepProfile
+from arenite.runtime.trace import chrome_trace
+from arenite.strategies import find
+
+_NUM_SLOWEST = 20
+
+
+class NumbersType(click.ParamType[tuple[float, ...]]):
+    """A number for all channels, or one for each of three."""
+
+    name = "numbers"
+
+    def __init__(self, *, above_zero: bool = False) -> None:
+        self._above_zero = above_zero
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Return the numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
+            self.fail(f"{value!r} is not one number, or three with commas between", param, ctx)
+        if self._above_zero and min(numbers) <= 0:
+            self.fail(f"{value!r} is not above 0", param, ctx)
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a run gave.
+
+    Attributes:
+        outputs: By name.
+        arena_bytes: Of the arena.
+        backends: Whose kernel ran each step.
+        steps: What each took, if that was asked.
+        likeliest: The best classes.
+    """
+
+    outputs: Mapping[str, NDArray[Any]]
+    arena_bytes: int
+    backends: tuple[str, ...]
+    steps: tuple[StepProfile, ...]
+    likeliest: tuple[Likely, ...]
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--input", "feeds", type=FeedType(), multiple=True, metavar="[NAME=]FILE",
+    help="A .npy, a .npz with all inputs, or a picture; repeatable.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="OUT.npz",
+    help="Write the outputs.",
+)  # fmt: skip
+@click.option(
+    "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
+    help="Use this plan, which `arenite plan` made.",
+)  # fmt: skip
+@click.option(
+    "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="That compute."
+)
+@click.option(
+    "--labels", "labels_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="Names of the classes, one a line.",
+)  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(1), default=5, show_default=True,
+    help="How many classes to print.",
+)  # fmt: skip
+@click.option(
+    "--mean", type=NumbersType(), default="127.5", show_default=True, metavar="X[,Y,Z]",
+    help="Subtracted from the pixels of a picture.",
+)  # fmt: skip
+@click.option(
+    "--std", type=NumbersType(above_zero=True), default="127.5", show_default=True,
+    metavar="X[,Y,Z]", help="What they are divided by then.",
+)  # fmt: skip
+@click.option("--profile", is_flag=True, help="Print what the slowest steps took.")
+@click.option(
+    "--trace", type=click.Path(path_type=Path), metavar="TRACE.json",
+    help="Write what each step took, for Perfetto or chrome://tracing.",
+)  # fmt: skip
+@click.option("--poison", is_flag=True, help="Fill what is dead with NaN: a wrong plan shows.")
+@strategy_option
+@dim_option
+@shape_option
+@json_option
+def run(
+    model: Path,
+    feeds: Sequence[Feed],
+    output: Path | None,
+    plan_path: Path | None,
+    threads: int,
+    labels_path: Path | None,
+    top: int,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    profile: bool,
+    trace: Path | None,
+    poison: bool,
+    requested: str,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    as_json: bool,
+) -> None:
+    """Run MODEL once: an .onnx or .tflite file, or an .arena that `build` made.
+
+    With --labels, or an output that looks like classes, the likeliest are printed. Inputs
+    that hold pixels, of 8 bits, take a picture as it is; --mean and --std are for the others.
+    """
+    read = (path for path in (model, plan_path, labels_path) if path is not None)
+    sources = (*read, *(feed.path for feed in feeds))
+    for written in (output, trace):
+        if written is not None:
+            check_destination(written, *sources)
+    if output is not None and output == trace:
+        raise click.UsageError("--output and --trace name one file; give each its own")
+    labels = None if labels_path is None else read_labels(labels_path)
+    with (
+        _program(model, plan_path, requested, dims, shapes) as program,
+        Session(program, threads=threads, poison=poison) as session,
+    ):
+        if labels is not None:
+            check_labels(labels, session.outputs)
+        inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
+        outputs = session.run(inputs)
+        steps: tuple[StepProfile, ...] = ()
+        if profile or trace is not None:
+            for port in session.inputs:  # the run may have overwritten them
+                port.view[...] = inputs[port.name]
+            steps = session.profile()
+        best = likeliest(outputs, labels, top)
+        result = _Result(outputs, session.arena_bytes, session.backends(), steps, best)
+    if output is not None:
+        _write(output, outputs)
+    if trace is not None:
+        write_result(trace, chrome_trace(printable(model.name), steps))
+    if as_json:
+        emit_json(_as_json(model, result, output, trace, with_steps=profile))
+        return
+    console = results()
+    console.print(styled_name(model.name, "bold"), soft_wrap=True)
+    console.print(_summary(result, output, trace))
+    if result.likeliest:
+        console.print()
+        console.print(_classes(result.likeliest))
+    if profile:
+        console.print()
+        console.print(_slowest(steps))
+
+
+@contextmanager
+def _program(
+    model: Path, plan_path: Path | None, requested: str, dims: Mapping[str, int], shapes: Shapes
+) -> Iterator[Path]:
+    """Give the program file of a model while the block runs."""
+    if model.suffix == SUFFIX:
+        refuse_beside(f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes")
+        yield model
+        return
+    strategy = find(requested)
+    with tempfile.TemporaryDirectory(prefix="arenite-run-") as folder:
+        program = Path(folder) / f"model{SUFFIX}"
+        if plan_path is None:
+            build_program(model, program, dims=dims, shapes=shapes, strategy=strategy)
+        else:
+            refuse_beside("--plan", "requested", "dims", "shapes")
+            write_program(program, *compile_by_plan(model, plan_path))
+        yield program
+
+
+def _as_json(
+    model: Path, result: _Result, output: Path | None, trace: Path | None, *, with_steps: bool
+) -> dict[str, object]:
+    return {
+        "model": str(model),
+        "arena_bytes": result.arena_bytes,
+        "backends": {name: result.backends.count(name) for name in sorted({*result.backends})},
+        "outputs": {
+            key: {"shape": list(value.shape), "dtype": str(value.dtype)}
+            for key, value in result.outputs.items()
+        },
+        "top": [
+            {
+                "class": each.index,
+                "label": each.label,
+                "score": each.score if math.isfinite(each.score) else None,
+            }
+            for each in result.likeliest
+        ],
+        "steps": [
+            {
+                "step": step.name,
+                "operator": step.operator,
+                "backend": step.backend,
+                "nanoseconds": step.nanoseconds,
+                "bytes": step.bytes,
+            }
+            for step in (result.steps if with_steps else ())
+        ],
+        "output": output and str(output),
+        "trace": trace and str(trace),
+    }
+
+
+def _summary(result: _Result, output: Path | None, trace: Path | None) -> RenderableType:
+    kinds = sorted({*result.backends}, key=lambda kind: (-result.backends.count(kind), kind))
+    ran = ", ".join(f"{result.backends.count(kind)} {kind}" for kind in kinds)
+    rows: list[tuple[str, RenderableType]] = [
+        ("arena", both(result.arena_bytes)),
+        ("steps", f"{len(result.backends)}: {ran}"),
+    ]
+    for key, value in result.outputs.items():
+        shape = "x".join(map(str, value.shape)) or "scalar"
+        rows.append((printable(key), f"{value.dtype} {shape}, {_range(value)}"))
+    for path in (output, trace):
+        if path is not None:
+            rows.append(("written", styled_name(str(path))))
+    return facts(rows)
+
+
+def _classes(best: Sequence[Likely]) -> RenderableType:
+    return listing(
+        ("class>", "score>", "label"),
+        ((str(each.index), f"{each.score:.6g}", styled_name(each.label)) for each in best),
+    )
+
+
+def _slowest(steps: Sequence[StepProfile]) -> RenderableType:
+    total = sum(step.nanoseconds for step in steps) or 1
+    slowest = sorted(steps, key=lambda step: -step.nanoseconds)[:_NUM_SLOWEST]
+    return listing(
+        ("step", "operator", "backend", "time>", "share>", "bytes>"),
+        (
+            (
+                styled_name(step.name), step.operator, step.backend,
+                duration(step.nanoseconds / 1e9), f"{100 * step.nanoseconds / total:.1f} %",
+                f"{step.bytes:,}",
+            )
+            for step in slowest
+        ),
+    )  # fmt: skip
+
+
+def _range(value: NDArray[Any]) -> str:
+    if value.size == 0 or value.dtype.kind not in "fiu":
+        return f"{value.size} elements"
+    return f"{value.min():.6g} to {value.max():.6g}"
+
+
+def _write(path: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:  # np.savez stumbles over the name "file"
+        for key, value in outputs.items():
+            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=False)
+    write_atomically(path, stream.getvalue())

@@ -1,0 +1,147 @@
+"""Files as inputs of a model: arrays and pictures."""
+
+import lzma
+import tokenize
+import warnings
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
+from arenite.planner.errors import FileError
+from arenite.runtime.errors import InputNameError
+from arenite.runtime.session import Port
+
+Array: TypeAlias = NDArray[Any]
+
+_DAMAGE = (
+    ValueError, EOFError, KeyError, MemoryError, OverflowError, RuntimeError, TypeError,
+    lzma.LZMAError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What numpy and the packages below it raise on files that are not as they should be."""
+
+
+class InputFileError(FileError):
+    """A file cannot be an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A file that is fed.
+
+    Attributes:
+        path: The file.
+        name: The input; None where the user names none.
+    """
+
+    path: Path
+    name: str | None = None
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether the file names the inputs itself."""
+        return self.name is None and self.path.suffix.lower() == ".npz"
+
+
+class FeedType(click.ParamType[Feed]):
+    """A file with or without the input it is for, such as `image=cat.png`."""
+
+    name = "feed"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Feed:
+        """Return the file and the input; a file that exists under the whole text wins."""
+        if isinstance(value, Feed):
+            return value
+        name, equals, file = str(value).rpartition("=")
+        if not equals or Path(str(value)).exists():
+            return Feed(Path(str(value)))
+        if not (name and file):
+            self.fail(f"{value!r} is not FILE or NAME=FILE", param, ctx)
+        return Feed(Path(file), name)
+
+
+def read_feeds(
+    feeds: Sequence[Feed], ports: Sequence[Port], normalisation: Normalisation
+) -> dict[str, Array]:
+    """Return the array of each input that is fed.
+
+    Args:
+        feeds: The files.
+        ports: The model's inputs.
+        normalisation: Of the pixels of pictures.
+
+    Raises:
+        InputFileError: A file cannot be read.
+        ImageError: A picture cannot be read, or the input takes none.
+        InputNameError: There is no such input.
+        UsageError: An input is missing, fed twice, or it is not clear which a file is for.
+    """
+    by_name = {port.name: port for port in ports}
+    arrays: dict[str, Array] = {}
+    for feed in feeds:
+        for name, array in _arrays(feed, by_name, normalisation).items():
+            if name in arrays:
+                raise click.UsageError(f"--input {feed.path}: input {name!r} is fed twice")
+            arrays[name] = array
+    missing = [port for port in ports if port.name not in arrays]
+    if missing:
+        wanted = ", ".join(
+            f"{port.name}={port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}"
+            for port in missing
+        )
+        raise click.UsageError(f"missing option --input for: {wanted}")
+    return arrays
+
+
+def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) -> dict[str, Array]:
+    if feed.holds_all:
+        return _load(feed.path)
+    if feed.name is None and len(ports) != 1:
+        raise click.UsageError(
+            f"--input {feed.path}: the model has {len(ports)} inputs, say which as NAME=FILE: "
+            f"{', '.join(ports)}"
+        )
+    name = next(iter(ports)) if feed.name is None else feed.name
+    if name not in ports:
+        raise InputNameError(name, ports, missing=False)
+    if feed.path.suffix.lower() in SUFFIXES:
+        port = ports[name]
+        return {name: read_image(feed.path, port.shape, port.dtype, normalisation)}
+    stored = _load(feed.path)
+    if name not in stored and len(stored) != 1:
+        held = ", ".join(map(repr, stored)) or "nothing"
+        raise InputFileError(f"there is no array {name!r}; it holds {held}", path=feed.path)
+    return {name: stored[name] if name in stored else next(iter(stored.values()))}
+
+
+def _load(path: Path) -> dict[str, Array]:
+    """Return the arrays of a file by name; that of a `.npy` has none."""
+    try:
+        with path.open("rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
+                known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
+                raise InputFileError(f"this is none of {known}", path=path)
+            stream.seek(0)
+            loaded = np.load(stream, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"": loaded}
+            with loaded:
+                arrays = {key: loaded[key] for key in loaded.files}
+    except OSError as error:
+        raise InputFileError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except _DAMAGE as error:
+        raise InputFileError(f"is damaged: {error}", path=path) from error
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputFileError(f"{key!r} in it is no array", path=path)
+    return arrays

@@ -1,0 +1,1 @@
+"""What the user reads and what is written: results, files, the log, Ctrl-C."""

@@ -1,0 +1,1 @@
+"""From a model to a verified plan or a program, under the user's eyes."""

@@ -1,0 +1,175 @@
+"""Models made into programs, for the commands that run them."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.cli.planning.search import Outcome, search
+from arenite.cli.targets.table import ARENITE
+from arenite.planner import planfile
+from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
+from arenite.planner.files import model_digest
+from arenite.planner.importers import Shapes
+from arenite.planner.planfile import PlanFile
+from arenite.planner.planfile.errors import StaleRecordsError
+from arenite.planner.strategy import Strategy
+from arenite.runtime.compiler import Compiled, compile_model
+from arenite.runtime.lowering.lowered import Lowered
+from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.program import file as program_file
+from arenite.runtime.program.assembly import Code
+from arenite.runtime.session import Session
+from arenite.strategies import find
+
+SUFFIX = ".arena"
+"""Of a program file."""
+
+
+class PlanTargetError(AreniteError):
+    """A plan is not one of our runtime's.
+
+    Attributes:
+        path: The plan file.
+        target: Whose plan it is.
+    """
+
+    def __init__(self, path: Path, target: str) -> None:
+        super().__init__(
+            f"{path}: made for --target {target}; to run it takes one that `arenite plan` makes "
+            f"with --target {ARENITE}"
+        )
+        self.path = path
+        self.target = target
+
+
+def build_program(
+    model: Path,
+    output: Path,
+    *,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    strategy: Strategy | None = None,
+) -> Compiled:
+    """Write the program of a model, planned, and return it.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanError: There is no plan.
+        OutputError: The file cannot be written.
+    """
+    compiled = compile_model(model, dims=dims, shapes=shapes)
+    outcome = search(strategy or find("best"), compiled.source.problem)
+    write_program(output, compiled, outcome)
+    return compiled
+
+
+def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
+    """Return the program of a model in the order of a plan file, and that plan.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanFileError: The plan file is damaged, or was made for another model or program.
+        PlanTargetError: It was made for another runtime.
+    """
+    plan_file = planfile.read(plan_path)
+    with about_file(plan_path):
+        plan_file.check_digest(model_digest(model))
+    if plan_file.target != ARENITE:
+        raise PlanTargetError(plan_path, plan_file.target)
+    reference = plan_file.model
+    compiled = compile_in_order(model, plan_path, plan_file, reference.dims, reference.shapes)
+    return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
+
+
+def compile_in_order(
+    model: Path, plan_path: Path, plan_file: PlanFile, dims: Mapping[str, int], shapes: Shapes
+) -> Compiled:
+    """Return the program of a model, if it is the one that a plan file was made for.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanFileError: The plan was made for another model or program.
+    """
+    steps, budget = plan_file.problem.steps, plan_file.model.weight_budget
+    try:
+        compiled = compile_model(
+            model, dims=dims, shapes=shapes, order=steps,
+            weight_budget=WeightBudget.parse(budget) if budget else None,
+        )  # fmt: skip
+    except OrderError as error:
+        raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
+    with about_file(plan_path):
+        plan_file.check_against(compiled.source.digest, compiled.source.problem)
+    return compiled
+
+
+def write_program(
+    output: Path, compiled: Compiled, outcome: Outcome, *, code: Code | None = None
+) -> None:
+    """Write a program with its plan.
+
+    Args:
+        output: The file.
+        compiled: The program.
+        outcome: Its plan.
+        code: Codes weights, as `code_of` does; None to leave them as they are.
+
+    Raises:
+        InvalidPlanError: The plan is not right for the program.
+        OutputError: The file cannot be written.
+    """
+    program_file.write(output, compiled.assemble(outcome.plan, code))
+
+
+def code_of(*, huffman: bool = True) -> Code:
+    """Return what codes the weights that share few values.
+
+    Args:
+        huffman: Whether symbols are Huffman-coded.
+
+    Raises:
+        MissingDependencyError: Zstandard's package is absent.
+    """
+    if find_spec("zstandard") is None:
+        raise MissingDependencyError("zstandard", "compression", "coding weights")
+    from arenite.compression import coding
+
+    def code(weights: NDArray[Any]) -> bytes | None:
+        if weights.dtype != np.float32:
+            return None
+        found = coding.code(weights, huffman=huffman)
+        return None if found is None else bytes(found)
+
+    return code
+
+
+def backends(compiled: Compiled) -> tuple[str, ...]:
+    """Return whose kernel runs each step of a program.
+
+    Raises:
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    plan = find("greedy-by-size")(compiled.source.problem)  # any will do: kernels are the same
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    with Session.of_pieces(pieces, compiled.source.name) as session:
+        return session.backends()
+
+
+def random_inputs(lowered: Lowered, seed: int) -> dict[str, NDArray[Any]]:
+    """Return an array of random numbers for each input of a model, small ones for integers."""
+    generator = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for port in lowered.inputs:
+        dtype = np.dtype(lowered.graph.tensors[port.operand.tensor].dtype.label)
+        if dtype.kind == "f":
+            arrays[port.name] = generator.standard_normal(port.shape).astype(dtype)
+        elif dtype.kind == "b":
+            arrays[port.name] = generator.integers(0, 2, port.shape).astype(dtype)
+        else:
+            low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
+            arrays[port.name] = generator.integers(low, high, port.shape).astype(dtype)
+    return arrays

@@ -1,0 +1,161 @@
+"""Run one strategy under the eyes of the user: progress, Ctrl-C, time."""
+
+import dataclasses
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+import click
+from rich.status import Status
+
+from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
+from arenite.cli.console.output import progress
+from arenite.cli.render.numbers import exact, gap
+from arenite.planner.errors import InfeasibleError, SearchLimitError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import Anytime, Strategy, run
+from arenite.planner.verify import verify
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a strategy made, verified.
+
+    Attributes:
+        plan: The plan.
+        seconds: Wall-clock time of the strategy.
+        interrupted: Whether the user cut the search short.
+    """
+
+    plan: Plan
+    seconds: float
+    interrupted: bool
+
+
+def configured(
+    strategy: Strategy, *, seed: int | None = None, time_limit_s: float | None = None
+) -> Strategy:
+    """Return the strategy with these parameters, as far as it has them."""
+    wanted = {"seed": seed, "time_limit_s": time_limit_s}
+    if not dataclasses.is_dataclass(strategy) or isinstance(strategy, type):
+        return strategy
+    own = {parameter.name for parameter in dataclasses.fields(strategy)}
+    for name, value in wanted.items():
+        if value is not None and name not in own:
+            logger.info("strategy %r takes no %s", strategy.name, name)
+    return dataclasses.replace(
+        strategy,
+        **{name: value for name, value in wanted.items() if value is not None and name in own},
+    )
+
+
+def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Outcome:
+    """Return the plan of the strategy.
+
+    A strategy that can be watched is shown while it runs and, on the first Ctrl-C, keeps
+    its best plan.
+
+    Args:
+        strategy: What to run.
+        problem: What to place.
+        watched: Whether the user sits before it: progress is drawn and Ctrl-C stops it.
+
+    Raises:
+        PlanError: It made none, or a wrong one.
+        KeyboardInterrupt: The user does not want to wait for the best plan either.
+    """
+    with _status(strategy.name, watched) as status:
+        if isinstance(strategy, Anytime):
+            with stop_on_interrupt() if watched else nullcontext(StopRequest()) as request:
+                started = time.perf_counter()
+                plan = run(strategy, problem, _Watcher(request, status, strategy.name))
+            interrupted = request.asked
+        else:
+            started = time.perf_counter()
+            plan = run(strategy, problem)
+            interrupted = False
+    seconds = time.perf_counter() - started
+    logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
+    # The problem's capacity is the caller's to judge: here only the plan itself is.
+    verify(problem.with_capacity(None), plan)
+    return Outcome(plan, seconds, interrupted)
+
+
+def check_bound(problem: Problem) -> None:
+    """Return if a plan may fit the capacity; asked before the search.
+
+    Raises:
+        InfeasibleError: None can.
+    """
+    if problem.capacity is not None and problem.lower_bound > problem.capacity:
+        raise InfeasibleError(problem.capacity, problem.lower_bound)
+
+
+def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> None:
+    """Return if the plan fits.
+
+    Args:
+        capacity: Bytes the arena may have, if that is limited.
+        outcome: What was found.
+        requested: The strategy that was asked for.
+
+    Raises:
+        InfeasibleError: No plan fits.
+        SearchLimitError: This one does not; another may.
+    """
+    plan = outcome.plan
+    if capacity is None or plan.height <= capacity:
+        return
+    if plan.lower_bound > capacity:
+        raise InfeasibleError(capacity, plan.lower_bound)
+    raise SearchLimitError(
+        f"strategy {requested!r} found no plan within {capacity} B: its lowest takes "
+        f"{plan.height} B, at least {plan.lower_bound} B are needed, so one may exist; raise "
+        "--capacity or --time-limit, or try --strategy optimal",
+        capacity,
+    )
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """Shows the search and passes the user's wish on to it."""
+
+    request: StopRequest
+    status: Status | None
+    strategy: str
+    _announced: bool = field(default=False, init=False)
+
+    def __call__(self, best: Plan | None, lower_bound: int) -> bool:
+        if self.request.asked and not self._announced:
+            self._announced = True
+            click.echo(
+                f"{self.strategy}: stopping, the best plan so far is kept (Ctrl-C again to abort)",
+                err=True,
+            )
+        if self.status is not None:
+            self.status.update(_describe(self.strategy, best, lower_bound))
+        return self.request.asked
+
+
+def _describe(strategy: str, best: Plan | None, lower_bound: int) -> str:
+    if best is None:
+        return f"{strategy}: no plan yet, bound {exact(lower_bound)}"
+    return (
+        f"{strategy}: height {exact(best.height)}, bound {exact(lower_bound)}, "
+        f"gap {gap(best.height, lower_bound)}  (Ctrl-C keeps the best)"
+    )
+
+
+@contextmanager
+def _status(strategy: str, watched: bool) -> Iterator[Status | None]:
+    console = progress()
+    if not (watched and console.is_terminal):
+        yield None
+        return
+    with console.status(f"{strategy}: running") as status:
+        yield status

@@ -1,0 +1,90 @@
+"""What the commands say of a model for TensorFlow Lite Micro."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from arenite.cli.planning.search import configured, search
+from arenite.cli.render.numbers import both, change
+from arenite.cli.render.text import one_line
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
+from arenite.strategies import find
+
+_MEASURES = {
+    "head": "head: tensors, scratch",
+    "tail": "tail: what stays",
+    "total": "total",
+    "smallest": "smallest working arena",
+}
+
+
+def exported(
+    model: Path, requested: str, seed: int | None, time_limit_s: float | None
+) -> TflmExport:
+    """Return the model with the better of the strategy's plan and the interpreter's own.
+
+    Raises:
+        AreniteError: It cannot be planned.
+    """
+    strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
+
+    def plan(problem: Problem) -> Plan:
+        return search(strategy, problem).plan
+
+    return export_tflm(model, plan, find("tflm"))
+
+
+def as_json(model: Path, export: TflmExport) -> dict[str, object]:
+    """Return what `--json` says."""
+    result: dict[str, object] = {
+        "model": str(model),
+        "target": "tflm",
+        "strategy": export.plan.strategy,
+        "height": export.plan.height,
+        "lower_bound": export.plan.lower_bound,
+        "plan_used": not export.stays,
+        "stock_stays": export.stays or None,
+        "measured": export.measured is not None,
+        "not_measured": export.not_measured or None,
+        "head": {"stock": export.stock_head, "planned": export.planned_head},
+    }
+    if (measured := export.measured) is None:
+        return result | {"tail": None, "total": None, "smallest": None, "scratch": None,
+                         "outputs_identical": None}  # fmt: skip
+    return result | {
+        **{
+            name: {
+                "stock": getattr(measured.stock, name),
+                "planned": getattr(measured.planned, name),
+            }
+            for name in _MEASURES
+        },
+        "scratch": measured.scratch,
+        "outputs_identical": measured.stock.outputs == measured.planned.outputs,
+    }
+
+
+def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the facts for people."""
+    if (measured := export.measured) is None:
+        yield "head, computed", change(export.stock_head, export.planned_head)
+        yield "not measured", Text(one_line(export.not_measured))
+    else:
+        for name, label in _MEASURES.items():
+            yield label, change(getattr(measured.stock, name), getattr(measured.planned, name))
+        if measured.scratch:
+            most = max(measured.scratch.values())
+            yield (
+                "kernel scratch",
+                f"{len(measured.scratch)} operators, at most {both(most)}; planned for",
+            )
+        same = measured.stock.outputs == measured.planned.outputs
+        yield "outputs", "identical bit for bit" if same else "DIFFERENT"
+    bound = export.problem.lower_bound
+    yield "lower bound of the head", both(bound)
+    verdict = f"stock stays: {export.stays}" if export.stays else "ours"
+    yield "plan to use", Text(verdict, "" if export.stays else "bold")

@@ -1,0 +1,1 @@
+"""Whose memory is planned, one target a file."""
