@@ -137,6 +137,7 @@ class PoolStep final : public Step {
 std::unique_ptr<Step> make_pool(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
   require_arity(operands, 1, 1);
+  require(operands, attributes.kind() <= PoolKind::MAX, "its kind is unknown");
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
   const Window window{numbers<2>(operands, attributes.window(), 1),

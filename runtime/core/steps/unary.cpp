@@ -99,6 +99,7 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
   require(operands, source.num_elements() == target.num_elements(), "input and output differ");
   require_one_scale(operands);
   const auto function = attributes.function();
+  require(operands, function <= UnaryFunction::MAX, "its function is unknown");
   if (function == UnaryFunction::is_nan) {
     require(operands, source.type == Type::float32 && target.type == Type::boolean,
             "it reads numbers and makes truth values");

@@ -8,6 +8,7 @@ namespace arenite::xnnpack {
 std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
   require_arity(operands, 1, 1);
+  require(operands, attributes.kind() <= program::PoolKind::MAX, "its kind is unknown");
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const Window window{numbers<2>(operands, attributes.window(), 1),
