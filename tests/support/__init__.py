@@ -7,7 +7,8 @@ Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tiling
 plan is known.
 
 Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`, `tflite_operator`,
-`command_models`, `tiny_programs`, `coded_programs`, `hostile_programs`.
+`command_models`, `tiny_programs`, `coded_programs`, `hostile_programs`,
+`hostile_edits`, `hostile_steps`.
 
 Running: `running` our session beside the reference, `c_library` built and installed,
 `shared_material` that may lie beside the checkout.

@@ -2,6 +2,8 @@
 
 import json
 import math
+import random
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,6 +41,20 @@ def edited(assembly: Assembly, edit: Callable[[dict[str, Any]], object]) -> byte
     edit(root)
     assert root != json.loads(assembly.program), "the edit changed nothing"
     return file_of(replace(assembly, program=json.dumps(root)))
+
+
+def flipped(valid: bytes, generator: random.Random) -> bytes:
+    """Return a valid file with bits of its program flipped, or telling numbers put there."""
+    data = bytearray(valid)
+    (size,) = struct.unpack_from("<Q", data, 16)
+    for _ in range(generator.choice((1, 1, 2, 4, 16))):
+        if generator.random() < 0.5:
+            data[generator.randrange(32 + size)] ^= 1 << generator.randrange(8)
+        else:
+            place = 32 + 4 * generator.randrange(size // 4)
+            value = generator.choice((-1, 0, 1, 2**31 - 1, -(2**31), 2**20, 4, 16))
+            struct.pack_into("<i", data, place, value)
+    return bytes(data)
 
 
 @dataclass(frozen=True)
