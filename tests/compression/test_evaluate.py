@@ -1,5 +1,7 @@
 """What compression costs, and how much of each layer can go."""
 
+import logging
+
 import numpy as np
 import onnx
 import pytest
@@ -159,7 +161,7 @@ def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
         raise RuntimeError("no such luck\nand more")
 
     monkeypatch.setattr(quantization, "quantize_static", refuse)
-    with pytest.raises(QuantiserError, match=r"does not take it: no such luck$"):
+    with pytest.raises(QuantiserError, match=r"rejects it: no such luck$"):
         quantised_by_onnxruntime(source.original(), dataset())
 
 
@@ -167,3 +169,18 @@ def test_a_model_in_integers_is_close_and_smaller(source):
     quantised = quantised_by_onnxruntime(source.original(), dataset())
     assert "QuantizeLinear" in {node.op_type for node in quantised.graph.node}
     assert Judge(source.original(), dataset()).judge(quantised).error < 0.1
+
+
+def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkeypatch):
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "level", logging.INFO)
+    quantised_by_onnxruntime(source.original(), dataset())
+    assert root.level == logging.INFO
+
+    def fail(*_arguments, **_options):
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr("onnxruntime.quantization.quantize_static", fail)
+    with pytest.raises(QuantiserError):
+        quantised_by_onnxruntime(source.original(), dataset())
+    assert root.level == logging.INFO

@@ -1,4 +1,4 @@
-"""Weights and activations of 8 bits, by ONNX Runtime's quantiser: what others do, to compare."""
+"""Quantise weights and activations to int8 by ONNX Runtime: the baseline we compare with."""
 
 import logging
 import tempfile
@@ -16,25 +16,37 @@ if TYPE_CHECKING:
     import onnx
 
 
-_OPSET_BY_CHANNEL = 13
-"""The first with scales by channel."""
+_PER_CHANNEL_OPSET = 13
+"""The first opset with a scale per channel."""
 
 
 class QuantiserError(AreniteError):
-    """ONNX Runtime's quantiser does not take a model.
+    """ONNX Runtime's quantiser rejects a model.
 
     Attributes:
-        reason: What it says.
+        reason: The first line of its message.
     """
 
     def __init__(self, model: str, reason: str) -> None:
-        super().__init__(f"{model}: ONNX Runtime's quantiser does not take it: {reason}")
+        super().__init__(f"{model}: ONNX Runtime's quantiser rejects it: {reason}")
         self.reason = reason
 
 
 @contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back warnings meanwhile: the quantiser logs its advice through the root logger."""
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(max(level, logging.ERROR))
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+
+
+@contextmanager
 def _named(model: "onnx.ModelProto") -> Iterator[None]:
-    """Give a name to whatever goes wrong in the quantiser, which raises what it likes."""
+    """Raise whatever goes wrong in the quantiser as one error that names the model."""
     try:
         yield
     except Exception as error:
@@ -43,15 +55,15 @@ def _named(model: "onnx.ModelProto") -> Iterator[None]:
 
 
 def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onnx.ModelProto":
-    """Return the model in integers of 8 bits, QDQ, weights by channel.
+    """Return the model quantised to int8 in QDQ form, weights per channel.
 
     Args:
         model: In floating point.
-        dataset: Samples that tell the ranges of activations.
+        dataset: Calibration samples, from which the ranges of activations are taken.
 
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
-        QuantiserError: Its quantiser does not take the model.
+        QuantiserError: Its quantiser rejects the model.
     """
     import onnx
     import onnx.version_converter
@@ -69,16 +81,15 @@ def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onn
 
     class Samples(CalibrationDataReader):  # type: ignore[misc]  # its package has no types
         def __init__(self) -> None:
-            self._left = _samples(model, dataset)
+            self._remaining = _samples(model, dataset)
 
         def get_next(self) -> dict[str, NDArray[Any]] | None:
-            return next(self._left, None)
+            return next(self._remaining, None)
 
-    logging.getLogger().setLevel(max(logging.getLogger().level, logging.ERROR))
-    with tempfile.TemporaryDirectory(prefix="arenite-int8-") as text, _named(model):
+    with tempfile.TemporaryDirectory(prefix="arenite-int8-") as text, _quiet(), _named(model):
         opsets = {opset.domain: opset.version for opset in model.opset_import}
-        if opsets.get("", _OPSET_BY_CHANNEL) < _OPSET_BY_CHANNEL:
-            model = onnx.version_converter.convert_version(model, _OPSET_BY_CHANNEL)
+        if opsets.get("", _PER_CHANNEL_OPSET) < _PER_CHANNEL_OPSET:
+            model = onnx.version_converter.convert_version(model, _PER_CHANNEL_OPSET)
         source, prepared, made = (Path(text) / f"{name}.onnx" for name in "spm")
         onnx.save(model, source)
         quant_pre_process(source, prepared, skip_symbolic_shape=True)
