@@ -1,4 +1,6 @@
 // For each operator, what makes its step.
+//
+// A file of a kernel set registers its makers itself, so that a new operator is a new file.
 #pragma once
 
 #include <memory>
@@ -9,12 +11,26 @@
 
 namespace arenite {
 
+// In order of preference: the first that takes the operands makes the step.
+enum class KernelSet { xnnpack, arenite };
+
+// Adds a maker while the program starts:
+//
+//     const Registration registered{program::Operator::Softmax, make_softmax};
+//
+// An operator has one maker of each kernel set. A second one ends the process: which of them came
+// first would be for the linker to say.
+class Registration {
+ public:
+  Registration(program::Operator kind, MakeStep make, KernelSet kernels = KernelSet::arenite);
+};
+
 // Returns the step, from the first maker that takes the operands.
 //
 // Throws ProgramError where the operands do not fit the operator, or nothing runs it.
 std::unique_ptr<Step> make_step(const Operands& operands);
 
-// Names of the operators that something runs.
+// Names of the operators that something runs, in the schema's order.
 std::vector<std::string> supported_operators();
 
 }  // namespace arenite

@@ -1,6 +1,6 @@
-#include "steps/arg_reduce.hpp"
-
+// The index of the largest or smallest element along an axis.
 #include "kernels/parallel.hpp"
+#include "registry.hpp"
 #include "steps/axis_split.hpp"
 
 namespace arenite {
@@ -69,8 +69,6 @@ std::unique_ptr<Step> make_of(const Operands& operands, const AxisSplit& split) 
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
@@ -93,5 +91,9 @@ std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::ArgReduce, make_arg_reduce};
+
+}  // namespace
 
 }  // namespace arenite

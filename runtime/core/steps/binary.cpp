@@ -1,5 +1,4 @@
-#include "steps/binary.hpp"
-
+// Functions of two numbers, shapes broadcast.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +7,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "kernels/wrapping.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -246,8 +246,6 @@ std::unique_ptr<Step> make_logical(const Operands& operands, BinaryFunction func
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_binary(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Binary();
   require_arity(operands, 2, 2);
@@ -287,5 +285,9 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Binary, make_binary};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,5 +1,4 @@
-#include "steps/convert.hpp"
-
+// Elements of another type; quantises and dequantises.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -171,8 +171,6 @@ class ConvertStep final : public Step {
   std::array<Target, kIsTable ? 256 : 0> table_{};
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_convert(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
@@ -190,5 +188,9 @@ std::unique_ptr<Step> make_convert(const Operands& operands) {
   });
   return step;
 }
+
+const Registration registered{program::Operator::Convert, make_convert};
+
+}  // namespace
 
 }  // namespace arenite

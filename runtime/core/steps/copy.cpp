@@ -1,5 +1,4 @@
-#include "steps/copy.hpp"
-
+// Strided moves of elements: concatenation, slices, padding, transposes.
 #include <cstring>
 #include <limits>
 #include <string>
@@ -7,6 +6,7 @@
 
 #include "kernels/strided_copy.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -96,8 +96,6 @@ bool stay(const std::vector<StridedCopy::Axis>& axes) {
   return true;
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_copy(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Copy();
   require(operands, !operands.outputs.empty(), "it has no output");
@@ -163,5 +161,9 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   return std::make_unique<CopyStep>(std::move(parts), std::move(filled), std::move(fill),
                                     operands.threads);
 }
+
+const Registration registered{program::Operator::Copy, make_copy};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,5 +1,5 @@
-#include "steps/cumulative_sum.hpp"
-
+// Running sums along an axis.
+#include "registry.hpp"
 #include "steps/axis_split.hpp"
 
 namespace arenite {
@@ -41,8 +41,6 @@ class CumulativeSumStep final : public Step {
   bool reverse_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_cumulative_sum(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_CumulativeSum();
   require_arity(operands, 1, 1);
@@ -55,5 +53,9 @@ std::unique_ptr<Step> make_cumulative_sum(const Operands& operands) {
   return std::make_unique<CumulativeSumStep>(operands, split, attributes.exclusive(),
                                              attributes.reverse());
 }
+
+const Registration registered{program::Operator::CumulativeSum, make_cumulative_sum};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,10 +1,10 @@
-#include "steps/gather.hpp"
-
+// Slices of a tensor, by index.
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -61,8 +61,6 @@ class GatherStep final : public Step {
   pthreadpool_t threads_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_gather(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Gather();
   require_arity(operands, 2, 2);
@@ -99,5 +97,9 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Gather, make_gather};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,8 +1,8 @@
-#include "steps/gru.hpp"
-
+// Gated recurrent units over a sequence, in one direction or both.
 #include <algorithm>
 
 #include "kernels/functions.hpp"
+#include "registry.hpp"
 #include "steps/recurrent.hpp"
 
 namespace arenite {
@@ -106,8 +106,6 @@ class GruStep final : public Step {
   std::vector<PackedWeights> candidates_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_gru(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Gru();
   require(operands, operands.inputs.size() == 6 && operands.outputs.size() == 3,
@@ -126,5 +124,9 @@ std::unique_ptr<Step> make_gru(const Operands& operands) {
   require_numbers(operands, operands.outputs[2], sizes.batch * 7 * sizes.units);
   return std::make_unique<GruStep>(operands, sizes);
 }
+
+const Registration registered{program::Operator::Gru, make_gru};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,10 +1,10 @@
-#include "steps/instance_norm.hpp"
-
+// Mean 0 and deviation 1 over each channel of each image, then a scale and a shift.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -99,8 +99,6 @@ class InstanceNormStep final : public Step {
   pthreadpool_t threads_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_instance_norm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_InstanceNorm();
   require_arity(operands, 3, 3);
@@ -117,5 +115,9 @@ std::unique_ptr<Step> make_instance_norm(const Operands& operands) {
   }
   return std::make_unique<InstanceNormStep>(operands, attributes.epsilon());
 }
+
+const Registration registered{program::Operator::InstanceNorm, make_instance_norm};
+
+}  // namespace
 
 }  // namespace arenite

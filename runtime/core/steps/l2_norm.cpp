@@ -1,12 +1,14 @@
-#include "steps/l2_norm.hpp"
-
+// Length 1 along the last axis.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/sums.hpp"
+#include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
+
+namespace {
 
 std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_L2Norm();
@@ -27,5 +29,9 @@ std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
         }
       });
 }
+
+const Registration registered{program::Operator::L2Norm, make_l2_norm};
+
+}  // namespace
 
 }  // namespace arenite

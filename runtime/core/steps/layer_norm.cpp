@@ -1,11 +1,13 @@
-#include "steps/layer_norm.hpp"
-
+// Mean 0 and deviation 1 over the last axes, then a scale and a shift.
 #include <cmath>
 
 #include "kernels/sums.hpp"
+#include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
+
+namespace {
 
 std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_LayerNorm();
@@ -54,5 +56,9 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
     }
   });
 }
+
+const Registration registered{program::Operator::LayerNorm, make_layer_norm};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,11 +1,13 @@
-#include "steps/local_response_norm.hpp"
-
+// Division by the energy of neighbouring channels.
 #include <algorithm>
 #include <cmath>
 
+#include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
+
+namespace {
 
 std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_LocalResponseNorm();
@@ -51,5 +53,9 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
                             }
                           });
 }
+
+const Registration registered{program::Operator::LocalResponseNorm, make_local_response_norm};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,8 +1,8 @@
-#include "steps/lstm.hpp"
-
+// Long short-term memory over a sequence, in one direction or both.
 #include <algorithm>
 
 #include "kernels/functions.hpp"
+#include "registry.hpp"
 #include "steps/recurrent.hpp"
 
 namespace arenite {
@@ -110,8 +110,6 @@ class LstmStep final : public Step {
   std::vector<PackedWeights> recurrent_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   const bool keeps_state = attributes.keeps_state();
@@ -136,5 +134,9 @@ std::unique_ptr<Step> make_lstm(const Operands& operands) {
   require_numbers(operands, operands.outputs.back(), 2 * sizes.batch * kGates * sizes.units);
   return std::make_unique<LstmStep>(operands, sizes);
 }
+
+const Registration registered{program::Operator::Lstm, make_lstm};
+
+}  // namespace
 
 }  // namespace arenite

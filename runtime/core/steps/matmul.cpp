@@ -1,5 +1,4 @@
-#include "steps/matmul.hpp"
-
+// Products of matrices that are both made by the run.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "kernels/gemm.hpp"
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -118,8 +118,6 @@ std::vector<Batch> batches_of(const Operands& operands, std::size_t a_size, std:
   return batches;
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_matmul(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_MatMul();
   require_arity(operands, 2, 2);
@@ -143,5 +141,9 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   return std::make_unique<MatMulStep>(operands, batches_of(operands, rows * depth, depth * columns),
                                       rows, columns, depth);
 }
+
+const Registration registered{program::Operator::MatMul, make_matmul};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,10 +1,12 @@
-#include "steps/multiply_add.hpp"
-
+// A factor and a term for each channel: a batch norm that nothing could take in.
 #include <algorithm>
 
+#include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
+
+namespace {
 
 std::unique_ptr<Step> make_multiply_add(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_MultiplyAdd();
@@ -32,5 +34,9 @@ std::unique_ptr<Step> make_multiply_add(const Operands& operands) {
                             }
                           });
 }
+
+const Registration registered{program::Operator::MultiplyAdd, make_multiply_add};
+
+}  // namespace
 
 }  // namespace arenite

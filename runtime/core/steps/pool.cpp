@@ -1,5 +1,4 @@
-#include "steps/pool.hpp"
-
+// Pools over windows in the forms that XNNPACK lacks.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -7,6 +6,7 @@
 
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
+#include "registry.hpp"
 #include "window.hpp"
 
 namespace arenite {
@@ -132,8 +132,6 @@ class PoolStep final : public Step {
   pthreadpool_t threads_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_pool(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
   require_arity(operands, 1, 1);
@@ -158,5 +156,9 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Pool2D, make_pool};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,5 +1,4 @@
-#include "steps/reduce.hpp"
-
+// One element of all along some axes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +7,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -272,8 +272,6 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, ReduceFunction
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_reduce(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Reduce();
   require_arity(operands, 1, 1);
@@ -310,5 +308,9 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Reduce, make_reduce};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,5 +1,4 @@
-#include "steps/resize.hpp"
-
+// Rows and columns of an image, taken or blended by tables.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -134,8 +134,6 @@ class ResizeStep final : public Step {
   pthreadpool_t threads_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_resize(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Resize2D();
   require_arity(operands, 1, 1);
@@ -164,5 +162,9 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Resize2D, make_resize};
+
+}  // namespace
 
 }  // namespace arenite

@@ -1,7 +1,7 @@
-#include "steps/select.hpp"
-
+// Elements of one tensor or another, by a condition.
 #include "kernels/broadcast.hpp"
 #include "kernels/parallel.hpp"
+#include "registry.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -46,8 +46,6 @@ class SelectStep final : public Step {
   pthreadpool_t threads_;
 };
 
-}  // namespace
-
 std::unique_ptr<Step> make_select(const Operands& operands) {
   require_arity(operands, 3, 3);
   const auto type = operands.outputs[0]->type;
@@ -66,5 +64,9 @@ std::unique_ptr<Step> make_select(const Operands& operands) {
       return std::make_unique<SelectStep<std::uint64_t>>(operands);
   }
 }
+
+const Registration registered{program::Operator::Select, make_select};
+
+}  // namespace
 
 }  // namespace arenite

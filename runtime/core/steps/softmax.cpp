@@ -1,10 +1,10 @@
-#include "steps/softmax.hpp"
-
+// Softmax over the last axis, or its logarithm.
 #include <cmath>
 
 #include "kernels/approximations.hpp"
 #include "kernels/quantised.hpp"
 #include "kernels/sums.hpp"
+#include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
@@ -58,8 +58,6 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
   });
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_softmax(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Softmax();
   require_arity(operands, 1, 1);
@@ -85,5 +83,9 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Softmax, make_softmax};
+
+}  // namespace
 
 }  // namespace arenite

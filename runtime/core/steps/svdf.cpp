@@ -1,10 +1,10 @@
-#include "steps/svdf.hpp"
-
+// A filter over features and then over their past, of rank one or a few.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -152,8 +152,6 @@ Sizes checked_sizes(const Operands& operands) {
   return sizes;
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_svdf(const Operands& operands) {
   require(operands, operands.inputs.size() == 5 && operands.outputs.size() == 1,
           "it has too few operands, or too many");
@@ -197,5 +195,9 @@ std::unique_ptr<Step> make_svdf(const Operands& operands) {
   }
   return nullptr;
 }
+
+const Registration registered{program::Operator::Svdf, make_svdf};
+
+}  // namespace
 
 }  // namespace arenite

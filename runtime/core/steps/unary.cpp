@@ -1,5 +1,4 @@
-#include "steps/unary.hpp"
-
+// Functions of one number.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "kernels/quantised.hpp"
 #include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
+#include "registry.hpp"
 
 namespace arenite {
 
@@ -89,8 +89,6 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::
   }
 }
 
-}  // namespace
-
 std::unique_ptr<Step> make_unary(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Unary();
   require_arity(operands, 1, 1);
@@ -130,5 +128,9 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
       return nullptr;
   }
 }
+
+const Registration registered{program::Operator::Unary, make_unary};
+
+}  // namespace
 
 }  // namespace arenite

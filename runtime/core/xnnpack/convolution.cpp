@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "../operand_checks.hpp"
+#include "../registry.hpp"
 #include "../window.hpp"
 #include "node.hpp"
-#include "steps.hpp"
 #include "streamed.hpp"
 
 namespace arenite::xnnpack {
@@ -57,8 +57,6 @@ Window window_of(const Operands& operands, const Attributes& attributes, const T
       numbers<2>(operands, attributes.dilations(), 1),
       numbers<4>(operands, attributes.padding(), 0)};
 }
-
-}  // namespace
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
@@ -204,5 +202,14 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                                                  x, filter, bias, y, 0);
   return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
 }
+
+const Registration registered[] = {
+    {program::Operator::Conv2D, make_conv_2d, KernelSet::xnnpack},
+    {program::Operator::DepthwiseConv2D, make_depthwise_conv_2d, KernelSet::xnnpack},
+    {program::Operator::TransposedConv2D, make_transposed_conv_2d, KernelSet::xnnpack},
+    {program::Operator::FullyConnected, make_fully_connected, KernelSet::xnnpack},
+};
+
+}  // namespace
 
 }  // namespace arenite::xnnpack

@@ -1,9 +1,10 @@
+// Functions of one number and of two, and softmax.
 #include <algorithm>
 #include <cmath>
 
 #include "../operand_checks.hpp"
+#include "../registry.hpp"
 #include "node.hpp"
-#include "steps.hpp"
 
 namespace arenite::xnnpack {
 
@@ -22,8 +23,6 @@ std::vector<std::size_t> of_rank(const std::vector<std::size_t>& shape, std::siz
   result.insert(result.end(), shape.begin(), shape.end());
   return result;
 }
-
-}  // namespace
 
 std::unique_ptr<Step> make_unary(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Unary();
@@ -142,5 +141,13 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
   const auto y = node.output(result, shape);
   return node.make(xnn_define_softmax(node.graph(), x, y, 0), false);
 }
+
+const Registration registered[] = {
+    {program::Operator::Unary, make_unary, KernelSet::xnnpack},
+    {program::Operator::Binary, make_binary, KernelSet::xnnpack},
+    {program::Operator::Softmax, make_softmax, KernelSet::xnnpack},
+};
+
+}  // namespace
 
 }  // namespace arenite::xnnpack

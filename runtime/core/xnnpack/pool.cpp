@@ -1,9 +1,12 @@
+// Pools over windows.
 #include "../operand_checks.hpp"
+#include "../registry.hpp"
 #include "../window.hpp"
 #include "node.hpp"
-#include "steps.hpp"
 
 namespace arenite::xnnpack {
+
+namespace {
 
 std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
@@ -51,5 +54,9 @@ std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
                        window.strides[0], window.strides[1], min, max, x, y, 0),
                    false);
 }
+
+const Registration registered{program::Operator::Pool2D, make_pool_2d, KernelSet::xnnpack};
+
+}  // namespace
 
 }  // namespace arenite::xnnpack

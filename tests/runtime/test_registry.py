@@ -1,0 +1,37 @@
+"""A file in `runtime/core/steps` is all that an operator costs the core."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from arenite.runtime import _core
+
+CORE = Path(__file__).parents[2] / "runtime" / "core"
+REGISTERED = re.compile(r"program::Operator::(\w+), make_\w+(?:, KernelSet::xnnpack)?}")
+
+
+def registered(folder):
+    """The operators that the files of a folder register."""
+    found = {path.name: REGISTERED.findall(path.read_text()) for path in folder.glob("*.cpp")}
+    return {name: operators for name, operators in found.items() if operators}
+
+
+def test_the_linker_drops_no_step():
+    expected = {name for names in registered(CORE / "steps").values() for name in names}
+    if _core.has_xnnpack:
+        expected |= {name for names in registered(CORE / "xnnpack").values() for name in names}
+    assert set(_core.supported()) == expected
+
+
+def test_every_file_of_steps_registers_one_operator():
+    files = {path.name for path in (CORE / "steps").glob("*.cpp")}
+    found = registered(CORE / "steps")
+    assert found.keys() == files
+    assert all(len(operators) == 1 for operators in found.values())
+
+
+@pytest.mark.parametrize("source", ["registry.cpp", "CMakeLists.txt"])
+def test_nothing_else_names_a_step(source):
+    text = (CORE / source).read_text()
+    assert not re.findall(r"make_(?!step\b)\w+|steps/\w+", text)
