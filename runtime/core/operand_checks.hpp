@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -37,6 +38,16 @@ inline void require_arity(const Operands& operands, std::size_t least, std::size
 
 inline const TensorView* optional_input(const Operands& operands, std::size_t position) {
   return position < operands.inputs.size() ? operands.inputs[position] : nullptr;
+}
+
+// Returns the address of the step's working memory, of at least so many bytes.
+inline std::byte* require_scratch(const Operands& operands, std::size_t bytes) {
+  const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
+  if (given < bytes) {
+    refuse(operands, "its working memory has " + std::to_string(given) + " B; it needs " +
+                         std::to_string(bytes));
+  }
+  return operands.scratch == nullptr ? nullptr : operands.scratch->data;
 }
 
 // Reads a list of N small numbers; those that are left out are `fallback`.

@@ -65,7 +65,7 @@ void Session::make_steps() {
       steps_.push_back(nullptr);
       continue;
     }
-    Operands operands{*step, {}, {}, threads_->pool, &symbols_, file_.get()};
+    Operands operands{*step, {}, {}, nullptr, threads_->pool, &symbols_, file_.get()};
     const auto find = [this](std::int32_t index) {
       return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     };

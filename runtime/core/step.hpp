@@ -20,9 +20,10 @@ struct Operands {
   const program::Step& step;
   std::vector<const TensorView*> inputs;
   std::vector<const TensorView*> outputs;
-  pthreadpool* threads;    // null: the calling thread alone
-  Symbols* symbols;        // that coded weights are decoded with
-  const MappedFile* file;  // where constants lie
+  const TensorView* scratch;  // working memory of the step; null if it has none
+  pthreadpool* threads;       // null: the calling thread alone
+  Symbols* symbols;           // that coded weights are decoded with
+  const MappedFile* file;     // where constants lie
 };
 
 // Whether the step brings its weights, the second input, into a window of the arena for each run,
