@@ -74,6 +74,25 @@ def test_the_watch_sees_the_plan_of_all_memories_once_each_has_one():
     assert seen == [(None, 24), (None, 24), ((8, 16, 0), 24)]
 
 
+@dataclass(frozen=True, slots=True)
+class Modest(Stack):
+    """Says nothing of the bound."""
+
+    def search(self, problem, watch):
+        return Stack.search(self, problem, lambda best, _bound: watch(best, 0))
+
+
+def test_the_bound_told_is_never_below_the_problems_own():
+    bounds = []
+    run(Modest(), PROBLEM, lambda _best, bound: bool(bounds.append(bound)))
+    assert bounds == [24, 24, 24]
+
+
+def test_a_plan_is_optimal_only_if_it_is_so_in_each_memory():
+    assert Plan((), (8, 16), "mine", (8, 16)).optimal
+    assert not Plan((), (16, 8), "mine", (8, 16)).optimal
+
+
 def test_a_search_that_is_stopped_takes_the_first_plan_for_what_is_left():
     told = []
 
