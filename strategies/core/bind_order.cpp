@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "order_search.hpp"
+#include "polling.hpp"
 
 namespace nb = nanobind;
 
@@ -47,24 +48,18 @@ OrderProblem make_problem(std::vector<std::vector<int>> predecessors,
   return problem;
 }
 
-// Lets Python see signals and stop the search, at most once a level.
-ShouldStop guarded(const std::function<bool()>& should_stop) {
-  return [&should_stop] {
-    nb::gil_scoped_acquire locked;
-    return should_stop();
-  };
-}
-
-OrderResult beam(const OrderProblem& problem, int width, const std::function<bool()>& should_stop) {
+OrderResult beam(const OrderProblem& problem, int width, std::int64_t max_bytes,
+                 const ShouldStop& should_stop) {
   if (width < 1) throw std::invalid_argument("the width is not positive");
   nb::gil_scoped_release unlocked;
-  return beam_search(problem, width, guarded(should_stop));
+  return beam_search(problem, width, max_bytes, polling([&] { return should_stop(); }));
 }
 
 OrderResult exact(const OrderProblem& problem, const OrderResult& incumbent,
-                  std::int64_t max_states, const std::function<bool()>& should_stop) {
+                  std::int64_t max_states, std::int64_t max_bytes, const ShouldStop& should_stop) {
   nb::gil_scoped_release unlocked;
-  return exact_search(problem, incumbent, max_states, guarded(should_stop));
+  return exact_search(problem, incumbent, {max_states, max_bytes},
+                      polling([&] { return should_stop(); }));
 }
 
 }  // namespace
@@ -92,9 +87,10 @@ void bind_order(nb::module_& module) {
       .def_prop_ro("optimal", [](const OrderResult& result) {
         return result.outcome == OrderOutcome::kOptimal;
       });
-  module.def("beam_order", &beam, nb::arg("problem"), nb::arg("width"), nb::arg("should_stop"));
-  module.def("exact_order", &exact, nb::arg("problem"), nb::arg("incumbent"), nb::arg("max_states"),
+  module.def("beam_order", &beam, nb::arg("problem"), nb::arg("width"), nb::arg("max_bytes"),
              nb::arg("should_stop"));
+  module.def("exact_order", &exact, nb::arg("problem"), nb::arg("incumbent"), nb::arg("max_states"),
+             nb::arg("max_bytes"), nb::arg("should_stop"));
 }
 
 }  // namespace arenite

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "live_index.hpp"
+
 namespace arenite {
 namespace {
 
@@ -84,33 +86,33 @@ std::int64_t choose(Fit fit, const std::vector<Block>& blocks, std::int64_t size
 
 }  // namespace
 
-std::vector<std::int64_t> place_in_order(const Records& records, const std::vector<int>& order,
-                                         const std::vector<std::int64_t>& fixed, Fit fit) {
-  std::vector<std::int64_t> offsets(records.sizes.size(), 0);
-  std::vector<int> turns(records.sizes.size(), 0);
-  LiveIndex placed(records.lifetimes);
+std::vector<std::int64_t> place_in_order(const std::vector<UsageRecord>& records,
+                                         const std::vector<int>& order, Fit fit) {
+  std::vector<std::int64_t> offsets(records.size(), 0);
+  std::vector<int> turns(records.size(), 0);
+  LiveIndex placed(records);
   int turn = 0;
   const auto put = [&](int record, std::int64_t offset) {
     offsets[record] = offset;
     turns[record] = turn++;
     placed.insert(record);
   };
-  for (std::size_t record = 0; record < fixed.size(); ++record) {
-    if (fixed[record] >= 0) put(static_cast<int>(record), fixed[record]);
+  for (std::size_t record = 0; record < records.size(); ++record) {
+    if (records[record].fixed >= 0) put(static_cast<int>(record), records[record].fixed);
   }
   std::vector<int> met;
   std::vector<Block> blocks;
   for (const int record : order) {
-    if (fixed[record] >= 0) continue;
+    if (records[record].fixed >= 0) continue;
     placed.collect(record, met);
     blocks.clear();
     for (const int other : met) {
-      blocks.push_back({offsets[other], offsets[other] + records.sizes[other], turns[other]});
+      blocks.push_back({offsets[other], offsets[other] + records[other].size, turns[other]});
     }
     std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
       return a.offset != b.offset ? a.offset < b.offset : a.turn < b.turn;
     });
-    put(record, choose(fit, blocks, records.sizes[record], records.alignments[record]));
+    put(record, choose(fit, blocks, records[record].size, records[record].alignment));
   }
   return offsets;
 }

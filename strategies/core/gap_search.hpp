@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "live_index.hpp"
+#include "usage_record.hpp"
 
 namespace arenite {
 
@@ -16,17 +16,11 @@ enum class Fit {
   kTop,            // above everything, gaps ignored
 };
 
-struct Records {
-  std::vector<Lifetime> lifetimes;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> alignments;
-};
-
-// Returns an offset for each record. `order` names each record once; `fixed[i]` is the
-// offset that record i must have, or -1. Fixed records are placed before all others.
+// Returns an offset for each record. `order` names each record once; fixed records are
+// placed before all others.
 //
 // O(n (log n + k log k)) time, where k is the number of placed records met by one.
-std::vector<std::int64_t> place_in_order(const Records& records, const std::vector<int>& order,
-                                         const std::vector<std::int64_t>& fixed, Fit fit);
+std::vector<std::int64_t> place_in_order(const std::vector<UsageRecord>& records,
+                                         const std::vector<int>& order, Fit fit);
 
 }  // namespace arenite

@@ -4,19 +4,19 @@
 
 namespace arenite {
 
-LiveIndex::LiveIndex(const std::vector<Lifetime>& lifetimes) {
+LiveIndex::LiveIndex(const std::vector<UsageRecord>& records) {
   std::vector<std::int64_t> starts;
-  starts.reserve(lifetimes.size());
-  for (const Lifetime& lifetime : lifetimes) starts.push_back(lifetime.start);
+  starts.reserve(records.size());
+  for (const UsageRecord& record : records) starts.push_back(record.start);
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
 
   const auto rank = [&starts](std::int64_t step) {
     return static_cast<int>(std::lower_bound(starts.begin(), starts.end(), step) - starts.begin());
   };
-  ranks_.reserve(lifetimes.size());
-  for (const Lifetime& lifetime : lifetimes) {
-    ranks_.push_back({rank(lifetime.start), rank(lifetime.end)});
+  ranks_.reserve(records.size());
+  for (const UsageRecord& record : records) {
+    ranks_.push_back({rank(record.start), rank(record.end)});
   }
   while (num_leaves_ < static_cast<int>(starts.size())) num_leaves_ *= 2;
   starting_at_.resize(starts.size());

@@ -4,13 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace arenite {
+#include "usage_record.hpp"
 
-// Half-open lifetime, in steps.
-struct Lifetime {
-  std::int64_t start;
-  std::int64_t end;
-};
+namespace arenite {
 
 // A segment tree over the distinct starts. Two lifetimes meet exactly when the later
 // start lies in both, so ranks of starts are all the time there is.
@@ -18,7 +14,7 @@ struct Lifetime {
 // insert: O(log n). collect: O(log n + starts inside the lifetime + records found).
 class LiveIndex {
  public:
-  explicit LiveIndex(const std::vector<Lifetime>& lifetimes);
+  explicit LiveIndex(const std::vector<UsageRecord>& records);
 
   void insert(int record);
   // Replaces `found` by the inserted records that meet `record`, in no particular order.

@@ -11,14 +11,8 @@ constexpr std::uint64_t kOneInSoManyIsBlind = 4;
 
 }  // namespace
 
-LocalSearch::LocalSearch(const std::vector<Placeable>& all, const std::vector<int>& members) {
-  for (const int index : members) {
-    const Placeable& record = all[index];
-    records_.lifetimes.push_back({record.start, record.end});
-    records_.sizes.push_back(record.size);
-    records_.alignments.push_back(record.alignment);
-    fixed_.push_back(record.fixed);
-  }
+LocalSearch::LocalSearch(const std::vector<UsageRecord>& all, const std::vector<int>& members) {
+  for (const int index : members) records_.push_back(all[index]);
 }
 
 void LocalSearch::begin_at(const std::vector<std::int64_t>& offsets) {
@@ -26,7 +20,7 @@ void LocalSearch::begin_at(const std::vector<std::int64_t>& offsets) {
   std::iota(order_.begin(), order_.end(), 0);
   std::stable_sort(order_.begin(), order_.end(),
                    [&](int a, int b) { return offsets[a] < offsets[b]; });
-  offsets_ = place_in_order(records_, order_, fixed_, Fit::kFirst);
+  offsets_ = place_in_order(records_, order_, Fit::kFirst);
   height_ = height_of(offsets_);
 }
 
@@ -35,21 +29,21 @@ bool LocalSearch::step(std::mt19937_64& random) {
   std::vector<std::size_t> at_the_top;
   for (std::size_t turn = 0; turn < count; ++turn) {
     const int record = order_[turn];
-    if (offsets_[record] + records_.sizes[record] == height_) at_the_top.push_back(turn);
+    if (offsets_[record] + records_[record].size == height_) at_the_top.push_back(turn);
   }
   std::size_t from = at_the_top[random() % at_the_top.size()];
   if (random() % kOneInSoManyIsBlind == 0) from = random() % count;
-  const Lifetime lifetime = records_.lifetimes[order_[from]];
+  const UsageRecord& moved = records_[order_[from]];
   std::size_t to = random() % (from + 1);
   for (int tries = 0; tries < kTriesForOneInTheWay; ++tries) {
-    const Lifetime other = records_.lifetimes[order_[to]];
-    if (other.start < lifetime.end && lifetime.start < other.end) break;
+    const UsageRecord& other = records_[order_[to]];
+    if (other.start < moved.end && moved.start < other.end) break;
     to = random() % (from + 1);
   }
   const auto first = order_.begin() + static_cast<std::ptrdiff_t>(to);
   const auto last = order_.begin() + static_cast<std::ptrdiff_t>(from);
   std::rotate(first, last, last + 1);
-  std::vector<std::int64_t> offsets = place_in_order(records_, order_, fixed_, Fit::kFirst);
+  std::vector<std::int64_t> offsets = place_in_order(records_, order_, Fit::kFirst);
   const std::int64_t height = height_of(offsets);
   if (height > height_) {
     std::rotate(first, first + 1, last + 1);
@@ -64,7 +58,7 @@ bool LocalSearch::step(std::mt19937_64& random) {
 std::int64_t LocalSearch::height_of(const std::vector<std::int64_t>& offsets) const {
   std::int64_t height = 0;
   for (std::size_t index = 0; index < offsets.size(); ++index) {
-    height = std::max(height, offsets[index] + records_.sizes[index]);
+    height = std::max(height, offsets[index] + records_[index].size);
   }
   return height;
 }

@@ -16,7 +16,7 @@ namespace arenite {
 // does no harm is kept.
 class LocalSearch {
  public:
-  LocalSearch(const std::vector<Placeable>& all, const std::vector<int>& members);
+  LocalSearch(const std::vector<UsageRecord>& all, const std::vector<int>& members);
 
   // Goes on from a plan: the offset of each of the members.
   void begin_at(const std::vector<std::int64_t>& offsets);
@@ -29,8 +29,7 @@ class LocalSearch {
  private:
   std::int64_t height_of(const std::vector<std::int64_t>& offsets) const;
 
-  Records records_;
-  std::vector<std::int64_t> fixed_;
+  std::vector<UsageRecord> records_;
   std::vector<int> order_;
   std::vector<std::int64_t> offsets_;
   std::int64_t height_ = 0;

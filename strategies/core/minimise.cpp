@@ -28,12 +28,12 @@ std::int64_t luby(int index) {
 
 }  // namespace
 
-Minimiser::Stretch::Stretch(const std::vector<Placeable>& records, std::vector<int> members_in)
+Minimiser::Stretch::Stretch(const std::vector<UsageRecord>& records, std::vector<int> members_in)
     : members(std::move(members_in)), sections(records, members), local(records, members) {
   if (sections.num_memberships() <= kMostMemberships) search.emplace(sections);
 }
 
-Minimiser::Minimiser(const std::vector<Placeable>& records, std::vector<std::int64_t> offsets,
+Minimiser::Minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> offsets,
                      std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
                      std::int64_t max_nodes)
     : offsets_(std::move(offsets)),

@@ -26,7 +26,7 @@ class Minimiser {
 
   // `offsets` is any valid plan, `goal` a capacity of interest or -1; `seed` decides the
   // orders, `max_nodes` how much is tried in all.
-  Minimiser(const std::vector<Placeable>& records, std::vector<std::int64_t> offsets,
+  Minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> offsets,
             std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
             std::int64_t max_nodes);
 
@@ -44,7 +44,7 @@ class Minimiser {
 
   // The records of a stretch of time without a gap.
   struct Stretch {
-    Stretch(const std::vector<Placeable>& records, std::vector<int> members);
+    Stretch(const std::vector<UsageRecord>& records, std::vector<int> members);
     std::vector<int> members;
     Sections sections;
     std::optional<ExactSearch> search;  // none if there are too many to hold

@@ -5,28 +5,13 @@
 #include <functional>
 #include <vector>
 
+#include "order_problem.hpp"
+
 namespace arenite {
-
-// What the operators of a graph do to memory. Operators and storages are indices.
-struct OrderProblem {
-  struct Storage {
-    std::int64_t size;
-    int writer;                 // the operator that makes it, or -1: there from the start
-    std::vector<int> touchers;  // operators that read or write it, the writer included
-    bool kept;                  // needed after the last step
-  };
-
-  std::vector<Storage> storages;
-  std::vector<std::vector<int>> predecessors;  // by operator
-  std::vector<std::int64_t> scratch;           // by operator: bytes while it runs
-  // By operator: storages of which its result may take the place when they die there, in
-  // order of preference. The result is the storage it writes first.
-  std::vector<std::vector<int>> replaceable;
-};
 
 enum class OrderOutcome {
   kOptimal,  // no order has a lower peak
-  kLimit,    // the states ran out; the order is the best found
+  kLimit,    // the states or the memory ran out; the order is the best found
   kStopped,  // told to stop; the order is the best found
 };
 
@@ -36,21 +21,24 @@ struct OrderResult {
   OrderOutcome outcome = OrderOutcome::kLimit;
 };
 
-// Returns the peak load when the operators run in `order`, a topological order.
-std::int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order);
-
-// Returns the largest load of an operator on its own: no order goes below.
-std::int64_t least_peak(const OrderProblem& problem);
-
 using ShouldStop = std::function<bool()>;
 
-// Keeps the `width` sets of executed operators with the least (peak, load) at each step.
+// How much a search may hold. Counted, not measured, so that it ends the same everywhere.
+struct OrderLimits {
+  std::int64_t most_states;  // sets visited in all
+  std::int64_t most_bytes;   // of the tables of sets
+};
+
+// Keeps the `width` sets of executed operators with the least (peak, load) at each step, fewer
+// where `most_bytes` has no room for so many. Told to stop, it goes on with the best set alone,
+// which is the quickest way to an order.
 // O(n * width * ready operators) time.
-OrderResult beam_search(const OrderProblem& problem, int width, const ShouldStop& should_stop);
+OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t most_bytes,
+                        const ShouldStop& should_stop);
 
 // Visits every set of executed operators that some order with a peak below that of
-// `incumbent` passes through, at most `max_states` of them.
+// `incumbent` passes through. Where the limits or `should_stop` end it, the incumbent stays.
 OrderResult exact_search(const OrderProblem& problem, const OrderResult& incumbent,
-                         std::int64_t max_states, const ShouldStop& should_stop);
+                         const OrderLimits& limits, const ShouldStop& should_stop);
 
 }  // namespace arenite

@@ -12,7 +12,7 @@ namespace {
 
 std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-std::int64_t common_unit(const std::vector<Placeable>& all, const std::vector<int>& members) {
+std::int64_t common_unit(const std::vector<UsageRecord>& all, const std::vector<int>& members) {
   // Every offset is a multiple of the least alignment, so sizes may be rounded up to it.
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const int index : members) least = std::min(least, all[index].alignment);
@@ -31,7 +31,7 @@ std::int64_t common_unit(const std::vector<Placeable>& all, const std::vector<in
 
 }  // namespace
 
-std::vector<std::vector<int>> stretches(const std::vector<Placeable>& all) {
+std::vector<std::vector<int>> stretches(const std::vector<UsageRecord>& all) {
   std::vector<int> by_start(all.size());
   std::iota(by_start.begin(), by_start.end(), 0);
   std::stable_sort(by_start.begin(), by_start.end(),
@@ -46,7 +46,7 @@ std::vector<std::vector<int>> stretches(const std::vector<Placeable>& all) {
   return found;
 }
 
-Sections::Sections(const std::vector<Placeable>& all, const std::vector<int>& members)
+Sections::Sections(const std::vector<UsageRecord>& all, const std::vector<int>& members)
     : unit(common_unit(all, members)) {
   cut(all, members);
   find_equals();
@@ -63,7 +63,7 @@ Sections::Sections(const std::vector<Placeable>& all, const std::vector<int>& me
 
 // A section ends where a record dies after one was born: what lives just before is a set
 // that no other set of records live together contains.
-void Sections::cut(const std::vector<Placeable>& all, const std::vector<int>& members) {
+void Sections::cut(const std::vector<UsageRecord>& all, const std::vector<int>& members) {
   struct Event {
     std::int64_t step;
     bool birth;  // deaths first: lifetimes are half-open
@@ -85,7 +85,7 @@ void Sections::cut(const std::vector<Placeable>& all, const std::vector<int>& me
     if (event.birth) {
       if (num_sections() < section) starting.push_back(num_records());
       position[event.index] = num_records();
-      const Placeable& from = all[event.index];
+      const UsageRecord& from = all[event.index];
       const std::int64_t size = divide_up(from.size, unit);
       records.push_back({event.index,
                          section,

@@ -4,16 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace arenite {
+#include "usage_record.hpp"
 
-// What is to be placed, in steps and bytes; `fixed` is the offset it must have, or -1.
-struct Placeable {
-  std::int64_t start;
-  std::int64_t end;
-  std::int64_t size;
-  std::int64_t alignment;
-  std::int64_t fixed;
-};
+namespace arenite {
 
 // The records of a stretch of time without a gap, in order of their start. A section is a
 // largest set of records that are live together; a record spans sections [first, last).
@@ -33,7 +26,7 @@ class Sections {
     std::vector<int> obstacles;  // fixed records that a movable one meets, by offset
   };
 
-  Sections(const std::vector<Placeable>& all, const std::vector<int>& members);
+  Sections(const std::vector<UsageRecord>& all, const std::vector<int>& members);
 
   int num_records() const { return static_cast<int>(records.size()); }
   int num_sections() const { return static_cast<int>(starting.size()) - 1; }
@@ -59,12 +52,12 @@ class Sections {
   int num_kinds = 0;
 
  private:
-  void cut(const std::vector<Placeable>& all, const std::vector<int>& members);
+  void cut(const std::vector<UsageRecord>& all, const std::vector<int>& members);
   void find_equals();
   void find_obstacles();
 };
 
 // Returns the records' indices, one list for each stretch of time without a gap.
-std::vector<std::vector<int>> stretches(const std::vector<Placeable>& all);
+std::vector<std::vector<int>> stretches(const std::vector<UsageRecord>& all);
 
 }  // namespace arenite

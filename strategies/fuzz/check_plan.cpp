@@ -6,17 +6,17 @@
 namespace arenite::fuzz {
 namespace {
 
-bool share_bytes(const Placeable& a, std::int64_t a_offset, const Placeable& b,
+bool share_bytes(const UsageRecord& a, std::int64_t a_offset, const UsageRecord& b,
                  std::int64_t b_offset) {
   return meet(a, b) && a_offset < b_offset + b.size && b_offset < a_offset + a.size;
 }
 
 // Places the rest of the records in every order, each as low as those before it leave.
-void place_rest(std::vector<Placeable>& records, std::int64_t height, std::int64_t& best) {
+void place_rest(std::vector<UsageRecord>& records, std::int64_t height, std::int64_t& best) {
   if (height >= best) return;
   bool any = false;
   for (std::size_t index = 0; index < records.size(); ++index) {
-    Placeable& record = records[index];
+    UsageRecord& record = records[index];
     if (record.fixed >= 0) continue;
     any = true;
     record.fixed = lowest_free_offset(records, static_cast<int>(index), 0);
@@ -28,9 +28,9 @@ void place_rest(std::vector<Placeable>& records, std::int64_t height, std::int64
 
 }  // namespace
 
-bool meet(const Placeable& a, const Placeable& b) { return a.start < b.end && b.start < a.end; }
+bool meet(const UsageRecord& a, const UsageRecord& b) { return a.start < b.end && b.start < a.end; }
 
-std::int64_t height_of(const std::vector<Placeable>& records,
+std::int64_t height_of(const std::vector<UsageRecord>& records,
                        const std::vector<std::int64_t>& offsets) {
   std::int64_t height = 0;
   for (std::size_t index = 0; index < records.size(); ++index) {
@@ -39,7 +39,8 @@ std::int64_t height_of(const std::vector<Placeable>& records,
   return height;
 }
 
-std::string fault(const std::vector<Placeable>& records, const std::vector<std::int64_t>& offsets) {
+std::string fault(const std::vector<UsageRecord>& records,
+                  const std::vector<std::int64_t>& offsets) {
   if (offsets.size() != records.size()) return "not one offset for each record";
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::string name = "record " + std::to_string(i);
@@ -55,9 +56,9 @@ std::string fault(const std::vector<Placeable>& records, const std::vector<std::
   return "";
 }
 
-std::int64_t lowest_free_offset(const std::vector<Placeable>& records, int index,
+std::int64_t lowest_free_offset(const std::vector<UsageRecord>& records, int index,
                                 std::int64_t from) {
-  const Placeable& record = records[index];
+  const UsageRecord& record = records[index];
   std::int64_t offset = (from + record.alignment - 1) / record.alignment * record.alignment;
   for (bool moved = true; moved;) {
     moved = false;
@@ -72,10 +73,10 @@ std::int64_t lowest_free_offset(const std::vector<Placeable>& records, int index
   return offset;
 }
 
-std::int64_t lowest_height(const std::vector<Placeable>& records) {
-  std::vector<Placeable> placed = records;
+std::int64_t lowest_height(const std::vector<UsageRecord>& records) {
+  std::vector<UsageRecord> placed = records;
   std::int64_t height = 0;
-  for (const Placeable& record : records) {
+  for (const UsageRecord& record : records) {
     if (record.fixed >= 0) height = std::max(height, record.fixed + record.size);
   }
   std::int64_t best = std::numeric_limits<std::int64_t>::max();

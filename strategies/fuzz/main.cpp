@@ -29,31 +29,24 @@ void require(bool is_right, const std::string& what) {
   if (!is_right) throw std::runtime_error(what);
 }
 
-void require_valid(const std::vector<Placeable>& records, const std::vector<std::int64_t>& offsets,
-                   const std::string& maker) {
+void require_valid(const std::vector<UsageRecord>& records,
+                   const std::vector<std::int64_t>& offsets, const std::string& maker) {
   const std::string found = fault(records, offsets);
   require(found.empty(), maker + ": " + found);
 }
 
-std::vector<std::int64_t> check_gap_search(const std::vector<Placeable>& records, Random& random) {
-  Records columns;
-  std::vector<std::int64_t> fixed;
-  for (const Placeable& record : records) {
-    columns.lifetimes.push_back({record.start, record.end});
-    columns.sizes.push_back(record.size);
-    columns.alignments.push_back(record.alignment);
-    fixed.push_back(record.fixed);
-  }
+std::vector<std::int64_t> check_gap_search(const std::vector<UsageRecord>& records,
+                                           Random& random) {
   const std::vector<int> order = random.permutation(static_cast<int>(records.size()));
   std::vector<std::int64_t> offsets;
   for (const Fit fit : {Fit::kTop, Fit::kBestTfliteCpu, Fit::kBest, Fit::kFirst}) {
-    offsets = place_in_order(columns, order, fixed, fit);
+    offsets = place_in_order(records, order, fit);
     require_valid(records, offsets, "gap search");
   }
   return offsets;
 }
 
-void check_minimiser(const std::vector<Placeable>& records, std::vector<std::int64_t> start,
+void check_minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> start,
                      Random& random) {
   const std::int64_t before = height_of(records, start);
   const std::int64_t goal = random.coin() ? -1 : random.draw(0, before);
@@ -106,10 +99,17 @@ std::int64_t lowest_peak(const OrderProblem& problem) {
 
 void check_orders(const OrderProblem& problem, Random& random) {
   const auto never = [] { return false; };
-  const OrderResult beam = beam_search(problem, static_cast<int>(random.draw(1, 8)), never);
+  const std::int64_t most_bytes = random.coin() ? std::int64_t{1} << 30 : random.draw(0, 4096);
+  const int width = static_cast<int>(random.draw(1, 8));
+  std::int64_t polls_left = random.draw(0, 8);
+  const auto soon = [&polls_left] { return polls_left-- <= 0; };
+  const OrderResult stopped = beam_search(problem, width, most_bytes, soon);
+  require_topological(problem, stopped.order);
+  require(stopped.peak == peak_of(problem, stopped.order), "stopped beam: wrong peak");
+  const OrderResult beam = beam_search(problem, width, most_bytes, never);
   require_topological(problem, beam.order);
   require(beam.peak == peak_of(problem, beam.order), "beam: wrong peak");
-  const OrderResult exact = exact_search(problem, beam, kMostStates, never);
+  const OrderResult exact = exact_search(problem, beam, {kMostStates, most_bytes}, never);
   require_topological(problem, exact.order);
   require(exact.peak == peak_of(problem, exact.order), "exact order: wrong peak");
   require(exact.peak <= beam.peak, "exact order: higher than it began");
@@ -120,7 +120,7 @@ void check_orders(const OrderProblem& problem, Random& random) {
 
 void check(std::uint64_t seed) {
   Random random(seed);
-  const std::vector<Placeable> records = random_records(random, random.coin() ? kTiny : 80);
+  const std::vector<UsageRecord> records = random_records(random, random.coin() ? kTiny : 80);
   check_minimiser(records, check_gap_search(records, random), random);
   check_orders(random_graph(random, random.coin() ? kTinyGraph : 30), random);
 }

@@ -22,14 +22,14 @@ std::vector<int> Random::permutation(int count) {
   return order;
 }
 
-std::vector<Placeable> random_records(Random& random, int most_records) {
+std::vector<UsageRecord> random_records(Random& random, int most_records) {
   const int num_records = static_cast<int>(random.draw(1, most_records));
   const std::int64_t num_steps = random.draw(1, 2 * most_records);
   const std::int64_t longest = random.draw(1, num_steps);
   const std::int64_t unit = std::int64_t{1} << random.draw(0, random.coin() ? 0 : 20);
   const std::int64_t largest = random.draw(1, random.coin() ? 6 : 500);
   const std::int64_t most_aligned = random.coin() ? 0 : 6;
-  std::vector<Placeable> records;
+  std::vector<UsageRecord> records;
   for (int index = 0; index < num_records; ++index) {
     const std::int64_t start = random.draw(0, num_steps - 1);
     const std::int64_t end = std::min(num_steps, start + random.draw(1, longest));
@@ -40,7 +40,7 @@ std::vector<Placeable> random_records(Random& random, int most_records) {
   // Drop the records one by one and keep a few where they fall, sometimes with room below.
   for (const int index : random.permutation(num_records)) {
     if (!random.coin() || !random.coin()) continue;
-    Placeable& record = records[index];
+    UsageRecord& record = records[index];
     const std::int64_t room = record.alignment * random.draw(0, random.coin() ? 0 : 8);
     record.fixed = lowest_free_offset(records, index, room);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../core/order_search.hpp"
-#include "../core/sections.hpp"
+#include "../core/usage_record.hpp"
 
 namespace arenite::fuzz {
 
@@ -24,7 +24,7 @@ class Random {
 };
 
 // Draws records; where some have a fixed offset, at least one plan has them all.
-std::vector<Placeable> random_records(Random& random, int most_records);
+std::vector<UsageRecord> random_records(Random& random, int most_records);
 
 // Draws operators, each reading some of those before it.
 OrderProblem random_graph(Random& random, int most_operators);

@@ -5,7 +5,8 @@ from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.verify import verify
-from arenite.strategies import known, table
+from arenite.strategies import best as best_module
+from arenite.strategies import known
 from arenite.strategies.best import Best
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_size import GreedyBySize
@@ -89,6 +90,6 @@ def test_a_strategy_that_does_not_support_the_problem_is_left_out() -> None:
 
 
 def test_no_strategy_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "known", dict)
+    monkeypatch.setattr(best_module, "quick_strategies", list)
     with pytest.raises(UnsupportedProblemError):
         Best()(UNEQUAL)

@@ -3,13 +3,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.problem import Problem, UsageRecord
-from arenite.strategies import gap_search
+from arenite.strategies import native
 from arenite.strategies.gap_search import Fit, _place_in_python, place_in_order
 from support.problems import problems_with_fixed_offsets
 from support.small_problems import problem_of
 
 
-@pytest.mark.skipif(gap_search._core is None, reason="the native core was not built")
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 @pytest.mark.parametrize("fit", Fit)
 def test_the_native_core_and_its_python_twin_agree(fit: Fit) -> None:
     @settings(max_examples=150, deadline=None)

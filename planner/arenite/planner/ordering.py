@@ -64,6 +64,27 @@ class OrderStrategy(Protocol):
         ...
 
 
+ShouldStop: TypeAlias = Callable[[], bool]
+"""Asked again and again while an order is sought; returns True to stop the search."""
+
+
+@runtime_checkable
+class AnytimeOrder(OrderStrategy, Protocol):
+    """An order strategy that has an order early and a better one later."""
+
+    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+        """Return the best order found when the search ends or `should_stop` says so.
+
+        Its lower bound tells whether it is proved the best.
+        """
+        ...
+
+
+def never() -> bool:
+    """Let a search run to its end."""
+    return False
+
+
 FindOrder: TypeAlias = Callable[[Graph, MemoryModel], Order]
 """An order strategy, or anything that does the same."""
 

@@ -7,15 +7,27 @@ class Fit(Enum):
     BEST_TFLITE_CPU = ...
     TOP = ...
 
-def place_in_order(
-    starts: Sequence[int],
-    ends: Sequence[int],
-    sizes: Sequence[int],
-    alignments: Sequence[int],
-    fixed: Sequence[int],
-    order: Sequence[int],
-    fit: Fit,
-) -> list[int]: ...
+class Records:
+    def __init__(
+        self,
+        starts: Sequence[int],
+        ends: Sequence[int],
+        sizes: Sequence[int],
+        alignments: Sequence[int],
+        fixed: Sequence[int],
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+def place_in_order(records: Records, order: Sequence[int], fit: Fit) -> list[int]: ...
+def minimise(
+    records: Records,
+    offsets: Sequence[int],
+    lower_bound: int,
+    goal: int,
+    seed: int,
+    max_nodes: int,
+    watch: Callable[[list[int], int, int], bool],
+) -> tuple[list[int], int]: ...
 
 class OrderProblem:
     def __init__(
@@ -39,24 +51,12 @@ class OrderResult:
     def optimal(self) -> bool: ...
 
 def beam_order(
-    problem: OrderProblem, width: int, should_stop: Callable[[], bool]
+    problem: OrderProblem, width: int, max_bytes: int, should_stop: Callable[[], bool]
 ) -> OrderResult: ...
 def exact_order(
     problem: OrderProblem,
     incumbent: OrderResult,
     max_states: int,
+    max_bytes: int,
     should_stop: Callable[[], bool],
 ) -> OrderResult: ...
-def minimise(
-    starts: Sequence[int],
-    ends: Sequence[int],
-    sizes: Sequence[int],
-    alignments: Sequence[int],
-    fixed: Sequence[int],
-    offsets: Sequence[int],
-    lower_bound: int,
-    goal: int,
-    seed: int,
-    max_nodes: int,
-    watch: Callable[[list[int], int, int], bool],
-) -> tuple[list[int], int]: ...

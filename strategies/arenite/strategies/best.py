@@ -6,13 +6,22 @@ from typing import ClassVar
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
+from arenite.strategies.place.table import PLACE
+from arenite.strategies.registered import registered
+from arenite.strategies.share.table import SHARE
 
 _MOST_RECORDS = 20_000
 _MOST_NODES = 250_000
 _MOST_WORK = 60_000_000  # nodes times records: a few seconds
+
+
+def quick_strategies() -> list[Strategy]:
+    """Return the quick ones among ours and those that installed packages register."""
+    others = (strategy for _, strategy in registered())
+    return [strategy for strategy in (*PLACE, *SHARE, *others) if strategy.quick]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +32,14 @@ class Best:
     one. Otherwise the exact search goes on from the lowest, for so many nodes that it takes
     a few seconds at most, the same number each time. The plan names the strategy that made it; of
     equals, the earlier in the table.
-
-    Cost: the sum over the quick strategies, then that of the search.
-    Source: our own; no one-pass order dominates the others.
     """
 
     name: ClassVar[str] = "best"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "sum of the quick strategies, then a short search"
-    source: ClassVar[str] = "lowest plan of the quick strategies, searched below"
+    source: ClassVar[str] = (
+        "our own: no one-pass order dominates the others, so the lowest is kept and searched below"
+    )
     quick: ClassVar[bool] = False
 
     def why_unsupported(self, _problem: Problem) -> str | None:
@@ -44,11 +52,7 @@ class Best:
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
         """Return the lowest plan so far when all have run or `watch` stops them."""
-        # The table lists this very class.
-        from arenite.strategies.table import known
-
-        quick = [strategy for strategy in known().values() if strategy.quick]
-        plan = lowest_plan(quick, problem, watch)
+        plan = lowest_plan(quick_strategies(), problem, watch)
         if plan is None:
             raise UnsupportedProblemError(self.name, "has no quick strategy that handles it")
         num_records = len(problem.records)

@@ -25,13 +25,11 @@ class Limits:
 
     Attributes:
         deterministic_s: In the solver's deterministic seconds.
-        wall_s: By the clock.
         seed: Of the solver.
         workers: Threads of the solver.
     """
 
     deterministic_s: float
-    wall_s: float
     seed: int
     workers: int
 
@@ -76,7 +74,6 @@ def solve(
     model = _Model(records, hint, floor, ceiling)
     solver = cp_model.CpSolver()
     solver.parameters.max_deterministic_time = limits.deterministic_s
-    solver.parameters.max_time_in_seconds = limits.wall_s
     solver.parameters.num_workers = limits.workers
     solver.parameters.random_seed = limits.seed
     solver.parameters.catch_sigint_signal = False

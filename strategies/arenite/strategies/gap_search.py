@@ -11,11 +11,7 @@ from enum import Enum
 
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.units import align_up
-
-try:
-    from arenite.strategies import _core
-except ImportError:  # a checkout that is not installed
-    _core = None  # type: ignore[assignment]  # mypy knows the module only by its stub
+from arenite.strategies import native
 
 
 class Fit(Enum):
@@ -29,19 +25,6 @@ class Fit(Enum):
     """As BEST, with the bookkeeping of TFLite's SimpleMemoryArena."""
     TOP = "TOP"
     """None: above everything."""
-
-
-_NATIVE_LIMIT = 1 << 62
-
-
-def fits_native(problem: Problem) -> bool:
-    """Tell whether no offset can exceed the native core's 64 bits."""
-    fixed = max(
-        (record.offset for record in problem.records if record.offset is not None), default=0
-    )
-    reserved = sum(record.size + record.alignment for record in problem.records)
-    last_step = max((record.end for record in problem.records), default=0)
-    return fixed + reserved < _NATIVE_LIMIT and last_step < _NATIVE_LIMIT
 
 
 def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[int, ...]:
@@ -58,22 +41,11 @@ def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[in
         twin O(n^2).
     Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 3.
     """
-    if _core is None:
+    if not native.is_built() or not native.fits(problem):
         return _place_in_python(problem.records, order, fit)
-    if not fits_native(problem):
-        return _place_in_python(problem.records, order, fit)
-    records = problem.records
-    return tuple(
-        _core.place_in_order(
-            [record.start for record in records],
-            [record.end for record in records],
-            [record.size for record in records],
-            [record.alignment for record in records],
-            [-1 if record.offset is None else record.offset for record in records],
-            list(order),
-            getattr(_core.Fit, fit.value),
-        )
-    )
+    core_fit = getattr(native.core.Fit, fit.value)
+    records = native.records_of(problem)
+    return tuple(native.core.place_in_order(records, list(order), core_fit))
 
 
 def _place_in_python(

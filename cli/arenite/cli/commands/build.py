@@ -20,6 +20,7 @@ from arenite.cli.options.shared import (
     time_limit_option,
     weight_budget_option,
 )
+from arenite.cli.planning.order_search import order_finder
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
 from arenite.cli.render.numbers import both, gap
@@ -30,7 +31,6 @@ from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find
-from arenite.strategies.order import find_order
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "capacity", "time_limit_s", "seed",
@@ -89,12 +89,12 @@ def build(
             model,
             dims=dims,
             shapes=shapes,
-            order=None if order_name == "given" else find_order(order_name),
+            order=order_finder(order_name, time_limit_s),
             capacity=capacity,
             weight_budget=weight_budget,
         )
         check_bound(compiled.source.problem)
-        outcome = search(strategy, compiled.source.problem)
+        outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
         check_capacity(capacity, outcome, requested)
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)

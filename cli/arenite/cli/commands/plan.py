@@ -1,5 +1,6 @@
 """`arenite plan`: place the records of one model and write the plan file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -78,6 +79,7 @@ def plan(
     if as_json and with_map:
         raise click.UsageError("--map draws for people; leave out --json")
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
+    reading = replace(reading, time_limit_s=time_limit_s)
     if output is not None:
         check_destination(output, model)
     settled = settle(reading, model, capacity)
@@ -85,7 +87,7 @@ def plan(
     if settled.reason is not None:
         note(f"planned as written, with --target {settled.target}: {settled.reason}")
     check_bound(problem)
-    outcome = search(strategy, problem)
+    outcome = search(strategy, problem, time_limit_s=time_limit_s)
     check_capacity(problem.capacity, outcome, requested)
     plan_file = _plan_file(settled, outcome)
     if output is not None:

@@ -3,13 +3,14 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from arenite.cli.planning.order_search import order_finder
 from arenite.cli.targets.table import ARENITE, GENERIC, OPEN_FIELDS, TARGETS, read_for_runtime
 from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
@@ -18,7 +19,7 @@ from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.source import Source
 from arenite.planner.units import parse_size
 from arenite.runtime.lowering.streaming import WeightBudget
-from arenite.strategies.order import ORDERS, find_order
+from arenite.strategies.order import ORDERS
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -333,6 +334,7 @@ class Reading:
         order_name: What orders the operators.
         target: Whose records; None is for the command to decide.
         weight_budget: Weights that may be resident in a run; None for all.
+        time_limit_s: Seconds the search of an order may take; None for as many as it takes.
     """
 
     dims: Mapping[str, int]
@@ -343,6 +345,7 @@ class Reading:
     order_name: str
     target: str | None
     weight_budget: WeightBudget | None = None
+    time_limit_s: float | None = field(default=None, compare=False)
 
     def read(self, path: Path, capacity: int | None = None) -> Source:
         """Return what the file holds.
@@ -371,7 +374,7 @@ class Reading:
     @property
     def order(self) -> FindOrder | None:
         """What finds the order; None for the model's own."""
-        return None if self.order_name == "given" else find_order(self.order_name)
+        return order_finder(self.order_name, self.time_limit_s)
 
     def check(self) -> None:
         """Return if the options go together.

@@ -16,10 +16,14 @@ from arenite.cli.render.numbers import exact, gap
 from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import Anytime, Strategy, run
+from arenite.planner.strategy import Anytime, Strategy, Watch, run, silent
 from arenite.planner.verify import verify
+from arenite.strategies.deadline import deadline
 
 logger = logging.getLogger(__name__)
+
+_LIMITS_OF_WORK = {"max_nodes", "max_work"}
+"""Parameters that end a search after so much work, with None for no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +44,33 @@ class Outcome:
 def configured(
     strategy: Strategy, *, seed: int | None = None, time_limit_s: float | None = None
 ) -> Strategy:
-    """Return the strategy with these parameters, as far as it has them."""
-    wanted = {"seed": seed, "time_limit_s": time_limit_s}
+    """Return the strategy with this seed, and without limits of work that the clock replaces.
+
+    Args:
+        strategy: What will run.
+        seed: Of its random numbers, if it draws any.
+        time_limit_s: Seconds that the search will have, if the user limits them.
+    """
     if not dataclasses.is_dataclass(strategy) or isinstance(strategy, type):
         return strategy
     own = {parameter.name for parameter in dataclasses.fields(strategy)}
-    for name, value in wanted.items():
-        if value is not None and name not in own:
-            logger.info("strategy %r takes no %s", strategy.name, name)
-    return dataclasses.replace(
-        strategy,
-        **{name: value for name, value in wanted.items() if value is not None and name in own},
-    )
+    changes: dict[str, object] = {}
+    if time_limit_s is not None:
+        changes |= dict.fromkeys(own & _LIMITS_OF_WORK)
+    if seed is not None and "seed" in own:
+        changes["seed"] = seed
+    elif seed is not None:
+        logger.info("strategy %r takes no seed", strategy.name)
+    return dataclasses.replace(strategy, **changes)
 
 
-def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Outcome:
+def search(
+    strategy: Strategy,
+    problem: Problem,
+    *,
+    watched: bool = True,
+    time_limit_s: float | None = None,
+) -> Outcome:
     """Return the plan of the strategy.
 
     A strategy that can be watched is shown while it runs and, on the first Ctrl-C, keeps
@@ -64,6 +80,8 @@ def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Out
         strategy: What to run.
         problem: What to place.
         watched: Whether the user sits before it: progress is drawn and Ctrl-C stops it.
+        time_limit_s: Seconds after which a search keeps its best plan; None for as many as
+            it takes.
 
     Raises:
         PlanError: It made none, or a wrong one.
@@ -73,7 +91,8 @@ def search(strategy: Strategy, problem: Problem, *, watched: bool = True) -> Out
         if isinstance(strategy, Anytime):
             with stop_on_interrupt() if watched else nullcontext(StopRequest()) as request:
                 started = time.perf_counter()
-                plan = run(strategy, problem, _Watcher(request, status, strategy.name))
+                limit = silent if time_limit_s is None else deadline(time_limit_s)
+                plan = run(strategy, problem, _Watcher(request, status, strategy.name, limit))
             interrupted = request.asked
         else:
             started = time.perf_counter()
@@ -123,11 +142,12 @@ def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> No
 
 @dataclass(slots=True)
 class _Watcher:
-    """Shows the search and passes the user's wish on to it."""
+    """Shows the search and ends it as the user wishes, by Ctrl-C or by a time limit."""
 
     request: StopRequest
     status: Status | None
     strategy: str
+    limit: Watch
     _announced: bool = field(default=False, init=False)
 
     def __call__(self, best: Plan | None, lower_bound: int) -> bool:
@@ -139,7 +159,7 @@ class _Watcher:
             )
         if self.status is not None:
             self.status.update(_describe(self.strategy, best, lower_bound))
-        return self.request.asked
+        return self.request.asked or self.limit(best, lower_bound)
 
 
 def _describe(strategy: str, best: Plan | None, lower_bound: int) -> str:

@@ -33,7 +33,7 @@ def exported(
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
 
     def plan(problem: Problem) -> Plan:
-        return search(strategy, problem).plan
+        return search(strategy, problem, time_limit_s=time_limit_s).plan
 
     return export_tflm(model, plan, find("tflm"))
 

@@ -1,11 +1,11 @@
 """The lowest of the quick orders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arenite.planner.graph import Graph
 from arenite.planner.liveness import liveness
-from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.ordering import MemoryModel, Order, ShouldStop, never
 from arenite.planner.rewrites.aliasing import alias
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
@@ -18,20 +18,28 @@ class BestOrder:
 
     Of orders with the same peak the one whose tensors, placed greedily by size, take the
     smaller arena is kept, of those the first.
-
-    Cost: that of the beam.
     """
 
     name: ClassVar[str] = "best"
-    complexity: ClassVar[str] = "O(n x width x ready)"
+    complexity: ClassVar[str] = "that of the beam"
     source: ClassVar[str] = "lowest of the quick orders"
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return the lowest order."""
-        orders = [find(graph, model) for find in (Given(), DepthFirst(), BreadthFirst(), Beam())]
+        return self.search(graph, model, never)
+
+    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+        """Return the lowest order when all are found or `should_stop` ends the beam."""
+        orders = [find(graph, model) for find in (Given(), DepthFirst(), BreadthFirst())]
+        orders.append(Beam().search(graph, model, should_stop))
         peak = min(order.peak for order in orders)
-        lowest = {order.operators: order for order in orders if order.peak == peak}
-        if len(lowest) == 1:
+        lower_bound = max(order.lower_bound for order in orders)
+        lowest = {
+            order.operators: replace(order, lower_bound=lower_bound)
+            for order in orders
+            if order.peak == peak
+        }
+        if len(lowest) == 1 or should_stop():
             return next(iter(lowest.values()))
         return min(lowest.values(), key=lambda order: _height(graph, order, model))
 

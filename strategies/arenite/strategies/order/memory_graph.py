@@ -1,20 +1,15 @@
 """A graph as the order searches see it: who makes, touches and frees which storage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.errors import MissingDependencyError
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.liveness import Boundary
-from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.ordering import MemoryModel, Order, ShouldStop
 from arenite.planner.rewrites.aliasing import AliasKind, alias, overwritable
 from arenite.planner.units import align_up
-
-try:
-    from arenite.strategies import _core
-except ImportError:  # a checkout that is not installed
-    _core = None  # type: ignore[assignment]  # mypy knows the module only by its stub
+from arenite.strategies import native
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +19,12 @@ class MemoryGraph:
     Attributes:
         names: Names of the operators.
         predecessors: For each operator, those that must run before it.
-        native: The same graph in the native core.
+        problem: The same graph in the native core.
     """
 
     names: tuple[str, ...]
     predecessors: tuple[tuple[int, ...], ...]
-    native: "_core.OrderProblem"
+    problem: "native.core.OrderProblem"
 
     @classmethod
     def of(cls, graph: Graph, model: MemoryModel) -> Self:
@@ -43,10 +38,7 @@ class MemoryGraph:
 
         Cost: O(tensors + operator operands).
         """
-        if _core is None:
-            raise MissingDependencyError(
-                "arenite.strategies._core", "all", "ordering operators (the native core)"
-            )
+        native.require("ordering operators (the native core)")
         if AliasKind.VIEWS in model.aliases:
             graph = alias(graph, [AliasKind.VIEWS])
         roots = {name: graph.root(name)[0] for name in graph.tensors}
@@ -79,7 +71,7 @@ class MemoryGraph:
                 operands = overwritable(graph, operator, model.aliases)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         kept = {roots[name] for name in graph.outputs}
-        native = _core.OrderProblem(
+        problem = native.core.OrderProblem(
             predecessors,
             [align_up(operator.scratch, model.alignment) for operator in graph.operators],
             [align_up(graph.tensors[name].size, model.alignment) for name in storages],
@@ -89,17 +81,38 @@ class MemoryGraph:
             replaceable,
         )
         names = tuple(operator.name for operator in graph.operators)
-        return cls(names, tuple(predecessors), native)
+        return cls(names, tuple(predecessors), problem)
 
-    def beam(self, width: int, should_stop: Callable[[], bool]) -> "_core.OrderResult":
-        """Return the best order that keeps `width` sets of operators at each step."""
-        return _core.beam_order(self.native, width, should_stop)
+    def given(self) -> "native.core.OrderResult":
+        """Return the graph's own order, of which nothing is proved."""
+        result = native.core.OrderResult()
+        result.order = list(range(len(self.names)))
+        result.peak = self.problem.peak_of(result.order)
+        return result
+
+    def beam(
+        self, width: int, max_bytes: int, should_stop: ShouldStop
+    ) -> "native.core.OrderResult":
+        """Return the best order that keeps `width` sets of operators at each step.
+
+        Fewer are kept where `max_bytes` of tables cannot hold so many. Told to stop, the
+        search goes on with the best set alone.
+        """
+        return native.core.beam_order(self.problem, width, max_bytes, should_stop)
 
     def exact(
-        self, incumbent: "_core.OrderResult", max_states: int, should_stop: Callable[[], bool]
-    ) -> "_core.OrderResult":
+        self,
+        incumbent: "native.core.OrderResult",
+        max_states: int,
+        max_bytes: int,
+        should_stop: ShouldStop,
+    ) -> "native.core.OrderResult":
         """Return an order below the incumbent, or the incumbent with what was proved."""
-        return _core.exact_order(self.native, incumbent, max_states, should_stop)
+        return native.core.exact_order(self.problem, incumbent, max_states, max_bytes, should_stop)
+
+    def is_proved(self, result: "native.core.OrderResult") -> bool:
+        """Tell whether no order has a lower peak."""
+        return result.optimal or result.peak == self.problem.least_peak()
 
     def order(self, steps: Sequence[int], *, proved: bool = False) -> Order:
         """Return the order of these operators.
@@ -108,8 +121,8 @@ class MemoryGraph:
             steps: Every operator's index, once.
             proved: Whether no order has a lower peak.
         """
-        peak = self.native.peak_of(steps)
-        lower_bound = peak if proved else min(peak, self.native.least_peak())
+        peak = self.problem.peak_of(steps)
+        lower_bound = peak if proved else min(peak, self.problem.least_peak())
         return Order(tuple(self.names[step] for step in steps), peak, lower_bound)
 
 

@@ -4,22 +4,19 @@ The load between two steps follows from the set of operators executed so far, wh
 their order, so of all orders of one set only the one with the least peak matters.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.graph import Graph
-from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.ordering import MemoryModel, Order, ShouldStop, never
 from arenite.strategies.order.memory_graph import MemoryGraph
+
+DEFAULT_MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class GreedyByMemory:
-    """Run whichever ready operator leaves the least peak, then the least load.
-
-    Cost: O(n x ready operators).
-    Source: a beam of width 1.
-    """
+    """Run whichever ready operator leaves the least peak, then the least load."""
 
     name: ClassVar[str] = "greedy"
     complexity: ClassVar[str] = "O(n x ready)"
@@ -36,22 +33,27 @@ class Beam:
 
     Attributes:
         width: Sets kept at each step.
-
-    Cost: O(n x width x ready operators).
-    Source: beam search over downsets, as in the heuristics of SERENITY
-        (Ahn et al. 2020, arXiv 2003.02369) and its successors.
+        max_bytes: Memory for the tables of sets; where it is short, fewer are kept.
     """
 
     name: ClassVar[str] = "beam"
     complexity: ClassVar[str] = "O(n x width x ready)"
-    source: ClassVar[str] = "beam search over downsets"
+    source: ClassVar[str] = (
+        "beam search over downsets, as in the heuristics of SERENITY (Ahn et al. 2020, "
+        "arXiv 2003.02369) and its successors"
+    )
 
     width: int = 200
+    max_bytes: int = DEFAULT_MAX_BYTES
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return the best order of the beam."""
+        return self.search(graph, model, never)
+
+    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+        """Return the best order of the beam, one set wide from where `should_stop` says so."""
         memory = MemoryGraph.of(graph, model)
-        result = memory.beam(self.width, _never)
+        result = memory.beam(self.width, self.max_bytes, should_stop)
         return memory.order(result.order, proved=result.optimal)
 
 
@@ -61,48 +63,51 @@ class OptimalOrder:
 
     A beam gives an order first; the exact search then visits only sets that an order with
     a lower peak could pass through. Operators that raise neither peak nor load run at
-    once, so chains cost nothing. Where the proof is out of reach, wider beams look for a
-    lower peak.
+    once, so chains cost nothing. Where the proof is out of reach, because the sets or the
+    memory run out, wider beams look for a lower peak. Stopped, it returns the best order so
+    far. Which sets are visited is counted, not timed: without a stop the same graph gives the
+    same order.
 
     Attributes:
         width: Sets the first beam keeps at each step.
         widened: Those of the beams after the exact search gave up.
         max_kept: Operators times width beyond which a wider beam is not tried.
         max_states: Sets the exact search may visit before it gives up the proof.
-
-    Cost: exponential in the width of the graph; O(max_states x ready operators).
-    Source: Ahn et al. 2020 (SERENITY), arXiv 2003.02369, section 3; the bound and the
-        safe moves are our own.
+        max_bytes: Memory for the tables of sets; without room for more the exact search gives
+            up the proof, and a beam keeps fewer sets.
     """
 
     name: ClassVar[str] = "optimal"
-    complexity: ClassVar[str] = "exponential"
-    source: ClassVar[str] = "SERENITY (Ahn et al. 2020)"
+    complexity: ClassVar[str] = "exponential in the graph's width; O(max_states x ready)"
+    source: ClassVar[str] = (
+        "SERENITY (Ahn et al. 2020), arXiv 2003.02369, section 3; the bound and the safe moves "
+        "are our own"
+    )
 
     width: int = 200
     widened: tuple[int, ...] = (2_000, 8_000)
     max_kept: int = 4_000_000
     max_states: int = 2_000_000
+    max_bytes: int = DEFAULT_MAX_BYTES
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return the best order found; its lower bound tells whether it is proved."""
-        return self.search(graph, model, _never)
+        return self.search(graph, model, never)
 
-    def search(self, graph: Graph, model: MemoryModel, should_stop: Callable[[], bool]) -> Order:
+    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
         """Return the best order found when the search ends or `should_stop` says so."""
         memory = MemoryGraph.of(graph, model)
-        result = memory.beam(self.width, should_stop)
-        if not result.optimal:
-            result = memory.exact(result, self.max_states, should_stop)
+        result = memory.beam(self.width, self.max_bytes, should_stop)
+        given = memory.given()
+        if given.peak < result.peak:
+            result = given
+        if not memory.is_proved(result):
+            result = memory.exact(result, self.max_states, self.max_bytes, should_stop)
         for width in self.widened:
-            fits = width * len(graph.operators) <= self.max_kept
-            if result.optimal or not fits or should_stop():
+            fits = width * len(memory.names) <= self.max_kept
+            if memory.is_proved(result) or not fits or should_stop():
                 break
-            wider = memory.beam(width, should_stop)
+            wider = memory.beam(width, self.max_bytes, should_stop)
             if wider.peak < result.peak or wider.optimal:
                 result = wider
-        return memory.order(result.order, proved=result.optimal)
-
-
-def _never() -> bool:
-    return False
+        return memory.order(result.order, proved=memory.is_proved(result))

@@ -1,9 +1,9 @@
 """Exact placement by the constraint solver CP-SAT of OR-tools."""
 
-import time
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count
 from typing import ClassVar, TypeAlias
 
 from arenite.planner.errors import InfeasibleError, MissingDependencyError, SearchLimitError
@@ -28,51 +28,44 @@ _SEEDS: tuple[Strategy, ...] = (
     StripPacking(),
 )
 
-_DETERMINISTIC_PER_SECOND = 0.15
-"""The solver's deterministic seconds that a second of the limit stands for."""
-
-_GUARD = 2.0
-"""Times the limit after which the clock ends a search that its own limit has not."""
-
-_SHARE_AT_BOUND = 0.5
-"""Share of the time left to ask only for a plan at the bound, without minimising."""
+_FIRST_ATTEMPT = 0.4
+"""Work of the first attempts on a section: a few seconds. Each round doubles it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpSat:
-    """Search from the lowest greedy plan until one is proved lowest or time is up.
+    """Search from the lowest greedy plan until one is proved lowest.
 
     Time is cut where nothing lives; each section is a model of rectangles that are fixed
     in time and free in address. A section that cannot change the height is not searched;
-    of the others the tallest comes first. Whether a plan reaches the bound is asked before
-    the height is minimised: with the ceiling fixed the solver prunes far more.
+    of the others the tallest comes first. Whether a plan reaches the bound is asked in turn
+    with the minimisation of the height, with twice the work each time: with the ceiling fixed
+    the solver prunes far more.
 
-    The limit is counted in the solver's deterministic seconds, so the same problem gives
-    the same plan; only a machine so slow that the clock reaches twice the limit, or more
-    than one worker, makes the plan depend on the run.
+    It ends with a proof, when the work is done, or when its watch stops it. Work is counted in
+    the solver's deterministic seconds, not timed, so unless it is stopped the same problem
+    gives the same plan.
 
     Attributes:
-        time_limit_s: Seconds of search, about.
         seed: Of the solver.
         workers: Threads of the solver; the plan is reproducible with 1.
-
-    Cost: exponential in the worst case; memory O(n).
-    Source: OR-tools, CP-SAT with `NoOverlap2D`.
+        max_work: Deterministic seconds of the solver, by default some ten of a processor; None
+            for as many as it takes.
     """
 
-    time_limit_s: float = 10.0
     seed: int = 0
     workers: int = 1
+    max_work: float | None = 1.5
 
     name: ClassVar[str] = "cp-sat"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "exponential, cut at time_limit_s"
+    complexity: ClassVar[str] = "exponential; memory O(n)"
     source: ClassVar[str] = "OR-tools CP-SAT, NoOverlap2D"
     quick: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.time_limit_s <= 0 or self.workers < 1:
-            raise ValueError("time_limit_s must be above 0 and workers at least 1")
+        if self.workers < 1 or (self.max_work is not None and self.max_work <= 0):
+            raise ValueError("max_work must be above 0 and workers at least 1")
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return a reason when records may overlap: the model forbids it, so proves too much."""
@@ -81,7 +74,7 @@ class CpSat:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan found in time."""
+        """Return the lowest plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
@@ -100,14 +93,15 @@ class CpSat:
         if problem.capacity is not None and problem.lower_bound > problem.capacity:
             raise InfeasibleError(problem.capacity, problem.lower_bound)
         best = _Incumbent(problem, self)
-        deadline = time.monotonic() + _GUARD * self.time_limit_s
-        left_s = _DETERMINISTIC_PER_SECOND * self.time_limit_s
-        tallest_first = sorted(_sections(problem.records), key=best.height, reverse=True)
-        for section, at_bound in product(tallest_first, (True, False)):
-            if best.height(section) <= best.lower_bound:
-                continue
-            wall_s = deadline - time.monotonic()
-            if left_s <= 0 or wall_s <= 0 or watch(best.plan(), best.lower_bound):
+        work_left = math.inf if self.max_work is None else self.max_work
+        sections = _sections(problem.records)
+        for attempt in count():
+            at_bound = attempt % 2 == 0
+            work = _FIRST_ATTEMPT * 2 ** (attempt // 2)
+            section = max(sections, key=best.height, default=())
+            if not section or best.height(section) <= best.lower_bound:
+                break
+            if work_left <= 0 or watch(best.plan(), best.lower_bound):
                 break
 
             def stop(
@@ -115,24 +109,23 @@ class CpSat:
             ) -> bool:
                 return watch(best.plan(section, offsets), lower_bound)
 
-            share = _SHARE_AT_BOUND if at_bound else 1.0
             result = solve(
                 [problem.records[index] for index in section],
                 [best.offsets[index] for index in section],
                 best.lower_bound,
                 best.lower_bound if at_bound else best.ceiling(section),
-                Limits(share * left_s, share * wall_s, self.seed, self.workers),
+                Limits(min(work, work_left), self.seed, self.workers),
                 stop,
             )
             best.learn(section, result.offsets, result.lower_bound)
-            left_s -= result.deterministic_s
+            work_left -= result.deterministic_s
             if result.stopped:
                 break
         plan = best.plan()
         if plan is None:
             raise SearchLimitError(
-                f"no plan of {problem.capacity} B found in {self.time_limit_s} s; "
-                "raise the time limit or the capacity",
+                f"no plan of {problem.capacity} B was found before the search ended; raise the "
+                "time limit or the capacity",
                 problem.capacity,
             )
         watch(plan, plan.lower_bound)
@@ -140,11 +133,8 @@ class CpSat:
 
     def parameters(self) -> Mapping[str, ParameterValue]:
         """Return the parameters that the plan states."""
-        return {
-            "time_limit_s": self.time_limit_s,
-            "seed": self.seed,
-            "workers": self.workers,
-        }
+        stated: dict[str, ParameterValue] = {"seed": self.seed, "workers": self.workers}
+        return stated if self.max_work is None else stated | {"max_work": self.max_work}
 
 
 class _Incumbent:

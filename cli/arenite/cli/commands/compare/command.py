@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -183,7 +183,8 @@ def compare(
     files = _Files(page, csv, markdown, trace, compressions)
     files.check(*paths, *compression_paths)
     watched = len(paths) == 1 and scheduler is None
-    tasks = [Task(path, reading, strategies, with_peers, watched) for path in paths]
+    reading = replace(reading, time_limit_s=time_limit_s)
+    tasks = [Task(path, reading, strategies, with_peers, watched, time_limit_s) for path in paths]
 
     def show(each: Compared) -> None:
         if isinstance(each, FailedModel):

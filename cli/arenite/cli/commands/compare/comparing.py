@@ -41,6 +41,7 @@ class Task:
         strategies: What to run on it.
         with_peers: Whether other tools are asked as well.
         watched: Whether the user sits before its searches and can stop them.
+        time_limit_s: Seconds for each search; None for as many as it takes.
     """
 
     model: Path
@@ -48,6 +49,7 @@ class Task:
     strategies: tuple[Strategy, ...]
     with_peers: bool = False
     watched: bool = False
+    time_limit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,12 @@ def plan_model(read: ReadTask) -> ModelReport:
     skipped: list[SkippedStrategy] = []
     for strategy in read.task.strategies:
         try:
-            outcome = search(strategy, read.source.problem, watched=read.task.watched)
+            outcome = search(
+                strategy,
+                read.source.problem,
+                watched=read.task.watched,
+                time_limit_s=read.task.time_limit_s,
+            )
         except UnsupportedProblemError as error:
             skipped.append(SkippedStrategy(strategy.name, strategy.kind, error.reason))
         except InvalidPlanError as error:

@@ -19,6 +19,7 @@ from arenite.cli.options.shared import (
     time_limit_option,
 )
 from arenite.cli.planning import tflm
+from arenite.cli.planning.order_search import order_finder
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.planner.files import write_atomically
@@ -68,15 +69,13 @@ def _to_tflm(request: _Request) -> _Exported:
 
 
 def _to_onnxruntime(request: _Request) -> _Exported:
-    if (request.strategy, request.seed, request.time_limit_s) != ("best", None, None):
+    if (request.strategy, request.seed) != ("best", None):
         raise click.UsageError(
-            "--strategy, --seed and --time-limit: the runtime places its tensors itself; "
-            "choose an --order"
+            "--strategy and --seed: the runtime places its tensors itself; choose an --order"
         )
     order_name = request.order_name or "best"
-    export = export_onnxruntime(
-        request.model, find_order(order_name), dims=request.dims, shapes=request.shapes
-    )
+    find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
+    export = export_onnxruntime(request.model, find, dims=request.dims, shapes=request.shapes)
     return _Exported(
         export.model,
         None,

@@ -1,4 +1,4 @@
-"""Let the records of a plan sink to where permitted overlaps let them."""
+"""Move the records of a plan down as far as permitted overlaps allow."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,27 +6,25 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.units import align_up
 
 
-def sunk(problem: Problem, offsets: Sequence[int]) -> tuple[int, ...]:
+def compacted(problem: Problem, offsets: Sequence[int]) -> tuple[int, ...]:
     """Return offsets of a plan that is no higher than the one given.
 
-    The records are dropped anew in the order of their offsets, each as low as those before
-    it leave: what lay below it lies no higher now, so its old place is free. Then the plan
-    is turned upside down and tried as well, since an overlap asks for one of two records to
-    lie below the other.
+    The records are placed again in the order of their offsets, each as low as those before
+    it leave room: whatever lay below a record lies no higher now, so its old place is still
+    free. The same is tried from the top down, because an overlap requires one of two records
+    to lie below the other. It takes O(n^2).
 
     Args:
         problem: Its records.
         offsets: Those of a plan.
-
-    Cost: O(n^2).
     """
     records = problem.records
     indices = range(len(records))
-    upright = sorted(indices, key=lambda index: offsets[index])
-    turned = sorted(indices, key=lambda index: -offsets[index] - records[index].size)
+    bottom_up = sorted(indices, key=lambda index: offsets[index])
+    top_down = sorted(indices, key=lambda index: -offsets[index] - records[index].size)
     return min(
-        (_dropped(records, order) for order in (upright, turned)),
-        key=lambda dropped: max(map(_top, records, dropped), default=0),
+        (_placed_lowest(records, order) for order in (bottom_up, top_down)),
+        key=lambda placed: max(map(_top, records, placed), default=0),
     )
 
 
@@ -34,8 +32,8 @@ def _top(record: UsageRecord, offset: int) -> int:
     return offset + record.size
 
 
-def _dropped(records: Sequence[UsageRecord], order: Iterable[int]) -> tuple[int, ...]:
-    """Return the offsets when the records are dropped in this order, the fixed before all."""
+def _placed_lowest(records: Sequence[UsageRecord], order: Iterable[int]) -> tuple[int, ...]:
+    """Return the lowest offsets in this order, fixed records placed before all others."""
     offsets = [record.offset or 0 for record in records]
     placed = [index for index, record in enumerate(records) if record.offset is not None]
     for index in order:

@@ -8,9 +8,9 @@ from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies import STRATEGIES
+from arenite.strategies.compaction import compacted
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
-from arenite.strategies.sinking import sunk
 from support.oracle import paint
 from support.problems import problems_with_fixed_offsets, problems_with_overlaps
 
@@ -19,8 +19,8 @@ from support.problems import problems_with_fixed_offsets, problems_with_overlaps
 @given(problems_with_overlaps() | problems_with_fixed_offsets())
 def test_the_plan_becomes_no_higher(problem):
     before = GreedyBySize()(problem).offsets
-    after = sunk(problem, before)
-    plan = Plan.of(problem, after, "sunk")
+    after = compacted(problem, before)
+    plan = Plan.of(problem, after, "compacted")
     verify(problem, plan)
     paint(problem, plan)
     assert plan.height <= Plan.of(problem, before, "greedy").height
@@ -36,7 +36,7 @@ def test_a_search_that_makes_use_of_overlaps_is_right(problem):
     assert plan.height <= Optimal()(bare).height
 
 
-def test_a_result_sinks_below_its_operand():
+def test_a_result_moves_down_into_its_operand():
     overlap = PermittedOverlap("operand", 8)
     problem = Problem(
         (
@@ -44,7 +44,7 @@ def test_a_result_sinks_below_its_operand():
             UsageRecord("result", 16, 1, 3, overlaps=(overlap,)),
         )
     )
-    assert sunk(problem, (16, 0)) == (8, 0)
+    assert compacted(problem, (16, 0)) == (8, 0)
     plan = Optimal()(replace(problem, records=tuple(reversed(problem.records))))
     assert (plan.height, plan.optimal) == (40, True)
 

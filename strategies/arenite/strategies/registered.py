@@ -1,0 +1,27 @@
+"""Strategies of third parties, registered by the entry point group `arenite.strategies`."""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from arenite.planner.strategy import Strategy
+
+ENTRY_POINT_GROUP = "arenite.strategies"
+
+
+@cache
+def registered() -> tuple[tuple[str, Strategy], ...]:
+    """Return what installed packages register: where it comes from, and the strategy.
+
+    Raises:
+        ValueError: A registered object is not a strategy.
+    """
+    found = entry_points(group=ENTRY_POINT_GROUP)
+    return tuple((entry_point.value, _load(entry_point)) for entry_point in found)
+
+
+def _load(entry_point: EntryPoint) -> Strategy:
+    loaded = entry_point.load()
+    strategy = loaded() if isinstance(loaded, type) else loaded
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"entry point {entry_point.value!r} is not a strategy")
+    return strategy
