@@ -32,7 +32,9 @@ from arenite.planner.errors import AreniteError
 from arenite.planner.importers.csv import read_csv
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
+from arenite.planner.strategy import run
 from arenite.planner.verify import verify
+from arenite.strategies.deadline import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
@@ -125,7 +127,7 @@ def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
     """Return what all make of one instance, ours without the capacity in its name."""
     problem = read_csv(path).with_capacity(None)
     begin = time.perf_counter()
-    plan = Optimal(time_limit_s=time_limit_s)(problem)
+    plan = run(Optimal(max_nodes=None), problem, deadline(time_limit_s))
     seconds = time.perf_counter() - begin
     verify(problem, plan)
     answers = {"arenite": Answer(plan.height, round(seconds, 3))}
@@ -185,7 +187,7 @@ def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, S
 
         def run_cp_sat(_path: Path, problem: Problem) -> tuple[int, ...] | None:
             try:
-                return CpSat(time_limit_s=time_limit_s)(problem).offsets
+                return run(CpSat(max_work=None), problem, deadline(time_limit_s)).offsets
             except AreniteError:
                 return None
 

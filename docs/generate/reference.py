@@ -71,7 +71,8 @@ def _table(entries: Iterable[Strategy | OrderStrategy]) -> str:
 
 
 def _entry(strategy: Strategy | OrderStrategy) -> str:
-    return f"### `{strategy.name}` {{ #{strategy.name} }}\n\n{_docstring(strategy)}"
+    facts = f"**Cost.** {strategy.complexity}\n\n**Source.** {strategy.source}"
+    return f"### `{strategy.name}` {{ #{strategy.name} }}\n\n{_docstring(strategy)}\n\n{facts}"
 
 
 def _docstring(strategy: Strategy | OrderStrategy) -> str:
@@ -81,7 +82,7 @@ def _docstring(strategy: Strategy | OrderStrategy) -> str:
         if block.startswith("Attributes:\n"):
             paragraphs.append(_parameters(strategy, block))
         else:
-            paragraphs.append(re.sub(r"^(Cost|Source): ", r"\n**\1.** ", block, flags=re.M))
+            paragraphs.append(block)
     return "\n\n".join(paragraphs)
 
 

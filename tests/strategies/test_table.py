@@ -1,7 +1,10 @@
+import re
+
 import pytest
 
 from arenite.planner.errors import UnknownStrategyError
 from arenite.strategies import STRATEGIES, find, known, table
+from arenite.strategies.order import ORDERS
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 
 
@@ -31,5 +34,9 @@ def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         table.known.__wrapped__()
 
 
-def test_every_strategy_says_what_it_costs_and_where_it_comes_from() -> None:
-    assert all(strategy.complexity and strategy.source for strategy in STRATEGIES)
+def test_cost_and_source_are_stated_once() -> None:
+    for strategy in (*STRATEGIES, *ORDERS):
+        assert strategy.complexity
+        assert strategy.source
+        for documented in type(strategy).__mro__[:-1]:
+            assert not re.search(r"^ *(Cost|Source):", documented.__doc__ or "", re.MULTILINE)

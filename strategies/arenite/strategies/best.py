@@ -37,9 +37,7 @@ class Best:
     name: ClassVar[str] = "best"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "sum of the quick strategies, then a short search"
-    source: ClassVar[str] = (
-        "our own: no one-pass order dominates the others, so the lowest is kept and searched below"
-    )
+    source: ClassVar[str] = "our own; no one-pass order dominates the others"
     quick: ClassVar[bool] = False
 
     def why_unsupported(self, _problem: Problem) -> str | None:

@@ -18,7 +18,7 @@ class OnePass(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "O(n (log n + k log k))"
+    complexity: ClassVar[str] = "O(n (log n + k log k)), k records met by one"
     source: ClassVar[str]
     quick: ClassVar[bool] = True
     fit: ClassVar[Fit] = Fit.BEST

@@ -39,8 +39,7 @@ class Beam:
     name: ClassVar[str] = "beam"
     complexity: ClassVar[str] = "O(n x width x ready)"
     source: ClassVar[str] = (
-        "beam search over downsets, as in the heuristics of SERENITY (Ahn et al. 2020, "
-        "arXiv 2003.02369) and its successors"
+        "beam over downsets, after SERENITY (Ahn et al. 2020), arXiv 2003.02369"
     )
 
     width: int = 200
@@ -78,10 +77,9 @@ class OptimalOrder:
     """
 
     name: ClassVar[str] = "optimal"
-    complexity: ClassVar[str] = "exponential in the graph's width; O(max_states x ready)"
+    complexity: ClassVar[str] = "exponential in the graph's width, at most O(max_states x ready)"
     source: ClassVar[str] = (
-        "SERENITY (Ahn et al. 2020), arXiv 2003.02369, section 3; the bound and the safe moves "
-        "are our own"
+        "SERENITY (Ahn et al. 2020), arXiv 2003.02369, section 3; bound and safe moves ours"
     )
 
     width: int = 200

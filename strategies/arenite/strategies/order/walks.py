@@ -10,10 +10,7 @@ from arenite.strategies.order.memory_graph import MemoryGraph
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Keep the order the model has.
-
-    Cost: O(n).
-    """
+    """Keep the order the model has."""
 
     name: ClassVar[str] = "given"
     complexity: ClassVar[str] = "O(n)"
@@ -27,15 +24,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class DepthFirst:
-    """Finish a branch before the next begins: what was made last is used first.
-
-    Cost: O(n + edges).
-    Source: the usual reverse postorder; ONNX Runtime's default order is of this kind.
-    """
+    """Finish a branch before the next begins: what was made last is used first."""
 
     name: ClassVar[str] = "depth-first"
     complexity: ClassVar[str] = "O(n + edges)"
-    source: ClassVar[str] = "reverse postorder"
+    source: ClassVar[str] = "reverse postorder; ONNX Runtime's default order is of this kind"
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return the depth-first order."""
@@ -45,15 +38,11 @@ class DepthFirst:
 
 @dataclass(frozen=True, slots=True)
 class BreadthFirst:
-    """Advance all branches together: what became ready first runs first.
-
-    Cost: O(n + edges).
-    Source: Kahn 1962, "Topological sorting of large networks".
-    """
+    """Advance all branches together: what became ready first runs first."""
 
     name: ClassVar[str] = "breadth-first"
     complexity: ClassVar[str] = "O(n + edges)"
-    source: ClassVar[str] = "Kahn 1962"
+    source: ClassVar[str] = "Kahn 1962, Topological sorting of large networks"
 
     def __call__(self, graph: Graph, model: MemoryModel) -> Order:
         """Return the breadth-first order."""

@@ -60,7 +60,7 @@ class CpSat:
     name: ClassVar[str] = "cp-sat"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "exponential; memory O(n)"
-    source: ClassVar[str] = "OR-tools CP-SAT, NoOverlap2D"
+    source: ClassVar[str] = "OR-tools, CP-SAT with NoOverlap2D"
     quick: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

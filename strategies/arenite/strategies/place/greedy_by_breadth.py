@@ -11,15 +11,12 @@ from arenite.strategies.orders import breadth_order
 
 @dataclass(frozen=True, slots=True)
 class GreedyByBreadth(OnePass):
-    """Place records by the largest load of their steps, then by non-increasing size.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: Pisarchyk and Lee, arXiv 2001.03288: the order of algorithm 1 with the
-        placement of algorithm 3.
-    """
+    """Place records by the largest load of their steps, then by non-increasing size."""
 
     name: ClassVar[str] = "greedy-by-breadth"
-    source: ClassVar[str] = "Pisarchyk & Lee 2020, algorithms 1 and 3"
+    source: ClassVar[str] = (
+        "Pisarchyk & Lee 2020, arXiv 2001.03288: order of algorithm 1, placement of 3"
+    )
 
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the indices, those of the heaviest step first."""

@@ -10,14 +10,10 @@ from arenite.strategies.one_pass import OnePass
 
 @dataclass(frozen=True, slots=True)
 class GreedyByLifetime(OnePass):
-    """Place records by non-increasing lifetime, equal lifetimes by non-increasing size.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: XLA, the order of its memory-space-assignment repacker.
-    """
+    """Place records by non-increasing lifetime, equal lifetimes by non-increasing size."""
 
     name: ClassVar[str] = "greedy-by-lifetime"
-    source: ClassVar[str] = "XLA BestFitRepacker (order)"
+    source: ClassVar[str] = "XLA, order of the memory-space-assignment repacker"
 
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the indices, longest lifetime first."""

@@ -10,15 +10,12 @@ from arenite.strategies.one_pass import OnePass
 
 @dataclass(frozen=True, slots=True)
 class GreedyBySize(OnePass):
-    """Place records by non-increasing size, equal sizes in the problem's order.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 3; TFLite's GPU delegate
-        (`GREEDY_BY_SIZE` for offsets).
-    """
+    """Place records by non-increasing size, equal sizes in the problem's order."""
 
     name: ClassVar[str] = "greedy-by-size"
-    source: ClassVar[str] = "Pisarchyk & Lee 2020, algorithm 3"
+    source: ClassVar[str] = (
+        "Pisarchyk & Lee 2020, arXiv 2001.03288, algorithm 3; TFLite's GPU delegate"
+    )
 
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the indices, largest size first."""

@@ -14,15 +14,12 @@ class NoReuse:
     """Lay the records end to end in the problem's order, above those that are fixed.
 
     The baseline, and the plan to debug with: no write can reach another record's bytes.
-
-    Cost: O(n).
-    Source: TFLite Micro's `LinearMemoryPlanner`.
     """
 
     name: ClassVar[str] = "no-reuse"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "O(n)"
-    source: ClassVar[str] = "TFLM LinearMemoryPlanner"
+    source: ClassVar[str] = "TFLite Micro, LinearMemoryPlanner"
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, _problem: Problem) -> str | None:

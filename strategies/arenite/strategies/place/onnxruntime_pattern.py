@@ -13,15 +13,12 @@ class OnnxruntimePattern(OnePass):
     """Place records when they are born, against those that live at that step.
 
     In order of the start, the records placed so far that meet a new one are exactly those
-    live now, so one pass gives the layout of an allocator that knows no future.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: ONNX Runtime, `mem_pattern_planner.h`; the reuse of buffers of equal shape that
-        runs before it is a strategy of its own.
+    live now, so one pass gives the layout of an allocator that knows no future. The reuse of
+    buffers of equal shape, which runs before it upstream, is the strategy `onnxruntime-reuse`.
     """
 
     name: ClassVar[str] = "onnxruntime-pattern"
-    source: ClassVar[str] = "ONNX Runtime MemPatternPlanner"
+    source: ClassVar[str] = "ONNX Runtime, mem_pattern_planner.h"
 
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the indices by start."""

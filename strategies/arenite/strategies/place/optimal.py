@@ -49,10 +49,7 @@ class Optimal:
     name: ClassVar[str] = "optimal"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "exponential; memory O(n + records live in each section)"
-    source: ClassVar[str] = (
-        "our own; asking for the bound first and keeping to plans without room below a record "
-        "are after MiniMalloc (Moffitt 2023)"
-    )
+    source: ClassVar[str] = "our own; bound first and no room below a record after MiniMalloc 2023"
     quick: ClassVar[bool] = False
 
     seed: int = 0

@@ -24,17 +24,16 @@ class StripPacking:
 
     Attributes:
         raw_time: Measure lifetimes in steps, not in ranks of the distinct starts and ends.
-
-    Cost: O(n^2) time of array operations, memory O(n).
-    Source: Sekiyama et al. 2018, arXiv 1804.10001; Burke, Kendall and Whitwell 2004.
     """
 
     raw_time: bool = False
 
     name: ClassVar[str] = "strip-packing"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "O(n^2)"
-    source: ClassVar[str] = "Sekiyama et al. 2018; Burke et al. 2004"
+    complexity: ClassVar[str] = "O(n^2) array operations; memory O(n)"
+    source: ClassVar[str] = (
+        "Sekiyama et al. 2018, arXiv 1804.10001; Burke, Kendall and Whitwell 2004"
+    )
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, problem: Problem) -> str | None:

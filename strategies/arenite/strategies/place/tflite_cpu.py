@@ -16,13 +16,10 @@ class TfliteCpu(OnePass):
     Records live for the whole run come first, in the problem's order; the others by
     non-increasing size, then by start. Upstream leaves equal keys to `std::sort`; here
     the lower index wins.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: LiteRT, `arena_planner.cc` and `simple_memory_arena.cc`.
     """
 
     name: ClassVar[str] = "tflite-cpu"
-    source: ClassVar[str] = "TFLite ArenaPlanner, SimpleMemoryArena"
+    source: ClassVar[str] = "LiteRT, arena_planner.cc and simple_memory_arena.cc"
     fit: ClassVar[Fit] = Fit.BEST_TFLITE_CPU
 
     def order(self, problem: Problem) -> Sequence[int]:

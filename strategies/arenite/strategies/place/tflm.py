@@ -15,13 +15,10 @@ class Tflm(OnePass):
 
     By non-increasing size, of equal sizes the later record first. Upstream rounds sizes up
     to 16 B before they are placed; here the records say what they need.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: tflite-micro, `greedy_memory_planner.cc`.
     """
 
     name: ClassVar[str] = "tflm"
-    source: ClassVar[str] = "TFLM GreedyMemoryPlanner"
+    source: ClassVar[str] = "TFLite Micro, greedy_memory_planner.cc"
     fit: ClassVar[Fit] = Fit.FIRST
 
     def order(self, problem: Problem) -> Sequence[int]:

@@ -8,12 +8,8 @@ from arenite.strategies.place.tvm_greedy import TvmGreedy
 
 @dataclass(frozen=True, slots=True)
 class TvmByConflicts(TvmGreedy):
-    """Place records by conflicts, size and name, all descending; gaps are never used.
-
-    Cost: O(n (log n + k)), k the placed records that one record meets.
-    Source: TVM 0.14, USMP `greedy_by_conflicts`.
-    """
+    """Place records by conflicts, size and name, all descending; gaps are never used."""
 
     name: ClassVar[str] = "tvm-by-conflicts"
-    source: ClassVar[str] = "TVM USMP greedy_by_conflicts"
+    source: ClassVar[str] = "TVM 0.14, USMP greedy_by_conflicts"
     size_first: ClassVar[bool] = False

@@ -8,12 +8,8 @@ from arenite.strategies.place.tvm_greedy import TvmGreedy
 
 @dataclass(frozen=True, slots=True)
 class TvmBySize(TvmGreedy):
-    """Place records by size, conflicts and name, all descending; gaps are never used.
-
-    Cost: O(n (log n + k)), k the placed records that one record meets.
-    Source: TVM 0.14, USMP `greedy_by_size`.
-    """
+    """Place records by size, conflicts and name, all descending; gaps are never used."""
 
     name: ClassVar[str] = "tvm-by-size"
-    source: ClassVar[str] = "TVM USMP greedy_by_size"
+    source: ClassVar[str] = "TVM 0.14, USMP greedy_by_size"
     size_first: ClassVar[bool] = True

@@ -32,9 +32,6 @@ class TvmHillClimb:
     Attributes:
         seed: Of the random numbers.
         attempts: First-fit passes at most.
-
-    Cost: `attempts` passes of O(n (log n + k log k)), k the records that one meets.
-    Source: TVM 0.14, USMP `hill_climb`.
     """
 
     seed: int = 0
@@ -43,7 +40,7 @@ class TvmHillClimb:
     name: ClassVar[str] = "tvm-hill-climb"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "attempts x O(n (log n + k log k))"
-    source: ClassVar[str] = "TVM USMP hill_climb"
+    source: ClassVar[str] = "TVM 0.14, USMP hill_climb"
     quick: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -10,14 +10,10 @@ from arenite.strategies.one_pass import OnePass
 
 @dataclass(frozen=True, slots=True)
 class XlaBestFit(OnePass):
-    """Place records by non-increasing size, equal sizes by non-increasing lifetime.
-
-    Cost: O(n (log n + k log k)), k the placed records that one record meets.
-    Source: XLA, `GlobalDecreasingSizeBestFitHeap` in `heap_simulator.cc`.
-    """
+    """Place records by non-increasing size, equal sizes by non-increasing lifetime."""
 
     name: ClassVar[str] = "xla-best-fit"
-    source: ClassVar[str] = "XLA GlobalDecreasingSizeBestFit"
+    source: ClassVar[str] = "XLA, GlobalDecreasingSizeBestFitHeap in heap_simulator.cc"
 
     def order(self, problem: Problem) -> Sequence[int]:
         """Return the indices, largest size first, longer lived first among equals."""

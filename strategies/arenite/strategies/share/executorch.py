@@ -18,6 +18,8 @@ from arenite.strategies.share.tenancy import Tenancy
 class Executorch:
     """Take records by non-increasing size, equal sizes in the problem's order.
 
+    Upstream takes equal sizes in the order of a set.
+
     A record goes to the ground of the first object without a tenant it meets; else into
     the first object that has room above the tenants it meets; else it makes an object of
     its size, which never grows. Holes below the highest tenant are lost.
@@ -25,16 +27,12 @@ class Executorch:
     Several tenants may own parts of one object at once, which no other shared-objects
     strategy allows. So the plan states no assignment: it may undercut the lower bound of
     shared objects, and only the plan's own holds.
-
-    Cost: time O(n^2), vectorised; memory O(n).
-    Source: ExecuTorch, `exir/memory_planning.py`, `greedy`, whose equal sizes come in the
-        order of a set.
     """
 
     name: ClassVar[str] = "executorch"
     kind: ClassVar[StrategyKind] = StrategyKind.OBJECTS
-    complexity: ClassVar[str] = "O(n^2)"
-    source: ClassVar[str] = "ExecuTorch greedy memory planning"
+    complexity: ClassVar[str] = "O(n^2) array operations; memory O(n)"
+    source: ClassVar[str] = "ExecuTorch, greedy in exir/memory_planning.py"
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, problem: Problem) -> str | None:

@@ -21,18 +21,16 @@ class Mxnet(ObjectSharing):
     so by an alias.
 
     Attributes:
-        match_ranges: Each at least 0, which shares nothing; the first of equals wins.
-
-    Cost: O(n log n) for each match range.
-    Source: MXNet, `src/nnvm/plan_memory.cc`; `NNVM_EXEC_MATCH_RANGE` is the one range,
-        `NNVM_AUTO_SEARCH_MATCH_RANGE` tries the five of the default.
+        match_ranges: Each at least 0, which shares nothing; the first of equals wins. Upstream,
+            `NNVM_EXEC_MATCH_RANGE` is the one range, and `NNVM_AUTO_SEARCH_MATCH_RANGE` tries
+            the five of the default.
     """
 
     match_ranges: tuple[int, ...] = (1, 2, 4, 8, 16)
 
     name: ClassVar[str] = "mxnet"
     complexity: ClassVar[str] = "match_ranges x O(n log n)"
-    source: ClassVar[str] = "MXNet NNVM PlanMemory"
+    source: ClassVar[str] = "MXNet, src/nnvm/plan_memory.cc"
 
     def __post_init__(self) -> None:
         if not self.match_ranges or min(self.match_ranges) < 0:

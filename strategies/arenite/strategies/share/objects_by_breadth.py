@@ -12,15 +12,11 @@ from arenite.strategies.share.objects import ObjectSharing
 
 @dataclass(frozen=True, slots=True)
 class ObjectsByBreadth(ObjectSharing):
-    """Take records by the heaviest step they live at, the largest of a step first.
-
-    Cost: time O(n^2), vectorised; memory O(n log n).
-    Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 1.
-    """
+    """Take records by the heaviest step they live at, the largest of a step first."""
 
     name: ClassVar[str] = "objects-by-breadth"
-    complexity: ClassVar[str] = "O(n^2)"
-    source: ClassVar[str] = "Pisarchyk & Lee 2020, algorithm 1"
+    complexity: ClassVar[str] = "O(n^2) array operations; memory O(n log n)"
+    source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, algorithm 1"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

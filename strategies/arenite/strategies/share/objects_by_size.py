@@ -14,14 +14,11 @@ class ObjectsBySize(ObjectSharing):
     """Take records by non-increasing size, equal sizes in the problem's order.
 
     An object is as large as its first tenant, so none ever grows.
-
-    Cost: time O(n^2), vectorised; memory O(n).
-    Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 2.
     """
 
     name: ClassVar[str] = "objects-by-size"
-    complexity: ClassVar[str] = "O(n^2)"
-    source: ClassVar[str] = "Pisarchyk & Lee 2020, algorithm 2"
+    complexity: ClassVar[str] = "O(n^2) array operations; memory O(n)"
+    source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, algorithm 2"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

@@ -22,19 +22,14 @@ class ObjectsBySizeImproved(ObjectSharing):
 
     A stage holds the records between two positional maxima, so records that would set the
     size of the same object compete on time alone: the one closest to a tenant of an object
-    it can share takes that object; equally close ones by size, then in the problem's
-    order. Only a record that can share none makes a new one.
-
-    Cost: time O(n^2), vectorised, and O(objects) for each time a record loses its nearest
-        object; memory O(objects x n).
-    Source: Pisarchyk and Lee, arXiv 2001.03288, as TFLite's GPU delegate has
-        it (`GREEDY_BY_SIZE` for objects): of equally near objects the first to come so
-        near.
+    it can share takes that object; equally close ones by size, then in the problem's order.
+    Of equally close objects the first to come so close is taken, as in TFLite. Only a record
+    that can share none makes a new one.
     """
 
     name: ClassVar[str] = "objects-by-size-improved"
-    complexity: ClassVar[str] = "O(objects x n^2)"
-    source: ClassVar[str] = "Pisarchyk & Lee 2020, greedy by size improved"
+    complexity: ClassVar[str] = "O(n^2 + n x objects^2) array operations; memory O(n x objects)"
+    source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, as in TFLite's GPU delegate"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

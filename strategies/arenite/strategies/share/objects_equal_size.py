@@ -12,15 +12,11 @@ from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 @dataclass(frozen=True, slots=True)
 class ObjectsEqualSize(ObjectSharing):
-    """Walk records in order of use; reuse a free object of the same size, last freed first.
-
-    Cost: O(n log n).
-    Source: TFLite's GPU delegate, `EQUALITY`.
-    """
+    """Walk records in order of use; reuse a free object of the same size, last freed first."""
 
     name: ClassVar[str] = "objects-equal-size"
     complexity: ClassVar[str] = "O(n log n)"
-    source: ClassVar[str] = "TFLite GPU delegate, EQUALITY"
+    source: ClassVar[str] = "TFLite's GPU delegate, EQUALITY"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

@@ -12,16 +12,13 @@ from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 @dataclass(frozen=True, slots=True)
 class ObjectsInOrder(ObjectSharing):
-    """Walk records in order of use; a new object is made only when none is free.
-
-    Cost: O(n log n).
-    Source: Lee et al., arXiv 1907.01989; TFLite's GPU delegate,
-        `GREEDY_IN_ORDER`.
-    """
+    """Walk records in order of use; a new object is made only when none is free."""
 
     name: ClassVar[str] = "objects-in-order"
     complexity: ClassVar[str] = "O(n log n)"
-    source: ClassVar[str] = "Lee et al. 2019, greedy"
+    source: ClassVar[str] = (
+        "Lee et al. 2019, arXiv 1907.01989; TFLite's GPU delegate, GREEDY_IN_ORDER"
+    )
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

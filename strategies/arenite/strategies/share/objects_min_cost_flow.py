@@ -21,15 +21,12 @@ class ObjectsMinCostFlow(ObjectSharing):
     A record that follows none costs its size, one that follows a smaller record the
     difference, any other nothing. That only approximates the total: an object that holds
     a large, a small and again a large record is charged twice. Of several cheapest
-    choices, the solver's first stands.
-
-    Cost: one minimum-cost flow over O(n log n) arcs, where the paper has O(n^2).
-    Source: Lee et al., arXiv 1907.01989; TFLite's GPU delegate, `MINCOSTFLOW`.
+    choices, the solver's first stands. The network has fewer arcs than the paper's O(n^2).
     """
 
     name: ClassVar[str] = "objects-min-cost-flow"
-    complexity: ClassVar[str] = "min-cost flow, O(n log n) arcs"
-    source: ClassVar[str] = "Lee et al. 2019, minimum-cost flow"
+    complexity: ClassVar[str] = "a minimum-cost flow over O(n log n) arcs"
+    source: ClassVar[str] = "Lee et al. 2019, arXiv 1907.01989; TFLite's GPU delegate, MINCOSTFLOW"
     quick: ClassVar[bool] = False
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:

@@ -16,16 +16,13 @@ class OnnxruntimeReuse(ObjectSharing):
 
     A larger buffer is never considered, and scalars share with nothing. Where the shape is
     unknown the size stands for it. Outputs that take over an input's buffer are not
-    decided here: a graph says so by an alias.
-
-    Cost: O(n log n).
-    Source: ONNX Runtime, `allocation_planner.cc`, the static plan; its memory pattern is
-        the strategy `onnxruntime-pattern`.
+    decided here: a graph says so by an alias. Upstream's memory pattern is the strategy
+    `onnxruntime-pattern`.
     """
 
     name: ClassVar[str] = "onnxruntime-reuse"
     complexity: ClassVar[str] = "O(n log n)"
-    source: ClassVar[str] = "ONNX Runtime allocation planner, static plan"
+    source: ClassVar[str] = "ONNX Runtime, static plan in allocation_planner.cc"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
         """Return the object of each record."""

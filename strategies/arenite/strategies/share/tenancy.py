@@ -9,10 +9,7 @@ from arenite.planner.problem import UsageRecord
 
 
 class Tenancy:
-    """Objects and the records in them so far.
-
-    Cost: a query takes time O(n), vectorised.
-    """
+    """Objects and the records in them so far."""
 
     def __init__(self, records: Sequence[UsageRecord]) -> None:
         self._starts = np.array([record.start for record in records], np.int64)

@@ -18,9 +18,6 @@ class RandomFit:
     Attributes:
         seed: Of the orders.
         attempts: Orders tried.
-
-    Cost: O(attempts x n^2 log n).
-    Source: an example.
     """
 
     seed: int = 0

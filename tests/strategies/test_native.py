@@ -1,0 +1,66 @@
+import pytest
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.ordering import MemoryModel
+from arenite.strategies import native
+from arenite.strategies.order import find_order
+from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.optimal import Optimal
+from small_problems import problem_of
+
+PROBLEM = problem_of((4, 0, 2), (8, 1, 3))
+
+
+@pytest.fixture
+def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "core", None)
+
+
+@pytest.mark.usefixtures("not_built")
+def test_without_the_core_a_greedy_plan_is_the_same() -> None:
+    assert GreedyBySize()(PROBLEM).offsets == (8, 0)
+
+
+@pytest.mark.usefixtures("not_built")
+def test_without_the_core_the_exact_search_says_what_it_needs() -> None:
+    reason = Optimal().why_unsupported(PROBLEM)
+    assert reason is not None
+    assert "native core" in reason
+
+
+@pytest.mark.usefixtures("not_built")
+def test_without_the_core_an_order_names_what_is_missing() -> None:
+    tensors = [
+        Tensor("x", DType.UINT8, (4,), TensorKind.INPUT),
+        Tensor("y", DType.UINT8, (4,), TensorKind.OUTPUT),
+    ]
+    graph = Graph.of("one", tensors, [Operator("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
+    with pytest.raises(MissingDependencyError, match="the native core"):
+        find_order("given")(graph, MemoryModel())
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        (([0], [1], [1], [1], []), "differ in length"),
+        (([1], [1], [1], [1], [-1]), "lifetime is empty"),
+        (([-1], [1], [1], [1], [-1]), "begins below 0"),
+        (([0], [1], [0], [1], [-1]), "size is not positive"),
+        (([0], [1], [1], [3], [-1]), "not a power of two"),
+        (([0], [1], [1], [4], [2]), "unaligned"),
+    ],
+)
+def test_columns_that_are_no_records_are_refused(
+    columns: tuple[list[int], ...], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        native.core.Records(*columns)
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+def test_sizes_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(OverflowError):
+        native.core.Records([0, 0], [1, 1], [1 << 61, 1 << 61], [1, 1], [-1, -1])
