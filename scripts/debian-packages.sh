@@ -1,6 +1,7 @@
 #!/bin/sh
-# Install what the build needs and the machine lacks: a compiler, Python's headers, venv,
-# and the libraries of the native runtime.
+# Install what the build and the tests need and the machine lacks: a compiler, Python's headers,
+# venv, the libraries of the native runtime, and what the C library and hostile files are tested
+# with.
 set -eu
 
 missing=""
@@ -17,6 +18,10 @@ has_header flatbuffers/idl.h || missing="$missing libflatbuffers-dev"
 has_header pthreadpool.h || missing="$missing libpthreadpool-dev"
 has_header xnnpack.h || missing="$missing libxnnpack-dev"
 has_header zstd.h || missing="$missing libzstd-dev"
+command -v cmake >/dev/null 2>&1 || missing="$missing cmake"
+command -v make >/dev/null 2>&1 || missing="$missing make"
+command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config"
+command -v valgrind >/dev/null 2>&1 || missing="$missing valgrind"
 if [ "${1:-}" = browser ]; then # for the tests of the report page
   command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
   command -v chromedriver >/dev/null 2>&1 || missing="$missing chromium-driver"
