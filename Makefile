@@ -21,11 +21,12 @@ help:
 
 # The environment: Debian packages where they are missing, then the project, editable,
 # with every optional package.
-$(STAMP): pyproject.toml $(NATIVE) scripts/debian-packages.sh
+$(STAMP): pyproject.toml $(NATIVE) scripts/debian-packages.sh scripts/constraints.txt
 	scripts/debian-packages.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[all,bench,dev,docs]'
+	$(BIN)/python -m pip install --quiet --constraint scripts/constraints.txt \
+	  --editable '.[all,bench,dev,docs]'
 	touch $@
 
 demo: $(STAMP)

@@ -62,6 +62,7 @@ from paper_tables import PAPER
 from zoo import NETWORKS
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+FED: dict[str, dict[str, tuple[int, ...]]]
 FED = {"openseeface_lm_model0_opt.onnx": {"input": (1, 3, 224, 224)},
        "silero_vad_16k_op15.onnx": {"input": (1, 576), "state": (2, 1, 128)}}  # fmt: skip
 """Shapes of inputs that ONNX Runtime names otherwise than the file's dimensions."""
@@ -232,7 +233,7 @@ def against_tflm(name: str, path: Path) -> Row:
     scratch = learn_scratch(model)
     written = model.problem(scratch)
     safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
-    reaching = replace(model, graph=alias(model.graph, AliasKind))
+    reaching = replace(model, graph=alias(model.graph, tuple(AliasKind)))
     # Overlap as storages that are laid together, as leave for the placement, and as both.
     ways = [
         (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
@@ -325,13 +326,8 @@ def summary(rows: list[Row]) -> Iterator[str]:
     for peer in dict.fromkeys(row.peer for row in rows):
         stood = [row for row in rows if row.peer == peer and not row.refused]
         if stood:
-            lower, equal = (
-                sum(test(row) for row in stood)
-                for test in (
-                    lambda row: row.placed < row.theirs,
-                    lambda row: row.placed == row.theirs,
-                )
-            )
+            lower = sum(row.placed < row.theirs for row in stood)
+            equal = sum(row.placed == row.theirs for row in stood)
             yield (
                 f"{peer}: {lower} of {len(stood)} lower, {equal} equal, "
                 f"{len(stood) - lower - equal} higher; "

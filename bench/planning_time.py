@@ -12,6 +12,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -35,7 +36,7 @@ def main() -> None:
     arguments = parser.parse_args()
     network = end_to_end()
     strategies = {
-        strategy.name: [seconds(lambda p=problem, s=strategy: s(p)) for problem in problems]
+        strategy.name: [seconds(partial(strategy, problem)) for problem in problems]
         for problems in [[random_problem(count) for count in arguments.records]]
         for strategy in STRATEGIES
         if strategy.quick

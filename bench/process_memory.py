@@ -60,12 +60,13 @@ def build_runner() -> Path:
     """Return `arenite-run`, built and installed under `build`."""
     folder = CHECKOUT / "build" / "capi"
     prefix = folder / "installed"
-    for command in (
+    commands: tuple[list[str | Path], ...] = (
         ["-S", CHECKOUT / "runtime" / "capi", "-B", folder, f"-DCMAKE_INSTALL_PREFIX={prefix}",
          "-DCMAKE_INSTALL_LIBDIR=lib"],
         ["--build", folder],
         ["--install", folder],
-    ):  # fmt: skip
+    )  # fmt: skip
+    for command in commands:
         subprocess.run(["cmake", *command], check=True, stdout=subprocess.DEVNULL)
     return prefix / "bin" / RUNNER
 

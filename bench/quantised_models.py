@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def references(
             interpreter.allocate_tensors()
         except (RuntimeError, ValueError):
             continue
-        yield label, lambda arrays, interpreter=interpreter: interpreted(interpreter, arrays)
+        yield label, partial(interpreted, interpreter)
 
 
 def interpreted(interpreter: Any, arrays: Sequence[Array]) -> list[Array]:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 GAP_BITS = (4, 5, 8)
 NUM_TIMES = 3
-NNCODEC: dict[str, dict[str, object]] = {
+NNCODEC: dict[str, dict[str, Any]] = {
     "step -38": {"qp": -38},
     "step -32": {"qp": -32},
 }
@@ -225,7 +225,7 @@ def main() -> None:
         sizes.append(real_size())
     measured = list(speeds())
     if parsed.json:
-        rows = {"sizes": sizes, "speeds": measured}
+        rows: dict[str, list[Any]] = {"sizes": sizes, "speeds": measured}
         print(json.dumps({key: [asdict(each) for each in value] for key, value in rows.items()}))
         return
     console = Console()

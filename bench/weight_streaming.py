@@ -197,7 +197,7 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
 
 def run(runner: Path, variant: Variant, raw: Path) -> None:
     """Run a variant in a process of its own and keep what it says."""
-    command = [runner, variant.file, "--runs", str(NUM_RUNS), "--input", raw]
+    command: list[str | Path] = [runner, variant.file, "--runs", str(NUM_RUNS), "--input", raw]
     command += ["--output", variant.outputs]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     latency = re.search(r"^time +median ([\d.]+) ms", done.stdout, re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOST = re.compile(
     r"\b(deb|ftp|security|snapshot|archive)(\.[a-z]+)*\.(debian|ubuntu)\.(org|com)\b"
-    r"|\b(mirrors?|files)\.[a-z.]+\.(org|com|net|edu)\b|/debian/pool/|/pypi/simple|://pypi\.org"
+    r"|\b(mirrors?|files)\.[a-z.]+\.(org|com|net|edu)\b|/debian/[p]ool/|/pypi/[s]imple|://pypi\.org"
     r"|--(extra-)?index-url|\bmirror="
 )
 DOWNLOAD = re.compile(r"\b(curl|wget|urlopen|urlretrieve|requests\.get)\b")

@@ -4,6 +4,8 @@ Kernels are as naive as can be: row-major, each element written as soon as it is
 what is overwritten too early is seen.
 """
 
+from typing import Any
+
 import numpy as np
 
 from arenite.planner.dtypes import DType
@@ -71,7 +73,8 @@ def _compute(operator: Operator, arena: Arena) -> None:
     operands = [arena[name] for name in operator.inputs]
     results = [arena[name] for name in operator.outputs]
     op_type, axis = operator.op_type, operator.attributes.get("axis")
-    if op_type == "Split":
+    assert isinstance(axis, int | None)
+    if op_type == "Split" and axis is not None:
         begin = 0
         for result in results:
             end = begin + result.shape[axis]
@@ -80,9 +83,11 @@ def _compute(operator: Operator, arena: Arena) -> None:
     elif op_type == "Slice":
         result = results[0]
         starts = operator.attributes["starts"]
-        window = tuple(slice(s, s + n) for s, n in zip(starts, result.shape, strict=True))
-        result[...] = operands[0][window].copy()
-    elif op_type == "Concat":
+        assert isinstance(starts, tuple)
+        begins = map(int, starts)
+        part = tuple(slice(s, s + n) for s, n in zip(begins, result.shape, strict=True))
+        result[...] = operands[0][part].copy()
+    elif op_type == "Concat" and axis is not None:
         begin = 0
         for operand in operands:
             window = [slice(None)] * 2
@@ -111,6 +116,6 @@ def _compute_elements(op_type: str, operands: list[np.ndarray], result: np.ndarr
             result[index] = operands[0][index]
 
 
-def matrix(name: str, rows: int, columns: int, **more: object) -> Tensor:
+def matrix(name: str, rows: int, columns: int, **more: Any) -> Tensor:
     """Return a tensor that the interpreter can hold."""
     return Tensor(name, DTYPE, (rows, columns), **more)

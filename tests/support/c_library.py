@@ -3,7 +3,9 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ _BUILD = CHECKOUT / "build" / "capi"
 _TOOLS = ("cmake", "gcc", "g++", "flatc", "pkg-config")
 
 
-def run(command: list[str | Path], **options) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
     """Return what a command printed; its failure shows all of it."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"

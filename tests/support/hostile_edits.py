@@ -1,32 +1,38 @@
 """Edits that make the program of `MANY_KINDS` lie, and why each is refused."""
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-def step(root, kind):
+Json: TypeAlias = Any
+"""A part of the program, as the schema's JSON."""
+
+
+def step(root: Json, kind: str) -> Json:
     """The first step of a kind."""
     return next(each for each in root["steps"] if each["kernel_type"] == kind)
 
 
-def kernel(root, kind):
+def kernel(root: Json, kind: str) -> Json:
     """What the first step of a kind is told."""
     return step(root, kind)["kernel"]
 
 
-def move(root):
+def move(root: Json) -> Json:
     """The first move of the first copy."""
     return kernel(root, "Copy")["moves"][0]
 
 
-def rank(root):
+def rank(root: Json) -> int:
     """The number of its axes."""
     return len(move(root)["shape"])
 
 
-def constant(root):
+def constant(root: Json) -> int:
     """The index of a tensor among the weights."""
     return next(i for i, each in enumerate(root["tensors"]) if each["place"] == "weights")
 
 
-def external(model, runtime="onnxruntime"):
+def external(model: int, runtime: str = "onnxruntime") -> Json:
     """An operator of another runtime in place of ours."""
     return {
         "kernel_type": "External",
@@ -37,7 +43,7 @@ def external(model, runtime="onnxruntime"):
 
 
 # What lies, how, and the words of the refusal.
-EDITS = {
+EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     # The arena and the weights.
     "an arena beyond measure": (
         lambda r: r.update(arena_size=2**62), "an arena of 4611686018427387904 B is beyond"),

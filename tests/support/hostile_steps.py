@@ -1,31 +1,33 @@
 """Steps that run, operands that do not fit them, and why each is refused."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from support.hostile_programs import OneStep, Operand
 
 
-def f32(*shape):
+def f32(*shape: int) -> Operand:
     return Operand("float32", shape)
 
 
-def i8(*shape, **quantisation):
+def i8(*shape: int, **quantisation: object) -> Operand:
     return Operand("int8", shape, quantisation=quantisation)
 
 
-def i32(*shape):
+def i32(*shape: int) -> Operand:
     return Operand("int32", shape)
 
 
-def boolean(*shape):
+def boolean(*shape: int) -> Operand:
     return Operand("boolean", shape)
 
 
-def weights(*shape, dtype="float32", **quantisation):
+def weights(*shape: int, dtype: str = "float32", **quantisation: object) -> Operand:
     return Operand(dtype, shape, is_constant=True, quantisation=quantisation)
 
 
-SCALED = {"scales": [0.5], "zero_point": 0}
+SCALED: dict[str, Any] = {"scales": [0.5], "zero_point": 0}
 
 # One of each operator that runs, in its smallest form.
 SOUND = {
@@ -79,7 +81,7 @@ SOUND = {
 
 # Which of them, what is put in the place of what, and the words of the refusal. Inputs and
 # outputs go by their positions.
-CASES = {
+CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}}, "it must read and make images"),
     "a filter of three axes": ("conv", {"in": {1: weights(3, 3, 6)}}, "filter must have rank 4"),
     "a filter that is computed": ("conv", {"in": {1: f32(3, 3, 3, 2)}}, "are not constant"),
@@ -219,7 +221,7 @@ CASES = {
 }  # fmt: skip
 
 
-def changed(sound, changes):
+def changed(sound: OneStep, changes: Mapping[str, Any]) -> OneStep:
     """The step with other operands and attributes."""
     inputs, outputs = list(sound.inputs), list(changes.get("outs", sound.outputs))
     for place, operands in ((inputs, changes.get("in", {})), (outputs, changes.get("out", {}))):

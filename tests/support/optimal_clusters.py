@@ -15,7 +15,7 @@ def least_squared_error(weights: np.ndarray, num_clusters: int) -> float:
 
     def error(begin: int, end: int) -> float:
         total = sums[end] - sums[begin]
-        return max(0.0, squares[end] - squares[begin] - total * total / (end - begin))
+        return max(0.0, float(squares[end] - squares[begin] - total * total / (end - begin)))
 
     count = ordered.size
     best = [0.0] + [float("inf")] * count

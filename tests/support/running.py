@@ -1,6 +1,7 @@
 """Models run by our session and by the reference, on the same inputs."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -35,7 +36,7 @@ def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProt
     return model
 
 
-def build(path: Path, folder: Path, **options) -> Path:
+def build(path: Path, folder: Path, **options: Any) -> Path:
     """Return the program file of a model."""
     compiled = compile_model(path, **options)
     program = folder / "model.arena"

@@ -1,7 +1,7 @@
 """Naive kernels of operators that slide a window: one pass over the result, row-major."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import assume
@@ -37,7 +37,16 @@ class Kernel:
         reads: For each element of the result in turn, those of the operand it reads.
     """
 
-    def __init__(self, op_type, source, outputs, window, strides, dilations, padding):
+    def __init__(
+        self,
+        op_type: str,
+        source: "Image",
+        outputs: int,
+        window: tuple[int, int],
+        strides: tuple[int, int],
+        dilations: tuple[int, int],
+        padding: Any,
+    ) -> None:
         self.op_type, self.source = op_type, source
         channels_last = op_type in CHANNELS_LAST
         lengths = source[1:3]
@@ -53,7 +62,8 @@ class Kernel:
             ]
             self.attributes = {"pads": padding}
         assume(min(counts) >= 1)
-        self.result = Image(source.batch, *counts, outputs)
+        height, width = counts
+        self.result = Image(source.batch, height, width, outputs)
         self.attributes |= {"strides": strides, "dilations": dilations}
         per_channel = 0
         if op_type in ("MAX_POOL_2D", "AveragePool"):
@@ -96,7 +106,9 @@ class Kernel:
             result[position] = total % 1_000_003
 
 
-def _tflite(padding, lengths, spans, strides):
+def _tflite(
+    padding: str, lengths: Sequence[int], spans: Sequence[int], strides: Sequence[int]
+) -> tuple[list[int], tuple[int, ...]]:
     if padding == "VALID":
         counts = [(n - e) // s + 1 for n, e, s in zip(lengths, spans, strides, strict=True)]
         return counts, (0, 0)
@@ -114,13 +126,13 @@ def pairs(least: int, most: int) -> st.SearchStrategy[tuple[int, int]]:
 
 
 @st.composite
-def images(draw) -> Image:
+def images(draw: st.DrawFn) -> Image:
     """Return small extents."""
     return Image(draw(st.integers(1, 2)), *draw(pairs(1, 6)), draw(st.integers(1, 3)))
 
 
 @st.composite
-def kernels(draw, source: Image, op_types: Sequence[str]) -> Kernel:
+def kernels(draw: st.DrawFn, source: Image, op_types: Sequence[str]) -> Kernel:
     """Return a kernel of one of the types that reads `source`."""
     op_type = draw(st.sampled_from(op_types))
     outputs = source.channels
@@ -128,7 +140,7 @@ def kernels(draw, source: Image, op_types: Sequence[str]) -> Kernel:
         outputs *= draw(st.integers(1, 3))
     elif op_type in ("CONV_2D", "Conv"):
         outputs = draw(st.integers(1, 6))
-    padding = draw(st.sampled_from(["SAME", "VALID"]))
+    padding: Any = draw(st.sampled_from(["SAME", "VALID"]))
     if op_type in CHANNELS_FIRST:
         padding = draw(pairs(0, 2)) + draw(pairs(0, 2))
     return Kernel(

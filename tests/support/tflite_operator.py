@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ class Given:
     is_variable: bool = False
 
 
-def weights(array: np.ndarray, **quantisation) -> Given:
+def weights(array: np.ndarray, **quantisation: Any) -> Given:
     return Given(array.shape, array.dtype.name, array, **quantisation)
 
 

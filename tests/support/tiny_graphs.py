@@ -1,6 +1,7 @@
 """Small graphs, written down in a line or two."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from arenite.planner.dtypes import DType
 from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
@@ -18,7 +19,7 @@ def tensor(
 
 def graph_of(
     tensors: Iterable[Tensor],
-    operators: Iterable[tuple[object, ...]],
+    operators: Iterable[tuple[Any, ...]],
     inputs: Sequence[str] = ("x",),
     outputs: Sequence[str] = ("y",),
 ) -> Graph:

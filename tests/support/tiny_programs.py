@@ -32,13 +32,20 @@ from arenite.runtime.program.operators import (
 )
 from arenite.strategies import find
 
-_SIDES = {"padding": (1, 1, 1, 1)}
+_ALL = (1, 1, 1, 1)
 
 # Name, operator, what it reads, shape of the result, its scale and zero point.
 _CLASSIFIER: tuple[tuple[str, RuntimeOperator, tuple[str, ...], tuple[int, ...], float, int], ...]
 _CLASSIFIER = (
-    ("conv", Conv2D(**_SIDES, strides=(2, 2)), ("image", "f0", "b0"), (1, 8, 8, 16), 0.05, -10),
-    ("deep", DepthwiseConv2D(**_SIDES), ("conv", "f1", "b1"), (1, 8, 8, 16), 0.06, 3),
+    (
+        "conv",
+        Conv2D(padding=_ALL, strides=(2, 2)),
+        ("image", "f0", "b0"),
+        (1, 8, 8, 16),
+        0.05,
+        -10,
+    ),
+    ("deep", DepthwiseConv2D(padding=_ALL), ("conv", "f1", "b1"), (1, 8, 8, 16), 0.06, 3),
     ("point", Conv2D(), ("deep", "f2", "b2"), (1, 8, 8, 16), 0.08, -5),
     ("sum", Binary(function=BinaryFunction.ADD), ("conv", "point"), (1, 8, 8, 16), 0.1, 4),
     ("pool", Pool2D(kind=PoolKind.AVERAGE, window=(8, 8)), ("sum",), (1, 1, 1, 16), 0.1, 4),
