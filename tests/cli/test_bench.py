@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.cli.bench import rounds
-from arenite.cli.commands.bench import command
+from arenite.cli.commands.bench import command, rounds
 from arenite.cli.commands.bench.rounds import Contest, EngineError, Measured, Sample, measure
 from support.command_models import LACKING
 from support.shared_material import shared
