@@ -40,13 +40,18 @@ inline const TensorView* optional_input(const Operands& operands, std::size_t po
   return position < operands.inputs.size() ? operands.inputs[position] : nullptr;
 }
 
-// Returns the address of the step's working memory, of at least so many bytes.
+// Returns the address of the step's working memory, of at least so many bytes, on a cache line of
+// its own.
 inline std::byte* require_scratch(const Operands& operands, std::size_t bytes) {
+  constexpr std::uintptr_t kAlignment = 64;
   const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
   if (given < bytes) {
     refuse(operands, "its working memory has " + std::to_string(given) + " B; it needs " +
                          std::to_string(bytes));
   }
+  require(operands,
+          bytes == 0 || reinterpret_cast<std::uintptr_t>(operands.scratch->data) % kAlignment == 0,
+          "its working memory is not aligned to 64 B");
   return operands.scratch == nullptr ? nullptr : operands.scratch->data;
 }
 

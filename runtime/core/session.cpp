@@ -65,10 +65,10 @@ void Session::make_steps() {
       steps_.push_back(nullptr);
       continue;
     }
-    Operands operands{*step, {}, {}, nullptr, threads_->pool, &symbols_, file_.get()};
     const auto find = [this](std::int32_t index) {
       return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     };
+    Operands operands{*step, {}, {}, find(step->scratch()), threads_->pool, &symbols_, file_.get()};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) {
         operands.inputs.push_back(find(index));

@@ -43,6 +43,8 @@ class Step {
   virtual const char* backend() const = 0;
   // Whether constants were copied when it was made, so that the originals are not read again.
   virtual bool has_packed_constants() const { return false; }
+  // Bytes of constants that it keeps on the heap, packed for its kernels.
+  virtual std::size_t resident_bytes() const { return 0; }
 };
 
 // Each makes the step of one operator of the schema, or throws ProgramError (errors.hpp) that

@@ -223,6 +223,13 @@ class Checker {
       }
       require_live(index, number, label);
     }
+    if (step.scratch() != -1) {
+      check_index(step.scratch(), label + ": its working memory");
+      if (tensors_[static_cast<std::size_t>(step.scratch())].is_constant) {
+        refuse(label + " works in a constant");
+      }
+      require_live(step.scratch(), number, label);
+    }
   }
 
   // Who reads the bytes themselves must not be given a code.

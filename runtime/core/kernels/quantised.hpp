@@ -39,16 +39,16 @@ struct Scale {
   }
 };
 
-// A number cut off at the ends of an integer type; NaN becomes 0.
-template <typename T>
-T cut(float value) {
+// Converts to an integer type; what is beyond its range becomes its end, NaN becomes 0.
+template <typename T, typename Number>
+T saturate(Number value) {
   if (std::isnan(value)) {
     return 0;
   }
-  if (value <= static_cast<float>(std::numeric_limits<T>::min())) {
+  if (value <= static_cast<Number>(std::numeric_limits<T>::min())) {
     return std::numeric_limits<T>::min();
   }
-  const bool is_beyond = value >= static_cast<float>(std::numeric_limits<T>::max());
+  const bool is_beyond = value >= static_cast<Number>(std::numeric_limits<T>::max());
   return is_beyond ? std::numeric_limits<T>::max() : static_cast<T>(value);
 }
 

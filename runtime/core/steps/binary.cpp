@@ -31,6 +31,9 @@ class ZipStep final : public Step {
 
   void run() override {
     const std::size_t length = walk_.inner.length;
+    if (length == 0) {
+      return;
+    }
     if (walk_.num_rows == 1) {
       parallel(threads_, length, 8, [this](std::size_t first, std::size_t count) {
         row(one_ + first * walk_.inner.strides[0], other_ + first * walk_.inner.strides[1],
@@ -204,8 +207,8 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands,
   std::unique_ptr<Step> step;
   const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
   with_function_of_integers<T>(attributes.function(), [&](auto function) {
-    step = make_clamped(operands, function, cut<T>(attributes.min()), cut<T>(attributes.max()),
-                        clamps);
+    step = make_clamped(operands, function, saturate<T>(attributes.min()),
+                        saturate<T>(attributes.max()), clamps);
   });
   return step;
 }

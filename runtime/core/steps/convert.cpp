@@ -80,20 +80,6 @@ float number(Source value, const Scale& scale) {
   }
 }
 
-// Numbers that are cut off at the ends of an integer type; NaN becomes 0.
-template <typename Target>
-Target cut(float value) {
-  if (std::isnan(value)) {
-    return 0;
-  }
-  const auto low = static_cast<float>(std::numeric_limits<Target>::min());
-  const auto high = static_cast<float>(std::numeric_limits<Target>::max());
-  if (value <= low) {
-    return std::numeric_limits<Target>::min();
-  }
-  return value >= high ? std::numeric_limits<Target>::max() : static_cast<Target>(value);
-}
-
 template <typename Target>
 Target made(float value, const Scale& scale, bool quantises) {
   if constexpr (std::is_same_v<Target, float>) {
@@ -103,13 +89,13 @@ Target made(float value, const Scale& scale, bool quantises) {
   } else if constexpr (std::is_same_v<Target, Half>) {
     return narrowed(value);
   } else if constexpr (sizeof(Target) <= 2) {
-    return quantises ? scale.integer<Target>(value) : cut<Target>(value);
+    return quantises ? scale.integer<Target>(value) : saturate<Target>(value);
   } else if constexpr (sizeof(Target) == 4) {
-    return cut<Target>(quantises ? std::nearbyint(value / scale.scale) +
-                                       static_cast<float>(scale.zero_point)
-                                 : value);
+    return saturate<Target>(quantises ? std::nearbyint(value / scale.scale) +
+                                            static_cast<float>(scale.zero_point)
+                                      : value);
   } else {
-    return cut<Target>(value);
+    return saturate<Target>(value);
   }
 }
 

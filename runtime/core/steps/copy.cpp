@@ -1,4 +1,5 @@
 // Strided moves of elements: concatenation, slices, padding, transposes.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -86,6 +87,20 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
   require(operands, highest < count, "a move leads outside its tensor");
 }
 
+// Whether a move moves anything; requires that it moves no more elements than its target has.
+bool moves_any(const Operands& operands, const TensorView& target,
+               const flatbuffers::Vector<std::uint64_t>& shape) {
+  if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) {
+    return false;
+  }
+  std::uint64_t room = target.num_elements();
+  for (const std::uint64_t length : shape) {
+    room /= length;
+  }
+  require(operands, room > 0, "a move is larger than its target");
+  return true;
+}
+
 // Whether a move that begins where it reads moves nothing.
 bool stay(const std::vector<StridedCopy::Axis>& axes) {
   for (const auto& axis : axes) {
@@ -118,15 +133,11 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
                   move->shape()->size() == move->input_strides()->size() &&
                   move->shape()->size() == move->output_strides()->size(),
               "a move has a shape without strides");
-      bool is_empty = false;
-      for (const std::uint64_t length : *move->shape()) {
-        is_empty = is_empty || length == 0;
-      }
-      if (is_empty) {
-        continue;
-      }
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
+      if (!moves_any(operands, target, *move->shape())) {
+        continue;
+      }
       require_inside(operands, source, move->input_start(), *move->shape(), *move->input_strides());
       require_inside(operands, target, move->output_start(), *move->shape(),
                      *move->output_strides());

@@ -12,10 +12,14 @@ class CumulativeSumStep final : public Step {
       : source_(operands.inputs[0]->as<float>()),
         target_(operands.outputs[0]->as<float>()),
         split_(split),
+        is_empty_(operands.inputs[0]->size == 0),
         exclusive_(exclusive),
         reverse_(reverse) {}
 
   void run() override {
+    if (is_empty_) {
+      return;
+    }
     for (std::size_t outer = 0; outer < split_.outer; ++outer) {
       for (std::size_t inner = 0; inner < split_.inner; ++inner) {
         const std::size_t start = outer * split_.length * split_.inner + inner;
@@ -37,6 +41,7 @@ class CumulativeSumStep final : public Step {
   const float* source_;
   float* target_;
   AxisSplit split_;
+  bool is_empty_;
   bool exclusive_;
   bool reverse_;
 };

@@ -27,21 +27,19 @@ class GatherStep final : public Step {
         indices_(operands.inputs[1]->as<Index>()),
         target_(operands.outputs[0]->data),
         extent_(extent),
+        num_slices_(operands.outputs[0]->size == 0 ? 0 : operands.outputs[0]->size / extent.bytes),
         threads_(operands.threads) {}
 
   void run() override {
-    const std::size_t rows = extent_.batch * extent_.outer;
-    parallel(threads_, rows * extent_.count, extent_.bytes,
-             [this](std::size_t first, std::size_t n) {
-               for (std::size_t i = first; i < first + n; ++i) {
-                 const std::size_t row = i / extent_.count;
-                 const std::size_t place = i % extent_.count;
-                 const Index index = indices_[row / extent_.outer * extent_.count + place];
-                 std::memcpy(target_ + i * extent_.bytes,
-                             data_ + (row * extent_.length + inside(index)) * extent_.bytes,
-                             extent_.bytes);
-               }
-             });
+    parallel(threads_, num_slices_, extent_.bytes, [this](std::size_t first, std::size_t n) {
+      for (std::size_t i = first; i < first + n; ++i) {
+        const std::size_t row = i / extent_.count;
+        const std::size_t place = i % extent_.count;
+        const Index index = indices_[row / extent_.outer * extent_.count + place];
+        std::memcpy(target_ + i * extent_.bytes,
+                    data_ + (row * extent_.length + inside(index)) * extent_.bytes, extent_.bytes);
+      }
+    });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -58,6 +56,7 @@ class GatherStep final : public Step {
   const Index* indices_;
   std::byte* target_;
   Extent extent_;
+  std::size_t num_slices_;
   pthreadpool_t threads_;
 };
 

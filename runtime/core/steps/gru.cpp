@@ -21,7 +21,8 @@ class GruStep final : public Step {
         initial_(operands.inputs[5]),
         target_(operands.outputs[0]->as<float>()),
         hidden_(operands.outputs[1]->as<float>()),
-        scratch_(operands.outputs[2]->as<float>()) {
+        scratch_(reinterpret_cast<float*>(
+            require_scratch(operands, 7 * sizes.batch * sizes.units * sizeof(float)))) {
     const auto& attributes = *operands.step.kernel_as_Gru();
     is_reverse_ = attributes.reverse();
     resets_after_ = attributes.reset_after();
@@ -51,6 +52,9 @@ class GruStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t resident_bytes() const override {
+    return resident_bytes_of(weights_) + resident_bytes_of(gates_) + resident_bytes_of(candidates_);
+  }
 
  private:
   void advance(std::size_t time, std::size_t direction) const {
@@ -108,7 +112,7 @@ class GruStep final : public Step {
 
 std::unique_ptr<Step> make_gru(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Gru();
-  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == 3,
+  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == 2,
           "it has too few operands, or too many");
   for (std::size_t i = 0; i < 5; ++i) {
     require(operands, operands.inputs[i] != nullptr, "an input is left out");
@@ -121,7 +125,6 @@ std::unique_ptr<Step> make_gru(const Operands& operands) {
     require_numbers(operands, operands.inputs[5], sizes.directions * sizes.state());
   }
   require_numbers(operands, operands.outputs[1], sizes.directions * sizes.state());
-  require_numbers(operands, operands.outputs[2], sizes.batch * 7 * sizes.units);
   return std::make_unique<GruStep>(operands, sizes);
 }
 

@@ -29,6 +29,9 @@ class InstanceNormStep final : public Step {
   }
 
   void run() override {
+    if (num_pixels_ == 0) {
+      return;
+    }
     const std::size_t groups = (num_channels_ + kChannels - 1) / kChannels;
     parallel(threads_, num_images_ * groups, 8 * kChannels * num_pixels_,
              [this, groups](std::size_t first, std::size_t count) {

@@ -18,7 +18,8 @@ class LstmStep final : public Step {
         source_(operands.inputs[0]->as<float>()),
         bias_(operands.inputs[3]->as<float>()),
         target_(operands.outputs[0]->as<float>()),
-        scratch_(operands.outputs.back()->as<float>()) {
+        scratch_(reinterpret_cast<float*>(
+            require_scratch(operands, 2 * sizes.batch * kGates * sizes.units * sizeof(float)))) {
     const auto& attributes = *operands.step.kernel_as_Lstm();
     clip_ = attributes.cell_clip();
     is_reverse_ = attributes.reverse();
@@ -55,6 +56,9 @@ class LstmStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t resident_bytes() const override {
+    return resident_bytes_of(weights_) + resident_bytes_of(recurrent_);
+  }
 
  private:
   void begin(const TensorView* initial, float* state) const {
@@ -98,7 +102,7 @@ class LstmStep final : public Step {
   const float* source_;
   const float* bias_;
   float* target_;
-  float* scratch_;
+  float* scratch_;  // products with both weights: 2, batch, 4 * units
   float clip_;
   bool is_reverse_;
   bool starts_anew_ = false;
@@ -113,7 +117,7 @@ class LstmStep final : public Step {
 std::unique_ptr<Step> make_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   const bool keeps_state = attributes.keeps_state();
-  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == (keeps_state ? 2 : 4),
+  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == (keeps_state ? 1 : 3),
           "it has too few operands, or too many");
   for (std::size_t i = 0; i < 4; ++i) {
     require(operands, operands.inputs[i] != nullptr, "an input is left out");
@@ -131,7 +135,6 @@ std::unique_ptr<Step> make_lstm(const Operands& operands) {
       require_numbers(operands, operands.outputs[position - 3], sizes.directions * sizes.state());
     }
   }
-  require_numbers(operands, operands.outputs.back(), 2 * sizes.batch * kGates * sizes.units);
   return std::make_unique<LstmStep>(operands, sizes);
 }
 

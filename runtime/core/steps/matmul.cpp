@@ -1,6 +1,5 @@
 // Products of matrices that are both made by the run.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "kernels/gemm.hpp"
@@ -12,34 +11,87 @@ namespace arenite {
 
 namespace {
 
-// For each product its matrices: their first elements.
-struct Batch {
-  std::size_t a;
-  std::size_t b;
+// The leading axes of both operands, broadcast to those of the output: for each product where its
+// matrices begin.
+class Batches {
+ public:
+  Batches(const Operands& operands, std::size_t a_size, std::size_t b_size) {
+    const auto& c = *operands.outputs[0];
+    axes_.resize(c.rank() - 2);
+    broadcast(operands, *operands.inputs[0], a_size, &Axis::a);
+    broadcast(operands, *operands.inputs[1], b_size, &Axis::b);
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+      axes_[axis].length = c.shape[axis];
+    }
+  }
+
+  // First elements of the matrices of a product.
+  struct Start {
+    std::size_t a = 0;
+    std::size_t b = 0;
+  };
+
+  Start start(std::size_t product) const {
+    Start found;
+    for (std::size_t axis = axes_.size(); axis-- > 0;) {
+      const std::size_t index = product % axes_[axis].length;
+      product /= axes_[axis].length;
+      found.a += index * axes_[axis].a;
+      found.b += index * axes_[axis].b;
+    }
+    return found;
+  }
+
+ private:
+  struct Axis {
+    std::size_t length = 1;
+    std::size_t a = 0;  // elements from one index to the next; 0: the operand is repeated
+    std::size_t b = 0;
+  };
+
+  void broadcast(const Operands& operands, const TensorView& view, std::size_t size,
+                 std::size_t Axis::* stride) {
+    const auto& shape = operands.outputs[0]->shape;
+    const std::size_t missing = shape.size() - view.rank();
+    for (std::size_t axis = axes_.size(); axis-- > missing;) {
+      const std::size_t length = view.shape[axis - missing];
+      require(operands, length == 1 || length == shape[axis], "the batches do not broadcast");
+      axes_[axis].*stride = length == 1 ? 0 : size;
+      size *= length;
+    }
+  }
+
+  std::vector<Axis> axes_;  // outermost first
 };
 
 class MatMulStep final : public Step {
  public:
-  MatMulStep(const Operands& operands, std::vector<Batch> batches, std::size_t rows,
-             std::size_t columns, std::size_t depth)
+  MatMulStep(const Operands& operands, std::size_t rows, std::size_t columns, std::size_t depth)
       : a_(operands.inputs[0]->as<float>()),
         b_(operands.inputs[1]->as<float>()),
         c_(operands.outputs[0]->as<float>()),
-        batches_(std::move(batches)),
+        batches_(operands, rows * depth, depth * columns),
         rows_(rows),
         columns_(columns),
         depth_(depth),
+        num_products_(operands.outputs[0]->size == 0
+                          ? 0
+                          : operands.outputs[0]->num_elements() / (rows * columns)),
         transpose_a_(operands.step.kernel_as_MatMul()->transpose_a()),
         transpose_b_(operands.step.kernel_as_MatMul()->transpose_b()),
-        packed_(gemm_scratch(columns, depth)),
+        packed_(reinterpret_cast<float*>(
+            require_scratch(operands, gemm_scratch(columns, depth) * sizeof(float)))),
         threads_(operands.threads) {}
 
   void run() override {
-    for (std::size_t i = 0; i < batches_.size(); ++i) {
-      if (i == 0 || batches_[i].b != batches_[i - 1].b) {
-        pack(b_ + batches_[i].b);
+    std::size_t packed = 0;
+    for (std::size_t i = 0; i < num_products_; ++i) {
+      const auto [a, b] = batches_.start(i);
+      if (i == 0 || b != packed) {
+        pack(b_ + b);
+        packed = b;
       }
-      multiply(a_ + batches_[i].a, c_ + i * rows_ * columns_);
+      multiply(a_ + a, c_ + i * rows_ * columns_);
     }
   }
 
@@ -51,14 +103,14 @@ class MatMulStep final : public Step {
     const std::size_t column_stride = transpose_b_ ? depth_ : 1;
     in_blocks(columns_, kGemmPanel, 4 * depth_, [=](std::size_t first, std::size_t count) {
       gemm_pack(b + first * column_stride, depth_stride, column_stride, count, depth_,
-                packed_.data() + first * depth_);
+                packed_ + first * depth_);
     });
   }
 
   void multiply(const float* a, float* c) const {
     const GemmLeft left{a, transpose_a_ ? 1 : depth_, transpose_a_ ? rows_ : 1};
     in_blocks(rows_, kGemmRows, columns_ * depth_ / 8, [&](std::size_t first, std::size_t count) {
-      gemm_rows(left, packed_.data(), columns_, depth_, first, count, c);
+      gemm_rows(left, packed_, columns_, depth_, first, count, c);
     });
   }
 
@@ -74,49 +126,16 @@ class MatMulStep final : public Step {
   const float* a_;
   const float* b_;
   float* c_;
-  std::vector<Batch> batches_;
+  Batches batches_;
   std::size_t rows_;
   std::size_t columns_;
   std::size_t depth_;
+  std::size_t num_products_;
   bool transpose_a_;
   bool transpose_b_;
-  std::vector<float> packed_;
+  float* packed_;  // working memory
   pthreadpool_t threads_;
 };
-
-// Leading axes of both, broadcast to those of the output.
-std::vector<Batch> batches_of(const Operands& operands, std::size_t a_size, std::size_t b_size) {
-  const auto& a = *operands.inputs[0];
-  const auto& b = *operands.inputs[1];
-  const auto& c = *operands.outputs[0];
-  std::vector<Batch> batches{{0, 0}};
-  const std::size_t rank = c.rank() - 2;
-  std::size_t a_step = a_size;
-  std::size_t b_step = b_size;
-  std::vector<Batch> steps(rank);
-  for (std::size_t axis = rank; axis-- > 0;) {
-    for (const bool is_a : {true, false}) {
-      const auto& view = is_a ? a : b;
-      const std::size_t missing = c.rank() - view.rank();
-      const std::size_t length = axis < missing ? 1 : view.shape[axis - missing];
-      require(operands, length == 1 || length == c.shape[axis], "the batches do not broadcast");
-      std::size_t& step = is_a ? a_step : b_step;
-      (is_a ? steps[axis].a : steps[axis].b) = length == 1 ? 0 : step;
-      step *= length;
-    }
-  }
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    std::vector<Batch> longer;
-    longer.reserve(batches.size() * c.shape[axis]);
-    for (const Batch& batch : batches) {
-      for (std::size_t i = 0; i < c.shape[axis]; ++i) {
-        longer.push_back({batch.a + i * steps[axis].a, batch.b + i * steps[axis].b});
-      }
-    }
-    batches = std::move(longer);
-  }
-  return batches;
-}
 
 std::unique_ptr<Step> make_matmul(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_MatMul();
@@ -138,8 +157,7 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   require(operands, c.shape[c.rank() - 2] == rows && c.shape[c.rank() - 1] == columns,
           "the output is not of the product's size");
   require(operands, c.data != a.data && c.data != b.data, "it cannot write over its input");
-  return std::make_unique<MatMulStep>(operands, batches_of(operands, rows * depth, depth * columns),
-                                      rows, columns, depth);
+  return std::make_unique<MatMulStep>(operands, rows, columns, depth);
 }
 
 const Registration registered{program::Operator::MatMul, make_matmul};

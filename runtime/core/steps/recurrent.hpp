@@ -53,10 +53,15 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
                        weights.shape[0],
                        is_batch_major};
   require(operands, sizes.directions == 1 || sizes.directions == 2, "it has another direction");
-  const std::size_t rows = sizes.directions * gates * sizes.units;
+  const std::size_t rows = gates * sizes.units;
+  require(operands,
+          weights.shape[1] == rows && weights.shape[2] == sizes.inputs &&
+              recurrent.shape[0] == sizes.directions && recurrent.shape[1] == rows,
+          "its weights do not fit");
+  require(operands, operands.outputs[0]->size > 0, "it has no times, sequences or units");
   require_numbers(operands, &x, sizes.times * sizes.batch * sizes.inputs);
-  require_numbers(operands, &weights, rows * sizes.inputs);
-  require_numbers(operands, &recurrent, rows * sizes.units);
+  require_numbers(operands, &weights, weights.num_elements());
+  require_numbers(operands, &recurrent, recurrent.num_elements());
   require_numbers(operands, operands.outputs[0], sizes.times * sizes.directions * sizes.state());
   return sizes;
 }
@@ -65,7 +70,7 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
 struct PackedWeights {
   std::size_t rows;
   std::size_t depth;
-  std::vector<float> packed;
+  std::vector<float> packed;  // on the heap for as long as the step lives
 
   PackedWeights(const float* weights, std::size_t row_count, std::size_t column_count)
       : rows(row_count), depth(column_count), packed(gemm_scratch(row_count, column_count)) {
@@ -78,5 +83,13 @@ struct PackedWeights {
     gemm_rows({vectors, stride, 1}, packed.data(), rows, depth, 0, batch, products);
   }
 };
+
+inline std::size_t resident_bytes_of(const std::vector<PackedWeights>& weights) {
+  std::size_t bytes = 0;
+  for (const PackedWeights& each : weights) {
+    bytes += each.packed.capacity() * sizeof(float);
+  }
+  return bytes;
+}
 
 }  // namespace arenite

@@ -1,8 +1,6 @@
 // Rows and columns of an image, taken or blended by tables.
 #include <algorithm>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
@@ -15,11 +13,12 @@ namespace {
 
 using program::Type;
 
-// Where the elements of one axis come from.
+// Where the elements of one axis come from, as the program has it.
 struct Table {
-  std::vector<std::size_t> low;
-  std::vector<std::size_t> high;
-  std::vector<float> weight;
+  const std::uint32_t* low;
+  const std::uint32_t* high;  // null with `weight`: the nearest is copied
+  const float* weight;
+  std::size_t count;
 };
 
 using Indices = flatbuffers::Vector<std::uint32_t>;
@@ -31,40 +30,41 @@ Table table(const Operands& operands, const Indices* low, const Indices* high,
   require(operands,
           !blends || (weight->size() == count && high != nullptr && high->size() == count),
           "a table is not as long as the output");
-  Table found;
-  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-    found.low.push_back(low->Get(i));
-    found.high.push_back(blends ? high->Get(i) : low->Get(i));
-    found.weight.push_back(blends ? weight->Get(i) : 0.0f);
-    require(operands, found.low[i] < length && found.high[i] < length,
-            "a table leads outside the input");
+  for (const auto* indices : {low, blends ? high : nullptr}) {
+    for (flatbuffers::uoffset_t i = 0; indices != nullptr && i < count; ++i) {
+      require(operands, indices->Get(i) < length, "a table leads outside the input");
+    }
   }
-  return found;
+  return {low->data(), blends ? high->data() : nullptr, blends ? weight->data() : nullptr, count};
 }
 
 template <typename T>
 class ResizeStep final : public Step {
  public:
-  ResizeStep(const Operands& operands, Table rows, Table columns, bool blends)
+  ResizeStep(const Operands& operands, const Table& rows, const Table& columns)
       : source_(operands.inputs[0]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
         height_(operands.inputs[0]->shape[1]),
         width_(operands.inputs[0]->shape[2]),
         channels_(operands.inputs[0]->shape[3]),
         num_images_(operands.inputs[0]->shape[0]),
-        rows_(std::move(rows)),
-        columns_(std::move(columns)),
-        blends_(blends),
+        rows_(rows),
+        columns_(columns),
+        is_empty_(operands.outputs[0]->size == 0),
         in_(Scale::of(*operands.inputs[0])),
         out_(Scale::of(*operands.outputs[0])),
         threads_(operands.threads) {}
 
   void run() override {
-    const std::size_t new_width = columns_.low.size();
-    parallel(threads_, num_images_ * rows_.low.size(), 8 * sizeof(T) * new_width * channels_,
-             [this](std::size_t first, std::size_t count) {
+    if (is_empty_) {
+      return;
+    }
+    const std::size_t new_width = columns_.count;
+    const bool blends = rows_.weight != nullptr;
+    parallel(threads_, num_images_ * rows_.count, 8 * sizeof(T) * new_width * channels_,
+             [this, blends](std::size_t first, std::size_t count) {
                for (std::size_t i = first; i < first + count; ++i) {
-                 blends_ ? blend_row(i) : copy_row(i);
+                 blends ? blend_row(i) : copy_row(i);
                }
              });
   }
@@ -77,24 +77,24 @@ class ResizeStep final : public Step {
   }
 
   void copy_row(std::size_t index) const {
-    const std::size_t row = index % rows_.low.size();
-    const T* source = input_row(index / rows_.low.size(), rows_.low[row]);
-    T* target = target_ + index * columns_.low.size() * channels_;
-    for (const std::size_t column : columns_.low) {
-      const T* from = source + column * channels_;
+    const std::size_t row = index % rows_.count;
+    const T* source = input_row(index / rows_.count, rows_.low[row]);
+    T* target = target_ + index * columns_.count * channels_;
+    for (std::size_t column = 0; column < columns_.count; ++column) {
+      const T* from = source + columns_.low[column] * channels_;
       std::copy(from, from + channels_, target);
       target += channels_;
     }
   }
 
   void blend_row(std::size_t index) const {
-    const std::size_t row = index % rows_.low.size();
-    const std::size_t image = index / rows_.low.size();
+    const std::size_t row = index % rows_.count;
+    const std::size_t image = index / rows_.count;
     const T* above = input_row(image, rows_.low[row]);
     const T* below = input_row(image, rows_.high[row]);
     const float down = rows_.weight[row];
-    T* target = target_ + index * columns_.low.size() * channels_;
-    for (std::size_t column = 0; column < columns_.low.size(); ++column) {
+    T* target = target_ + index * columns_.count * channels_;
+    for (std::size_t column = 0; column < columns_.count; ++column) {
       const std::size_t left = columns_.low[column] * channels_;
       const std::size_t right = columns_.high[column] * channels_;
       const float along = columns_.weight[column];
@@ -128,7 +128,7 @@ class ResizeStep final : public Step {
   std::size_t num_images_;
   Table rows_;
   Table columns_;
-  bool blends_;
+  bool is_empty_;
   Scale in_;
   Scale out_;
   pthreadpool_t threads_;
@@ -143,21 +143,19 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   require(operands, source.shape[0] == target.shape[0] && source.shape[3] == target.shape[3],
           "batches or channels differ");
   require(operands, source.type == target.type, "input and output differ in type");
-  Table rows = table(operands, attributes.row_low(), attributes.row_high(), attributes.row_weight(),
-                     source.shape[1], target.shape[1]);
-  Table columns = table(operands, attributes.column_low(), attributes.column_high(),
-                        attributes.column_weight(), source.shape[2], target.shape[2]);
-  const bool blends = attributes.row_weight() != nullptr && attributes.row_weight()->size() > 0;
+  const Table rows = table(operands, attributes.row_low(), attributes.row_high(),
+                           attributes.row_weight(), source.shape[1], target.shape[1]);
+  const Table columns = table(operands, attributes.column_low(), attributes.column_high(),
+                              attributes.column_weight(), source.shape[2], target.shape[2]);
+  require(operands, (rows.weight == nullptr) == (columns.weight == nullptr),
+          "it blends along one axis alone");
   switch (source.type) {
     case Type::float32:
-      return std::make_unique<ResizeStep<float>>(operands, std::move(rows), std::move(columns),
-                                                 blends);
+      return std::make_unique<ResizeStep<float>>(operands, rows, columns);
     case Type::int8:
-      return std::make_unique<ResizeStep<std::int8_t>>(operands, std::move(rows),
-                                                       std::move(columns), blends);
+      return std::make_unique<ResizeStep<std::int8_t>>(operands, rows, columns);
     case Type::uint8:
-      return std::make_unique<ResizeStep<std::uint8_t>>(operands, std::move(rows),
-                                                        std::move(columns), blends);
+      return std::make_unique<ResizeStep<std::uint8_t>>(operands, rows, columns);
     default:
       return nullptr;
   }

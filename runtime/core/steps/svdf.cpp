@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/quantised.hpp"
+#include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
 
@@ -28,13 +30,6 @@ struct Factors {
   std::int32_t input_zero_point = 0;
   std::int32_t output_zero_point = 0;
 };
-
-template <typename T>
-T cut(double value) {
-  const auto low = static_cast<double>(std::numeric_limits<T>::min());
-  const auto high = static_cast<double>(std::numeric_limits<T>::max());
-  return static_cast<T>(std::min(std::max(value, low), high));
-}
 
 template <typename Element, typename Time, typename State, typename Sum>
 class SvdfStep final : public Step {
@@ -64,10 +59,10 @@ class SvdfStep final : public Step {
   void run() override {
     for (std::size_t b = 0; b < sizes_.batch; ++b) {
       for (std::size_t filter = 0; filter < sizes_.filters; ++filter) {
-        remember(b, filter);
+        update_state(b, filter);
       }
       for (std::size_t unit = 0; unit < sizes_.filters / sizes_.rank; ++unit) {
-        answer(b, unit);
+        compute_output(b, unit);
       }
     }
   }
@@ -81,38 +76,39 @@ class SvdfStep final : public Step {
     return state_ + (b * sizes_.filters + filter) * sizes_.memory;
   }
 
-  void remember(std::size_t b, std::size_t filter) const {
+  void update_state(std::size_t b, std::size_t filter) const {
     State* memory = past(b, filter);
     std::copy(memory + 1, memory + sizes_.memory, memory);
     const Element* source = source_ + b * sizes_.inputs;
     const Element* weights = features_ + filter * sizes_.inputs;
-    Sum sum = 0;
+    Sum total = 0;
     for (std::size_t i = 0; i < sizes_.inputs; ++i) {
-      sum += static_cast<Sum>(weights[i]) *
-             (static_cast<Sum>(source[i]) - static_cast<Sum>(factors_.input_zero_point));
+      total =
+          sum(total, static_cast<Sum>(weights[i]) * (static_cast<Sum>(source[i]) -
+                                                     static_cast<Sum>(factors_.input_zero_point)));
     }
     if constexpr (kIsFloat) {
-      memory[sizes_.memory - 1] = sum;
+      memory[sizes_.memory - 1] = total;
     } else {
-      memory[sizes_.memory - 1] = cut<State>(std::round(sum * factors_.feature));
+      memory[sizes_.memory - 1] = saturate<State>(std::round(total * factors_.feature));
     }
   }
 
-  void answer(std::size_t b, std::size_t unit) const {
-    Sum sum = bias_ == nullptr ? Sum{0} : bias_[unit];
+  void compute_output(std::size_t b, std::size_t unit) const {
+    Sum total = bias_ == nullptr ? Sum{0} : bias_[unit];
     for (std::size_t filter = unit * sizes_.rank; filter < (unit + 1) * sizes_.rank; ++filter) {
       const State* memory = past(b, filter);
       const Time* weights = times_ + filter * sizes_.memory;
       for (std::size_t i = 0; i < sizes_.memory; ++i) {
-        sum += static_cast<Sum>(memory[i]) * static_cast<Sum>(weights[i]);
+        total = sum(total, static_cast<Sum>(memory[i]) * static_cast<Sum>(weights[i]));
       }
     }
     Element& target = target_[b * (sizes_.filters / sizes_.rank) + unit];
     if constexpr (kIsFloat) {
-      target = std::min(std::max(sum, static_cast<float>(min_)), static_cast<float>(max_));
+      target = std::min(std::max(total, static_cast<float>(min_)), static_cast<float>(max_));
     } else {
-      const double value = std::round(sum * factors_.time) + factors_.output_zero_point;
-      target = cut<Element>(std::min(std::max(value, min_), max_));
+      const double value = std::round(total * factors_.time) + factors_.output_zero_point;
+      target = saturate<Element>(std::min(std::max(value, min_), max_));
     }
   }
 
@@ -136,16 +132,21 @@ Sizes checked_sizes(const Operands& operands) {
   require(operands, x.rank() == 2 && features.rank() == 2 && times.rank() == 2,
           "its input or weights have another rank");
   const Sizes sizes{x.shape[0], x.shape[1], features.shape[0], times.shape[1], attributes.rank()};
-  require(operands, sizes.rank > 0 && sizes.filters % sizes.rank == 0 && sizes.memory > 0,
-          "its filters are no multiple of its rank");
+  require(
+      operands,
+      sizes.rank > 0 && sizes.filters > 0 && sizes.filters % sizes.rank == 0 && sizes.memory > 0,
+      "its filters are no multiple of its rank");
   require(operands, features.shape[1] == sizes.inputs && times.shape[0] == sizes.filters,
           "its weights do not fit");
   const std::size_t units = sizes.filters / sizes.rank;
   require(operands, operands.inputs[3] == nullptr || operands.inputs[3]->num_elements() == units,
           "its bias does not fit");
+  // Divided, not multiplied: the batch is any number where there are no inputs.
+  const TensorView& state = *operands.inputs[4];
+  const std::size_t past = sizes.filters * sizes.memory;
   require(operands,
-          operands.inputs[4]->num_elements() == sizes.batch * sizes.filters * sizes.memory &&
-              !operands.inputs[4]->is_constant,
+          state.num_elements() % past == 0 && state.num_elements() / past == sizes.batch &&
+              !state.is_constant,
           "its state does not fit");
   require(operands, operands.outputs[0]->num_elements() == sizes.batch * units,
           "its output does not fit");

@@ -80,8 +80,8 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::
     case UnaryFunction::square:
       return make_map<T, T>(operands, [](T x) { return product(x, x); });
     case UnaryFunction::clamp: {
-      const T low = cut<T>(attributes.alpha());
-      const T high = cut<T>(attributes.beta());
+      const T low = saturate<T>(attributes.alpha());
+      const T high = saturate<T>(attributes.beta());
       return make_map<T, T>(operands, [=](T x) { return std::min(std::max(x, low), high); });
     }
     default:

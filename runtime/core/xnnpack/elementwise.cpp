@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../kernels/quantised.hpp"
 #include "../operand_checks.hpp"
 #include "../registry.hpp"
 #include "node.hpp"
@@ -27,6 +28,7 @@ std::vector<std::size_t> of_rank(const std::vector<std::size_t>& shape, std::siz
 std::unique_ptr<Step> make_unary(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Unary();
   require_arity(operands, 1, 1);
+  require_one_scale(operands);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   require(operands, source.num_elements() == result.num_elements(), "input and output differ");
@@ -73,6 +75,7 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
 std::unique_ptr<Step> make_binary(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Binary();
   require_arity(operands, 2, 2);
+  require_one_scale(operands);
   const auto& one = *operands.inputs[0];
   const auto& other = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -127,6 +130,7 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
 std::unique_ptr<Step> make_softmax(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Softmax();
   require_arity(operands, 1, 1);
+  require_one_scale(operands);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   require(operands, source.shape == result.shape && source.rank() > 0, "input and output differ");

@@ -1,4 +1,5 @@
 // Pools over windows.
+#include "../kernels/quantised.hpp"
 #include "../operand_checks.hpp"
 #include "../registry.hpp"
 #include "../window.hpp"
@@ -12,6 +13,7 @@ std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
   require_arity(operands, 1, 1);
   require(operands, attributes.kind() <= program::PoolKind::MAX, "its kind is unknown");
+  require_one_scale(operands);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const Window window{numbers<2>(operands, attributes.window(), 1),

@@ -64,6 +64,11 @@ class Value:
         return stored_shape(self.shape, self.order)
 
     @property
+    def as_stored(self) -> "Value":
+        """The value under its stored shape."""
+        return replace(self, shape=self.stored, order=as_written(len(self.shape)))
+
+    @property
     def operand(self) -> Operand:
         """What a step is given."""
         return Operand(self.tensor, self.stored, self.offset)
@@ -78,7 +83,14 @@ class Draft:
     operator: RuntimeOperator
     inputs: list[Value | None]
     outputs: list[Value]
-    scratch: int = 0
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of working memory."""
+        return self.operator.scratch(
+            [None if value is None else value.as_stored for value in self.inputs],
+            [value.as_stored for value in self.outputs],
+        )
 
 
 @dataclass(slots=True)

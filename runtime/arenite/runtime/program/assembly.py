@@ -87,6 +87,12 @@ class _Assembler:
             record.name: offset
             for record, offset in zip(problem.records, plan.offsets, strict=True)
         }
+        # Records without tensors are of the one step that works in them.
+        self._scratch = {
+            record.start: offset
+            for record, offset in zip(problem.records, plan.offsets, strict=True)
+            if not record.tensors
+        }
         self._tensors: dict[Operand, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
@@ -97,8 +103,8 @@ class _Assembler:
     def assemble(self, digest: str, producer: str) -> Assembly:
         lowered, plan = self._lowered, self._plan
         steps = [
-            self._step(operator.name, lowered.steps[operator.name])
-            for operator in self._graph.operators
+            self._step(position, lowered.steps[operator.name])
+            for position, operator in enumerate(self._graph.operators)
         ]
         root = {
             "name": lowered.graph.name,
@@ -126,14 +132,25 @@ class _Assembler:
             align_up(self._weights_size, _ALIGNMENT) + _SLACK,
         )
 
-    def _step(self, name: str, step: Step) -> dict[str, Any]:
-        return {
-            "name": name,
+    def _step(self, position: int, step: Step) -> dict[str, Any]:
+        operator = self._graph.operators[position]
+        entry: dict[str, Any] = {
+            "name": operator.name,
             "kernel_type": type(step.operator).__name__,
             "kernel": self._operator(step.operator),
             "inputs": [-1 if each is None else self._tensor(each) for each in step.inputs],
             "outputs": [self._tensor(each) for each in step.outputs],
         }
+        if operator.scratch:
+            entry["scratch"] = len(self._entries)
+            self._entries.append(
+                {
+                    "name": f"{operator.name}/scratch", "type": "uint8",
+                    "shape": [operator.scratch], "place": "arena",
+                    "offset": self._scratch[position],
+                }
+            )  # fmt: skip
+        return entry
 
     def _operator(self, operator: RuntimeOperator) -> dict[str, Any]:
         fields = _fields(operator)

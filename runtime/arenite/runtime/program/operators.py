@@ -5,18 +5,55 @@ bottom, left. The result is clamped to [min, max].
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
+
+from arenite.planner.dtypes import DType
+from arenite.planner.units import align_up
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
 
 _NONE = (0, 0, 0, 0)
+_FLOAT = 4
+"""Bytes."""
+_GEMM_PANEL = 16
+"""Columns that the core packs together for a product of matrices."""
+
+
+class Shaped(Protocol):
+    """An operand of a step: its stored shape and the type of its elements."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the stored axes."""
+
+    @property
+    def dtype(self) -> DType:
+        """Of an element."""
+
+
+Operands: TypeAlias = Sequence[Shaped | None]
+"""None where an optional operand is left out."""
+
+
+class OperatorBase:
+    """What each operator says of the step that computes it."""
+
+    __slots__ = ()
+
+    def scratch(self, inputs: Operands, outputs: Operands) -> int:
+        """Return the bytes of working memory that a step on these operands needs.
+
+        The core refuses a program that gives less. It lies at a multiple of 64 bytes.
+        """
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Clamped:
+class Clamped(OperatorBase):
     """An operator whose kernel clamps the result as it writes it."""
 
     min: float = -math.inf
@@ -62,11 +99,18 @@ class FullyConnected(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatMul:
+class MatMul(OperatorBase):
     """Multiplies the matrices of the last two axes; the leading axes broadcast."""
 
     transpose_a: bool = False
     transpose_b: bool = False
+
+    def scratch(self, inputs: Operands, outputs: Operands) -> int:
+        """Return the bytes of the second matrix, packed in panels of columns."""
+        rows, columns = _shape(inputs[1])[-2:]
+        if self.transpose_b:
+            rows, columns = columns, rows
+        return _FLOAT * align_up(columns, _GEMM_PANEL) * rows
 
 
 class PoolKind(StrEnum):
@@ -127,7 +171,7 @@ class UnaryFunction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unary:
+class Unary(OperatorBase):
     """Applies a function to each element."""
 
     function: UnaryFunction
@@ -173,12 +217,12 @@ class MultiplyAdd(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Select:
+class Select(OperatorBase):
     """Reads a condition, what to take where it is true, and where it is false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Softmax:
+class Softmax(OperatorBase):
     """Over the last axis, of beta times x; with `logarithm` the logarithm of it."""
 
     logarithm: bool = False
@@ -201,7 +245,7 @@ class ReduceFunction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reduce:
+class Reduce(OperatorBase):
     """Makes one element of all along some axes."""
 
     function: ReduceFunction
@@ -209,7 +253,7 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArgReduce:
+class ArgReduce(OperatorBase):
     """The index of the largest element along an axis, or of the smallest."""
 
     axis: int
@@ -218,7 +262,7 @@ class ArgReduce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalResponseNorm:
+class LocalResponseNorm(OperatorBase):
     """Over `size` neighbours on the last axis."""
 
     size: int
@@ -228,7 +272,7 @@ class LocalResponseNorm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerNorm:
+class LayerNorm(OperatorBase):
     """Reads x, a scale and an optional bias of the last `num_axes` axes."""
 
     epsilon: float
@@ -236,21 +280,21 @@ class LayerNorm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceNorm:
+class InstanceNorm(OperatorBase):
     """Reads x: N, ..., C, a scale and a bias of C."""
 
     epsilon: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class L2Norm:
+class L2Norm(OperatorBase):
     """Divides by the length along the last axis, at least epsilon."""
 
     epsilon: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CumulativeSum:
+class CumulativeSum(OperatorBase):
     """Along an axis."""
 
     axis: int
@@ -278,7 +322,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(OperatorBase):
     """Moves elements; `fill`, one element, is written all over the outputs first."""
 
     moves: tuple[Move, ...]
@@ -286,7 +330,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gather:
+class Gather(OperatorBase):
     """Reads data and indices: slices of the data along an axis."""
 
     axis: int
@@ -294,7 +338,7 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resize2D:
+class Resize2D(OperatorBase):
     """Rows and columns of the input for each of the output.
 
     Without weights the row or column `low` is taken; with them low and high are blended.
@@ -309,16 +353,16 @@ class Resize2D:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convert:
+class Convert(OperatorBase):
     """To the output's type; quantises and dequantises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lstm:
+class Lstm(OperatorBase):
     """Reads x, weights, recurrent weights, a bias, and the states to start from.
 
-    Makes y, the hidden and the cell state, and scratch; one that keeps its states writes them
-    where it reads them, and makes y and scratch. The schema states the shapes.
+    Makes y, the hidden and the cell state; one that keeps its states writes them where it reads
+    them, and makes y alone. The schema states the shapes.
     """
 
     reverse: bool = False
@@ -326,18 +370,28 @@ class Lstm:
     keeps_state: bool = False
     cell_clip: float = math.inf
 
+    def scratch(self, inputs: Operands, outputs: Operands) -> int:
+        """Return the bytes of the products of one time with both weights, for all gates."""
+        batch = _shape(inputs[0])[0 if self.batch_major else 1]
+        return _FLOAT * 2 * batch * 4 * _shape(inputs[2])[2]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gru:
+class Gru(OperatorBase):
     """Reads x, weights, recurrent weights, both biases, and the state to start from.
 
-    Makes y, the state, and scratch. With `reset_after` the reset gate applies to the product
+    Makes y and the state. With `reset_after` the reset gate applies to the product
     with the recurrent weights, else to the state before it.
     """
 
     reverse: bool = False
     batch_major: bool = False
     reset_after: bool = False
+
+    def scratch(self, inputs: Operands, outputs: Operands) -> int:
+        """Return the bytes of the products of one time: 3 gates, 2, 1, and the reset state."""
+        batch = _shape(inputs[0])[0 if self.batch_major else 1]
+        return _FLOAT * 7 * batch * _shape(inputs[2])[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +402,7 @@ class Svdf(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class External:
+class External(OperatorBase):
     """Runs in another runtime, as a model of one operator.
 
     Attributes:
@@ -362,6 +416,11 @@ class External:
     model: bytes
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+
+
+def _shape(operand: Shaped | None) -> tuple[int, ...]:
+    assert operand is not None
+    return operand.shape
 
 
 RuntimeOperator: TypeAlias = (

@@ -33,7 +33,7 @@ def lstm(t: Translation) -> None:
         _state(t, 6),
     ]
     operator = Lstm(reverse=t.attribute("direction", "forward") == "reverse")
-    _emit(t, operator, inputs, num_states=2, scratch=8 * num_units)
+    _emit(t, operator, inputs, num_states=2)
 
 
 def gru(t: Translation) -> None:
@@ -53,7 +53,7 @@ def gru(t: Translation) -> None:
         reverse=t.attribute("direction", "forward") == "reverse",
         reset_after=bool(t.attribute("linear_before_reset", 0)),
     )
-    _emit(t, operator, inputs, num_states=1, scratch=7 * num_units)
+    _emit(t, operator, inputs, num_states=1)
 
 
 def _check(t: Translation) -> None:
@@ -95,7 +95,7 @@ def _reordered(stacked: Array, num_units: int) -> Array:
 
 
 def _emit(
-    t: Translation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int, scratch: int
+    t: Translation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int
 ) -> None:
     """Add the step and bind what the model reads of it.
 
@@ -104,7 +104,6 @@ def _emit(
         operator: What runs it.
         inputs: Of the step.
         num_states: How many states it makes beside y.
-        scratch: Elements for each sequence of the batch.
     """
     num_times, batch, _ = t.value(0).shape
     directions, _, num_units = t.array(2).shape
@@ -115,8 +114,7 @@ def _emit(
         (name or f"{t.operator.name}/state{position}", shape, as_written(len(shape)))
         for position, (name, shape) in enumerate(zip(names, shapes, strict=True))
     ]
-    outputs.append((f"{t.operator.name}/scratch", (batch, scratch), as_written(2)))
     made = t.builder.emit(t.operator.op_type, operator, inputs, outputs, step=t.operator.name)
-    for name, value in zip(names, made, strict=False):
+    for name, value in zip(names, made, strict=True):
         if name:
             t.builder.bind(name, value)

@@ -38,10 +38,8 @@ def sequence_lstm(t: Translation) -> None:
         t.array(position) if t.has(position) else np.zeros(num_units, np.float32)
         for position in _BIASES
     ]
-    is_batch_major = not t.integer("TimeMajor", 0)
-    batch = source.shape[0 if is_batch_major else 1]
     operator = Lstm(
-        batch_major=is_batch_major,
+        batch_major=not t.integer("TimeMajor", 0),
         keeps_state=True,
         cell_clip=t.number("CellClip", 0.0) or math.inf,
     )
@@ -53,16 +51,10 @@ def sequence_lstm(t: Translation) -> None:
         t.value(_HIDDEN_STATE),
         t.value(_CELL_STATE),
     ]
-    result, _ = t.builder.emit(
-        "LSTM",
-        operator,
-        inputs,
-        [
-            (t.target, t.shape, as_written(len(t.shape))),
-            (f"{t.target}/scratch", (2, batch, 4 * num_units), as_written(3)),
-        ],
+    (result,) = t.builder.emit(
+        "LSTM", operator, inputs, [(t.target, t.shape, as_written(len(t.shape)))],
         step=t.operator.name,
-    )
+    )  # fmt: skip
     t.finish(result)
 
 
