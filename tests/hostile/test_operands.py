@@ -1,0 +1,185 @@
+"""Steps whose operands lie: each is refused with its reason, or done at once."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.runtime.one_step import Given, constant, one_step
+
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.session import Session
+
+HUGE = 2**40
+Q = {"scales": [0.5]}
+BIAS = constant(np.zeros(4096, np.int32))
+FILTER = np.ones((4096, 1, 1, 2), np.int8)
+SOURCE, RESULT = Given((1, 1, 1, 2), "int8", **Q), Given((1, 1, 1, 4096), "int8", **Q)
+SCALES = {
+    "Conv2D": lambda: one_step(
+        "Conv2D", {}, [SOURCE, constant(FILTER, scales=[0.5, 0.5], axis=3), BIAS], [RESULT]
+    ),
+    "Conv2D in groups": lambda: one_step(
+        "Conv2D", {"groups": 2},
+        [
+            Given((1, 1, 1, 4), "int8", **Q),
+            constant(np.ones((4096, 1, 1, 2), np.int8), scales=[0.5, 0.5], axis=3), BIAS,
+        ],
+        [RESULT],
+    ),
+    "DepthwiseConv2D": lambda: one_step(
+        "DepthwiseConv2D", {},
+        [
+            Given((1, 3, 3, 4096), "int8", **Q),
+            constant(np.ones((1, 3, 3, 4096), np.int8), scales=[0.5] * 3, axis=1), BIAS,
+        ],
+        [RESULT],
+    ),
+    "FullyConnected": lambda: one_step(
+        "FullyConnected", {},
+        [
+            Given((1, 2), "int8", **Q),
+            constant(np.ones((4096, 2), np.int8), scales=[0.5, 0.5], axis=1), BIAS,
+        ],
+        [Given((1, 4096), "int8", **Q)],
+    ),
+    "TransposedConv2D": lambda: one_step(
+        "TransposedConv2D", {}, [SOURCE, constant(FILTER, scales=[0.5, 0.5], axis=3), BIAS],
+        [RESULT],
+    ),
+}  # fmt: skip
+IMAGES = {
+    "Unary": lambda: one_step(
+        "Unary", {"function": "absolute"}, [Given((2, 3, 4096), "int8", scales=[0.5, 0.5])],
+        [Given((2, 3, 4096), "int8", **Q)],
+    ),
+    "Binary": lambda: one_step(
+        "Binary", {"function": "add"},
+        [
+            Given((3, 4096), "int8", **Q),
+            constant(np.ones((2, 4096), np.int8)[:1], scales=[0.5], axis=0),
+        ],
+        [Given((3, 4096), "int8", scales=[0.5] * 3, axis=0)],
+    ),
+    "Pool2D": lambda: one_step(
+        "Pool2D", {"kind": "maximum", "window": [2, 2]},
+        [Given((1, 2, 2, 4096), "int8", scales=[0.5, 0.5], axis=1)],
+        [Given((1, 1, 1, 4096), "int8", **Q)],
+    ),
+    "Conv2D": lambda: one_step(
+        "Conv2D", {},
+        [
+            Given((1, 1, 1, 2), "int8", scales=[0.5, 0.5], axis=3), constant(FILTER, scales=[0.5]),
+            BIAS,
+        ],
+        [RESULT],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SCALES)
+def test_weights_have_the_scales_of_their_output_channels(kind):
+    with pytest.raises(ProgramError, match="one for each output channel"):
+        Session.of_pieces(SCALES[kind](), kind)
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_images_have_one_scale(kind):
+    with pytest.raises(ProgramError, match="a scale for each channel"):
+        Session.of_pieces(IMAGES[kind](), kind)
+
+
+EMPTY = {
+    "InstanceNorm": lambda: one_step(
+        "InstanceNorm", {"epsilon": 1.0}, [Given((HUGE, 0, 16)), Given((16,)), Given((16,))],
+        [Given((HUGE, 0, 16))],
+    ),
+    "MatMul": lambda: one_step(
+        "MatMul", {}, [Given((HUGE, 0, 4)), Given((4, 4))], [Given((HUGE, 0, 4))], scratch=256
+    ),
+    "CumulativeSum": lambda: one_step(
+        "CumulativeSum", {"axis": 1}, [Given((HUGE, 0))], [Given((HUGE, 0))]
+    ),
+    "Gather": lambda: one_step(
+        "Gather", {"axis": 1}, [Given((HUGE, 1, 0)), Given((1,), "int32")], [Given((HUGE, 1, 0))]
+    ),
+    "Resize2D": lambda: one_step(
+        "Resize2D", {"row_low": [0], "column_low": [0]}, [Given((HUGE, 1, 1, 0))],
+        [Given((HUGE, 1, 1, 0))],
+    ),
+    "Select": lambda: one_step(
+        "Select", {}, [Given((0, HUGE, 1), "bool"), Given((1, HUGE, 0)), Given((0, 1, 0))],
+        [Given((0, HUGE, 0))],
+    ),
+    "Binary": lambda: one_step(
+        "Binary", {"function": "power"}, [Given((0, HUGE, 1)), Given((1, 1, 1))],
+        [Given((0, HUGE, 1))],
+    ),
+    "Copy": lambda: one_step(
+        "Copy", {"moves": [{"shape": [HUGE, 0], "input_strides": [1, 1],
+        "output_strides": [1, 1]}]}, [Given((4,))], [Given((4,))],
+    ),
+}  # fmt: skip
+RUN = """
+import sys
+from arenite.runtime.session import Session
+with Session(sys.argv[1]) as session:
+    session.invoke()
+"""
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_a_step_without_elements_ends_at_once(kind, tmp_path):
+    path = tmp_path / "empty.arena"
+    path.write_bytes(b"".join(EMPTY[kind]()))
+    subprocess.run([sys.executable, "-c", RUN, path], check=True, timeout=20)
+
+
+LAYERS = {
+    "an Lstm without sequences": (
+        "has no times",
+        lambda: one_step(
+            "Lstm", {},
+            [
+                Given((HUGE, 0, 1)), *(constant(np.zeros(s, np.float32)) for s in (
+                    (1, 4, 1), (1, 4, 1), (1, 4))), None, None,
+            ],
+            [Given((HUGE, 1, 0, 1)), Given((1, 0, 1)), Given((1, 0, 1))], scratch=64,
+        ),
+    ),
+    "an Lstm with weights of other units": (
+        "weights do not fit",
+        lambda: one_step(
+            "Lstm", {},
+            [
+                Given((2, 1, 1)), *(constant(np.zeros(s, np.float32)) for s in (
+                    (1, 8, 1), (1, 4, 2), (1, 8))), None, None,
+            ],
+            [Given((2, 1, 1, 2)), Given((1, 1, 2)), Given((1, 1, 2))], scratch=4096,
+        ),
+    ),
+    "an Svdf whose sizes wrap": (
+        "state does not fit",
+        lambda: one_step(
+            "Svdf", {},
+            [
+                Given((2**44, 0)), Given((2**20, 0)), Given((2**20, 1)), None, Given((0,)),
+            ],
+            [Given((0,))],
+        ),
+    ),
+    "a move of more elements than there are": (
+        "larger than its target",
+        lambda: one_step(
+            "Copy", {"moves": [{"shape": [HUGE], "input_strides": [0], "output_strides": [0]}]},
+            [Given((4,))], [Given((4,))],
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_sizes_that_do_not_fit_are_refused(name):
+    reason, make = LAYERS[name]
+    with pytest.raises(ProgramError, match=reason):
+        Session.of_pieces(make(), name)

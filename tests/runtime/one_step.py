@@ -1,0 +1,117 @@
+"""Program files of one step, written operand by operand, so that each can be wrong."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.units import align_up
+from arenite.runtime.program import file as program_file
+from arenite.runtime.program.assembly import Assembly
+
+_SLACK = 128
+
+
+@dataclass(frozen=True)
+class Given:
+    """An operand: a constant if it has an array, quantised if it has scales.
+
+    Attributes:
+        shape: Stored axes.
+        type: As the schema has it.
+        same_as: The input whose bytes an output takes.
+    """
+
+    shape: Sequence[int]
+    type: str = "float32"
+    array: np.ndarray | None = None
+    scales: Sequence[float] = ()
+    zero_point: int = 0
+    axis: int = 0
+    same_as: int | None = None
+
+    @property
+    def dtype(self) -> DType:
+        """Of an element, as the planner has it."""
+        return next(each for each in DType if each.label == self.type)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return math.prod(self.shape) * np.dtype(self.type).itemsize
+
+
+def constant(array: np.ndarray, **quantisation: Any) -> Given:
+    """Return a constant of these elements."""
+    return Given(array.shape, array.dtype.name, array, **quantisation)
+
+
+def one_step(
+    kind: str,
+    kernel: Mapping[str, Any],
+    inputs: Sequence[Given | None],
+    outputs: Sequence[Given],
+    *,
+    scratch: int | None = None,
+    shift: int = 0,
+) -> list[bytes | memoryview]:
+    """Return the pieces of a program file of one step; inputs are i0, i1, outputs o0, o1.
+
+    Args:
+        kind: The operator.
+        kernel: Its fields, as the schema has them.
+        inputs: None where one is left out.
+        outputs: That the caller reads.
+        scratch: Bytes of working memory; None: the step has none.
+        shift: Bytes by which the working memory misses its alignment.
+    """
+    tensors: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    constants: list[tuple[int, np.ndarray]] = []
+    ends = {"arena": 0, "weights": 0}
+
+    def add(name: str, given: Given, shift: int = 0) -> int:
+        place = "arena" if given.array is None else "weights"
+        offset = ends[place] + shift
+        if given.array is not None:
+            constants.append((offset, np.ascontiguousarray(given.array)))
+        if given.same_as is not None:
+            offset = tensors[given.same_as]["offset"]
+        else:
+            ends[place] = align_up(offset + given.size, 64)
+            if place == "arena" and given.size:
+                size = given.size + shift
+                records.append({"name": name, "offset": offset - shift, "size": size, "end": 1})
+        tensors.append({
+            "name": name, "type": given.type if given.type != "bool" else "boolean",
+            "shape": list(given.shape), "place": place, "offset": offset,
+            "scales": list(given.scales), "zero_point": given.zero_point, "axis": given.axis,
+        })  # fmt: skip
+        return len(tensors) - 1
+
+    def port(tensor: int) -> dict[str, Any]:
+        shape = tensors[tensor]["shape"]
+        return {
+            "name": tensors[tensor]["name"], "tensor": tensor, "shape": shape,
+            "permutation": list(range(len(shape))),
+        }  # fmt: skip
+
+    read = [-1 if each is None else add(f"i{i}", each) for i, each in enumerate(inputs)]
+    made = [add(f"o{i}", each) for i, each in enumerate(outputs)]
+    step = {"name": "only", "kernel_type": kind, "kernel": dict(kernel), "inputs": read}
+    step["outputs"] = made
+    if scratch is not None:
+        step["scratch"] = add("scratch", Given((scratch,), "uint8"), shift)
+    fed = [i for i in read if i >= 0 and tensors[i]["place"] == "arena"]
+    root = {
+        "name": kind, "digest": "0" * 64, "producer": "test", "alignment": 64,
+        "arena_size": ends["arena"], "weights_size": ends["weights"] + _SLACK,
+        "tensors": tensors, "steps": [step], "records": records,
+        "inputs": [port(i) for i in fed], "outputs": [port(i) for i in made],
+    }  # fmt: skip
+    assembly = Assembly(json.dumps(root), tuple(constants), ends["weights"] + _SLACK)
+    return list(program_file.pieces(assembly))

@@ -1,0 +1,158 @@
+"""Working memory of steps: planned, told alike by Python and by the core, and required."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from tests.runtime.one_step import Given, constant, one_step
+from tests.runtime.running import assert_same, build, random_feeds, reference_outputs
+from tests.tiny_onnx import parse, save
+
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.program.operators import Gru, Lstm, MatMul
+from arenite.runtime.session import Session
+
+GENERATOR = np.random.default_rng(11)
+
+
+def random_matmul():
+    rows, depth, columns, batch = map(int, GENERATOR.integers(1, 70, 4))
+    operator = MatMul(transpose_a=bool(rows % 2), transpose_b=bool(columns % 3))
+    a = (depth, rows) if operator.transpose_a else (rows, depth)
+    b = (columns, depth) if operator.transpose_b else (depth, columns)
+    kernel = {"transpose_a": operator.transpose_a, "transpose_b": operator.transpose_b}
+    operands = [Given((batch, *a)), Given(b)], [Given((batch, rows, columns))]
+    return operator, "MatMul", kernel, *operands
+
+
+def random_layer(kind):
+    times, batch, depth, units = map(int, GENERATOR.integers(1, 20, 4))
+    directions = int(GENERATOR.integers(1, 3))
+    gates = 4 if kind is Lstm else 3
+    operator = kind(batch_major=bool(units % 2))
+    rows = gates * units
+    x = (batch, times, depth) if operator.batch_major else (times, batch, depth)
+    weights = [(directions, rows, depth), (directions, rows, units)]
+    biases = [(directions, rows)] * (1 if kind is Lstm else 2)
+    states = [Given((directions, batch, units))] * (2 if kind is Lstm else 1)
+    constants = [constant(np.zeros(shape, np.float32)) for shape in (*weights, *biases)]
+    inputs = [Given(x), *constants, *[None] * len(states)]
+    outputs = [Given((times, directions, batch, units)), *states]
+    return operator, kind.__name__, {"batch_major": operator.batch_major}, inputs, outputs
+
+
+RANDOM = {
+    "MatMul": random_matmul,
+    "Lstm": lambda: random_layer(Lstm),
+    "Gru": lambda: random_layer(Gru),
+}
+
+
+@pytest.mark.parametrize("kind", RANDOM)
+def test_python_and_the_core_tell_the_same_working_memory(kind):
+    for _ in range(20):
+        operator, name, kernel, inputs, outputs = RANDOM[kind]()
+        needed = operator.scratch(inputs, outputs)
+        assert needed > 0
+        Session.of_pieces(one_step(name, kernel, inputs, outputs, scratch=needed), "right").close()
+        with pytest.raises(ProgramError, match=f"has {needed - 1} B; it needs {needed}"):
+            Session.of_pieces(
+                one_step(name, kernel, inputs, outputs, scratch=needed - 1), "one byte too small"
+            )
+
+
+@pytest.mark.parametrize("kind", RANDOM)
+def test_a_step_without_its_working_memory_is_refused(kind):
+    _, name, kernel, inputs, outputs = RANDOM[kind]()
+    with pytest.raises(ProgramError, match="has 0 B; it needs"):
+        Session.of_pieces(one_step(name, kernel, inputs, outputs), "none")
+
+
+def test_working_memory_that_is_not_aligned_is_refused():
+    operator, name, kernel, inputs, outputs = random_matmul()
+    needed = operator.scratch(inputs, outputs)
+    with pytest.raises(ProgramError, match="not aligned to 64 B"):
+        Session.of_pieces(
+            one_step(name, kernel, inputs, outputs, scratch=needed, shift=4), "misaligned"
+        )
+
+
+def test_the_plan_has_the_working_memory(tmp_path):
+    path = save(tmp_path, parse("(float[3,40] x, float[40,50] y) => (z) { z = MatMul(x, y) }"))
+    problem = compile_model(path).source.problem
+    (scratch,) = (record for record in problem.records if not record.tensors)
+    assert (scratch.size, scratch.start, scratch.end) == (4 * 64 * 40, 0, 1)
+    with Session(build(path, tmp_path), poison=True) as session:
+        assert session.arena_bytes >= sum(record.size for record in problem.records)
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+class Mallinfo(ctypes.Structure):
+    """What glibc says of its heap."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+            "fordblks", "keepcost",
+        )
+    ]  # fmt: skip
+
+
+def heap_bytes():
+    """Bytes of the heap that are in use."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
+        pytest.skip("this C library does not say what its heap holds")
+    library.mallinfo2.restype = Mallinfo
+    info = library.mallinfo2()
+    return info.uordblks + info.hblkhd
+
+
+LARGE = 1 << 20
+HALVES = [i // 2 for i in range(LARGE)]
+LARGE_STEPS = {
+    "MatMul": lambda: one_step(
+        "MatMul", {}, [Given((8, 1024)), Given((1024, 1024))], [Given((8, 1024))],
+        scratch=4 * LARGE,
+    ),
+    "MatMul of many matrices": lambda: one_step(
+        "MatMul", {}, [Given((LARGE, 1, 2)), Given((2, 1))], [Given((LARGE, 1, 1))],
+        scratch=4 * 16 * 2,
+    ),
+    "Reduce of rows": lambda: one_step(
+        "Reduce", {"function": "sum", "axes": [1]}, [Given((LARGE, 2))], [Given((LARGE,))]
+    ),
+    "Reduce of columns": lambda: one_step(
+        "Reduce", {"function": "sum", "axes": [0, 2]}, [Given((LARGE, 2, 2, 2))], [Given((2, 2))]
+    ),
+    "Resize2D": lambda: one_step(
+        "Resize2D", {"row_low": HALVES, "column_low": [0]},
+        [Given((1, LARGE // 2, 1, 1))], [Given((1, LARGE, 1, 1))],
+    ),
+    "Gather": lambda: one_step(
+        "Gather", {"axis": 0}, [Given((8, 2)), Given((LARGE,), "int32")], [Given((LARGE, 2))]
+    ),
+    "Binary": lambda: one_step(
+        "Binary", {"function": "power"}, [Given((LARGE, 1)), Given((1, 3))], [Given((LARGE, 3))]
+    ),
+    "Select": lambda: one_step(
+        "Select", {}, [Given((LARGE, 1), "bool"), Given((3,)), Given((1,))], [Given((LARGE, 3))]
+    ),
+    "Copy": lambda: one_step(
+        "Copy", {"moves": [{"shape": [LARGE, 2], "input_strides": [1, LARGE],
+        "output_strides": [2, 1]}]}, [Given((2, LARGE))], [Given((LARGE, 2))],
+    ),
+}  # fmt: skip
+"""Steps of a million elements or more."""
+
+
+@pytest.mark.parametrize("name", LARGE_STEPS)
+def test_no_step_keeps_on_the_heap_what_grows_with_a_tensor(name):
+    pieces = LARGE_STEPS[name]()
+    before = heap_bytes()
+    with Session.of_pieces(pieces, name) as session:
+        session.invoke()
+        assert heap_bytes() - before < 64 << 10
