@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from tests.runtime.one_step import Given, constant, one_step
 
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.session import Session
+from support.one_step import Given, constant, one_step
 
 HUGE = 2**40
 Q = {"scales": [0.5]}
@@ -52,14 +52,6 @@ IMAGES = {
     "Unary": lambda: one_step(
         "Unary", {"function": "absolute"}, [Given((2, 3, 4096), "int8", scales=[0.5, 0.5])],
         [Given((2, 3, 4096), "int8", **Q)],
-    ),
-    "Binary": lambda: one_step(
-        "Binary", {"function": "add"},
-        [
-            Given((3, 4096), "int8", **Q),
-            constant(np.ones((2, 4096), np.int8)[:1], scales=[0.5], axis=0),
-        ],
-        [Given((3, 4096), "int8", scales=[0.5] * 3, axis=0)],
     ),
     "Pool2D": lambda: one_step(
         "Pool2D", {"kind": "maximum", "window": [2, 2]},
@@ -106,18 +98,6 @@ EMPTY = {
     "Resize2D": lambda: one_step(
         "Resize2D", {"row_low": [0], "column_low": [0]}, [Given((HUGE, 1, 1, 0))],
         [Given((HUGE, 1, 1, 0))],
-    ),
-    "Select": lambda: one_step(
-        "Select", {}, [Given((0, HUGE, 1), "bool"), Given((1, HUGE, 0)), Given((0, 1, 0))],
-        [Given((0, HUGE, 0))],
-    ),
-    "Binary": lambda: one_step(
-        "Binary", {"function": "power"}, [Given((0, HUGE, 1)), Given((1, 1, 1))],
-        [Given((0, HUGE, 1))],
-    ),
-    "Copy": lambda: one_step(
-        "Copy", {"moves": [{"shape": [HUGE, 0], "input_strides": [1, 1],
-        "output_strides": [1, 1]}]}, [Given((4,))], [Given((4,))],
     ),
 }  # fmt: skip
 RUN = """

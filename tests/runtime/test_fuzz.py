@@ -4,14 +4,28 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
 from arenite.runtime.lowering.streaming import WeightBudget
 from support.coded_programs import build_coded, network
+from support.one_step import Given, constant, one_step
 from support.running import MANY_KINDS, build, with_random_weights
 from support.tiny_onnx import parse, save
 from support.tiny_programs import classifier
 
+LIMITS = np.array([[2**31 - 1, 2**31 - 1], [-(2**31), -(2**31)]], np.int32)
 FUZZ = Path(__file__).resolve().parents[2] / "runtime" / "fuzz"
 COUNT = int(os.environ.get("ARENITE_FUZZ_COUNT", "300"))
+
+
+def overflowing(folder):
+    """Programs that reduce integers to what does not fit them."""
+    for function in ("sum", "product", "l1", "sum_square"):
+        path = folder / f"{function}.arena"
+        reduce = {"function": function, "axes": [1]}
+        pieces = one_step("Reduce", reduce, [constant(LIMITS)], [Given((2,), "int32")])
+        path.write_bytes(b"".join(pieces))
+        yield path
 
 
 def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
@@ -22,6 +36,7 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
         folder.mkdir()
         path = network(folder, num_values=32, density=0.3)
         files.append(build_coded(path, folder, budget)[0])
+    files += overflowing(tmp_path)
     done = subprocess.run(
         ["make", "--silent", "-j2", "-C", FUZZ, f"BUILD={sanitised}", f"COUNT={COUNT}",
          f"FILES={' '.join(map(str, files))}"],

@@ -4,14 +4,14 @@ import ctypes
 
 import numpy as np
 import pytest
-from tests.runtime.one_step import Given, constant, one_step
-from tests.runtime.running import assert_same, build, random_feeds, reference_outputs
-from tests.tiny_onnx import parse, save
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.operators import Gru, Lstm, MatMul
 from arenite.runtime.session import Session
+from support.one_step import Given, constant, one_step
+from support.running import assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save
 
 GENERATOR = np.random.default_rng(11)
 

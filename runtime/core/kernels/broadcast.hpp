@@ -44,10 +44,6 @@ struct Broadcast {
       }
       require(operands, is_reached, "the output is longer than each input");
     }
-    if (target.size == 0) {
-      inner.length = 0;
-      return;
-    }
     for (const Axis& axis : axes) {
       if (axis.length == 1) {
         continue;

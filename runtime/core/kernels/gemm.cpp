@@ -19,19 +19,19 @@ constexpr std::size_t kMostRows = 8;
 template <std::size_t Rows, std::size_t Width>
 ARENITE_INLINE void multiply_tile(const float* const* left, std::size_t stride, const float* panel,
                                   std::size_t depth, float* sums) {
-  float kept[Rows][Width] = {};
+  float accumulators[Rows][Width] = {};
   for (std::size_t k = 0; k < depth; ++k) {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
       const float factor = left[r][k * stride];
 #pragma GCC unroll 1
       for (std::size_t j = 0; j < Width; ++j) {
-        kept[r][j] += factor * panel[k * kPanel + j];
+        accumulators[r][j] += factor * panel[k * kPanel + j];
       }
     }
   }
   for (std::size_t r = 0; r < Rows; ++r) {
-    std::copy(kept[r], kept[r] + Width, sums + r * kPanel);
+    std::copy(accumulators[r], accumulators[r] + Width, sums + r * kPanel);
   }
 }
 
@@ -39,7 +39,7 @@ ARENITE_INLINE void multiply_tile(const float* const* left, std::size_t stride, 
 ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const float* panel,
                                  std::size_t depth, float* sums) {
   constexpr std::size_t kWays = 4;
-  float kept[kWays][kPanel] = {};
+  float accumulators[kWays][kPanel] = {};
   std::size_t k = 0;
   for (; k + kWays <= depth; k += kWays) {
 #pragma GCC unroll 4
@@ -47,17 +47,17 @@ ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const fl
       const float factor = left[(k + way) * stride];
 #pragma GCC unroll 1
       for (std::size_t j = 0; j < kPanel; ++j) {
-        kept[way][j] += factor * panel[(k + way) * kPanel + j];
+        accumulators[way][j] += factor * panel[(k + way) * kPanel + j];
       }
     }
   }
   for (; k < depth; ++k) {
     for (std::size_t j = 0; j < kPanel; ++j) {
-      kept[0][j] += left[k * stride] * panel[k * kPanel + j];
+      accumulators[0][j] += left[k * stride] * panel[k * kPanel + j];
     }
   }
   for (std::size_t j = 0; j < kPanel; ++j) {
-    sums[j] = (kept[0][j] + kept[1][j]) + (kept[2][j] + kept[3][j]);
+    sums[j] = (accumulators[0][j] + accumulators[1][j]) + (accumulators[2][j] + accumulators[3][j]);
   }
 }
 

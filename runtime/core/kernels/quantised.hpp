@@ -22,13 +22,13 @@ struct Scale {
   }
 
   template <typename T>
-  float number(T value) const {
+  float dequantise(T value) const {
     using Wide = std::conditional_t<(sizeof(T) < 4), std::int32_t, std::int64_t>;
     return scale * static_cast<float>(static_cast<Wide>(value) - zero_point);
   }
 
   template <typename T>
-  T integer(float value) const {
+  T quantise(float value) const {
     // Adding and taking away this leaves the nearest integer, of two equally near the even one;
     // unlike std::nearbyint, compilers do it for many elements at once.
     constexpr float kRounder = 12'582'912.0f;

@@ -5,9 +5,9 @@
 
 namespace arenite {
 
-// Joins what `element(i)` is for each i below `count`, in any order; 0 elements are `start`.
-template <typename T, typename Element, typename Join>
-T joined(std::size_t count, T start, const Element& element, const Join& join) {
+// Combines what `element(i)` is for each i below `count`, in any order; 0 elements are `start`.
+template <typename T, typename Element, typename Combine>
+T fold(std::size_t count, T start, const Element& element, const Combine& combine) {
   constexpr std::size_t kLanes = 16;
   T total = start;
   std::size_t done = 0;
@@ -19,22 +19,22 @@ T joined(std::size_t count, T start, const Element& element, const Join& join) {
     for (done = kLanes; done + kLanes <= count; done += kLanes) {
 #pragma GCC unroll 1
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        lanes[lane] = join(lanes[lane], element(done + lane));
+        lanes[lane] = combine(lanes[lane], element(done + lane));
       }
     }
     for (const T lane : lanes) {
-      total = join(total, lane);
+      total = combine(total, lane);
     }
   }
   for (; done < count; ++done) {
-    total = join(total, element(done));
+    total = combine(total, element(done));
   }
   return total;
 }
 
 template <typename Element>
 float sum_of(std::size_t count, const Element& element) {
-  return joined(count, 0.0f, element, [](float a, float b) { return a + b; });
+  return fold(count, 0.0f, element, [](float a, float b) { return a + b; });
 }
 
 }  // namespace arenite

@@ -19,10 +19,10 @@ using program::Type;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename Source, typename Target, typename Function>
-class ZipStep final : public Step {
+class BinaryStep final : public Step {
  public:
-  ZipStep(const Operands& operands, Function function)
-      : walk_(operands),
+  BinaryStep(const Operands& operands, Function function)
+      : broadcast_(operands),
         one_(operands.inputs[0]->as<Source>()),
         other_(operands.inputs[1]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
@@ -30,21 +30,18 @@ class ZipStep final : public Step {
         threads_(operands.threads) {}
 
   void run() override {
-    const std::size_t length = walk_.inner.length;
-    if (length == 0) {
-      return;
-    }
-    if (walk_.num_rows == 1) {
+    const std::size_t length = broadcast_.inner.length;
+    if (broadcast_.num_rows == 1) {
       parallel(threads_, length, 8, [this](std::size_t first, std::size_t count) {
-        row(one_ + first * walk_.inner.strides[0], other_ + first * walk_.inner.strides[1],
-            target_ + first, count);
+        row(one_ + first * broadcast_.inner.strides[0],
+            other_ + first * broadcast_.inner.strides[1], target_ + first, count);
       });
       return;
     }
-    parallel(threads_, walk_.num_rows, 8 * length,
+    parallel(threads_, broadcast_.num_rows, 8 * length,
              [this, length](std::size_t first, std::size_t count) {
                for (std::size_t i = first; i < first + count; ++i) {
-                 const auto starts = walk_.starts(i);
+                 const auto starts = broadcast_.starts(i);
                  row(one_ + starts[0], other_ + starts[1], target_ + i * length, length);
                }
              });
@@ -55,12 +52,12 @@ class ZipStep final : public Step {
  private:
   void row(const Source* one, const Source* other, Target* target, std::size_t count) const {
     const Function function = function_;  // no element written can change a copy
-    if (walk_.inner.strides[0] == 0) {
+    if (broadcast_.inner.strides[0] == 0) {
       const Source value = *one;
       for (std::size_t i = 0; i < count; ++i) {
         target[i] = function(value, other[i]);
       }
-    } else if (walk_.inner.strides[1] == 0) {
+    } else if (broadcast_.inner.strides[1] == 0) {
       const Source value = *other;
       for (std::size_t i = 0; i < count; ++i) {
         target[i] = function(one[i], value);
@@ -72,7 +69,7 @@ class ZipStep final : public Step {
     }
   }
 
-  Broadcast<2> walk_;
+  Broadcast<2> broadcast_;
   const Source* one_;
   const Source* other_;
   Target* target_;
@@ -81,8 +78,8 @@ class ZipStep final : public Step {
 };
 
 template <typename Source, typename Target, typename Function>
-std::unique_ptr<Step> make_zip(const Operands& operands, Function function) {
-  return std::make_unique<ZipStep<Source, Target, Function>>(operands, function);
+std::unique_ptr<Step> make_elementwise(const Operands& operands, Function function) {
+  return std::make_unique<BinaryStep<Source, Target, Function>>(operands, function);
 }
 
 template <typename T>
@@ -106,17 +103,17 @@ template <typename T>
 std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction function) {
   switch (function) {
     case BinaryFunction::equal:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a == b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a == b; });
     case BinaryFunction::not_equal:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a != b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a != b; });
     case BinaryFunction::less:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a < b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a < b; });
     case BinaryFunction::less_equal:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a <= b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a <= b; });
     case BinaryFunction::greater:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a > b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a > b; });
     case BinaryFunction::greater_equal:
-      return make_zip<T, bool>(operands, [](T a, T b) { return a >= b; });
+      return make_elementwise<T, bool>(operands, [](T a, T b) { return a >= b; });
     default:
       return nullptr;
   }
@@ -184,15 +181,15 @@ template <typename T, typename Function>
 std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, T min, T max,
                                    bool clamps) {
   if (!clamps) {
-    return make_zip<T, T>(operands, function);
+    return make_elementwise<T, T>(operands, function);
   }
-  return make_zip<T, T>(operands, [=](T a, T b) {
+  return make_elementwise<T, T>(operands, [=](T a, T b) {
     const T value = function(a, b);
     return std::min(std::max(value, min), max);
   });
 }
 
-std::unique_ptr<Step> make_of_numbers(const Operands& operands, const program::Binary& attributes) {
+std::unique_ptr<Step> make_of_floats(const Operands& operands, const program::Binary& attributes) {
   std::unique_ptr<Step> step;
   const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
   with_function(attributes.function(), [&](auto function) {
@@ -224,9 +221,9 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
   const float max = attributes.max();
   std::unique_ptr<Step> step;
   with_function(attributes.function(), [&](auto function) {
-    step = make_zip<T, T>(operands, [=](T a, T b) {
-      const float value = function(one.number(a), other.number(b));
-      return target.template integer<T>(std::min(std::max(value, min), max));
+    step = make_elementwise<T, T>(operands, [=](T a, T b) {
+      const float value = function(one.dequantise(a), other.dequantise(b));
+      return target.template quantise<T>(std::min(std::max(value, min), max));
     });
   });
   return step;
@@ -236,14 +233,18 @@ std::unique_ptr<Step> make_logical(const Operands& operands, BinaryFunction func
   using Truth = std::uint8_t;
   switch (function) {
     case BinaryFunction::logical_and:
-      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return a != 0 && b != 0; });
+      return make_elementwise<Truth, bool>(operands,
+                                           [](Truth a, Truth b) { return a != 0 && b != 0; });
     case BinaryFunction::logical_or:
-      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return a != 0 || b != 0; });
+      return make_elementwise<Truth, bool>(operands,
+                                           [](Truth a, Truth b) { return a != 0 || b != 0; });
     case BinaryFunction::logical_xor:
     case BinaryFunction::not_equal:
-      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return (a != 0) != (b != 0); });
+      return make_elementwise<Truth, bool>(operands,
+                                           [](Truth a, Truth b) { return (a != 0) != (b != 0); });
     case BinaryFunction::equal:
-      return make_zip<Truth, bool>(operands, [](Truth a, Truth b) { return (a != 0) == (b != 0); });
+      return make_elementwise<Truth, bool>(operands,
+                                           [](Truth a, Truth b) { return (a != 0) == (b != 0); });
     default:
       return nullptr;
   }
@@ -257,7 +258,7 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
   const auto function = attributes.function();
   require(operands, operands.inputs[1]->type == type, "the inputs differ in type");
   if (type == Type::boolean) {
-    require(operands, made == Type::boolean, "it makes truth values");
+    require(operands, made == Type::boolean, "it makes booleans");
     return make_logical(operands, function);
   }
   if (made == Type::boolean) {
@@ -275,7 +276,7 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
   require(operands, made == type, "input and output differ in type");
   switch (type) {
     case Type::float32:
-      return make_of_numbers(operands, attributes);
+      return make_of_floats(operands, attributes);
     case Type::int8:
       return make_of_quantised<std::int8_t>(operands, attributes);
     case Type::uint8:

@@ -68,7 +68,7 @@ bool with_type(Type type, const Use& use) {
 }
 
 template <typename Source>
-float number(Source value, const Scale& scale) {
+float to_float(Source value, const Scale& scale) {
   if constexpr (std::is_same_v<Source, float> || std::is_same_v<Source, bool>) {
     return static_cast<float>(value);
   } else if constexpr (std::is_same_v<Source, Half>) {
@@ -76,12 +76,12 @@ float number(Source value, const Scale& scale) {
   } else if constexpr (sizeof(Source) == 8) {
     return static_cast<float>(value);
   } else {
-    return scale.number(value);
+    return scale.dequantise(value);
   }
 }
 
 template <typename Target>
-Target made(float value, const Scale& scale, bool quantises) {
+Target to_element(float value, const Scale& scale, bool quantises) {
   if constexpr (std::is_same_v<Target, float>) {
     return value;
   } else if constexpr (std::is_same_v<Target, bool>) {
@@ -89,7 +89,7 @@ Target made(float value, const Scale& scale, bool quantises) {
   } else if constexpr (std::is_same_v<Target, Half>) {
     return narrowed(value);
   } else if constexpr (sizeof(Target) <= 2) {
-    return quantises ? scale.integer<Target>(value) : saturate<Target>(value);
+    return quantises ? scale.quantise<Target>(value) : saturate<Target>(value);
   } else if constexpr (sizeof(Target) == 4) {
     return saturate<Target>(quantises ? std::nearbyint(value / scale.scale) +
                                             static_cast<float>(scale.zero_point)
@@ -143,7 +143,7 @@ class ConvertStep final : public Step {
         return static_cast<Target>(value);
       }
     }
-    return made<Target>(number(value, in_), out_, quantises_);
+    return to_element<Target>(to_float(value, in_), out_, quantises_);
   }
 
   const Source* source_;

@@ -101,8 +101,8 @@ bool moves_any(const Operands& operands, const TensorView& target,
   return true;
 }
 
-// Whether a move that begins where it reads moves nothing.
-bool stay(const std::vector<StridedCopy::Axis>& axes) {
+// Whether a move whose two sides begin at one address leaves every element where it is.
+bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
   for (const auto& axis : axes) {
     if (axis.length != 1 && axis.source != axis.target) {
       return false;
@@ -150,7 +150,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       }
       const std::byte* from = source.data + static_cast<std::int64_t>(move->input_start()) * bytes;
       const std::byte* to = target.data + static_cast<std::int64_t>(move->output_start()) * bytes;
-      if (from == to && stay(axes)) {
+      if (from == to && is_identity(axes)) {
         continue;  // the part lies where it belongs
       }
       require(operands,

@@ -24,7 +24,7 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
   }
   for (const auto* view : {&source, operands.outputs[0], scale, shift}) {
     require(operands, view == nullptr || view->type == program::Type::float32,
-            "it computes in numbers alone");
+            "it computes in 32-bit floats");
   }
   for (const auto* view : {scale, shift}) {
     require(operands, view == nullptr || view->num_elements() == length,

@@ -34,8 +34,8 @@ class Batches {
   Start start(std::size_t product) const {
     Start found;
     for (std::size_t axis = axes_.size(); axis-- > 0;) {
-      const std::size_t index = product % axes_[axis].length;
-      product /= axes_[axis].length;
+      const std::size_t index = axis == 0 ? product : product % axes_[axis].length;
+      product /= axis == 0 ? 1 : axes_[axis].length;
       found.a += index * axes_[axis].a;
       found.b += index * axes_[axis].b;
     }
@@ -146,7 +146,7 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   require(operands, a.rank() >= 2 && b.rank() >= 2, "it must read matrices");
   require(operands, c.rank() == std::max(a.rank(), b.rank()), "the output has another rank");
   for (const auto* view : {&a, &b, &c}) {
-    require(operands, view->type == program::Type::float32, "it computes in numbers alone");
+    require(operands, view->type == program::Type::float32, "it computes in 32-bit floats");
   }
   const bool ta = attributes.transpose_a();
   const bool tb = attributes.transpose_b();

@@ -92,29 +92,29 @@ class PoolStep final : public Step {
               static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
           const auto x =
               static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
-          const float element = number(
+          const float element = to_float(
               source_[((image * source_shape_[1] + y) * source_shape_[2] + x) * channels + c]);
           value = is_average_ ? value + element : std::max(value, element);
         }
       }
       value = is_average_ ? value / count : value;
-      target[c] = made(std::min(std::max(value, min_), max_));
+      target[c] = to_element(std::min(std::max(value, min_), max_));
     }
   }
 
-  float number(T value) const {
+  float to_float(T value) const {
     if constexpr (std::is_same_v<T, float>) {
       return value;
     } else {
-      return in_.number(value);
+      return in_.dequantise(value);
     }
   }
 
-  T made(float value) const {
+  T to_element(float value) const {
     if constexpr (std::is_same_v<T, float>) {
       return value;
     } else {
-      return out_.integer<T>(value);
+      return out_.quantise<T>(value);
     }
   }
 

@@ -34,7 +34,7 @@ struct RecurrentSizes {
 
 inline void require_numbers(const Operands& operands, const TensorView* view, std::size_t count) {
   require(operands, view != nullptr && view->type == program::Type::float32,
-          "it computes in numbers alone, and needs them all");
+          "it computes in 32-bit floats, and needs all operands");
   require(operands, view->num_elements() == count, "an operand has another size");
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
 #include "kernels/quantised.hpp"
 #include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
@@ -19,78 +20,132 @@ namespace {
 using program::ReduceFunction;
 using program::Type;
 
-// Each function as: what it starts with, how it takes an element, what it ends with. Where one
-// element is reduced to one, the output may be the input.
-template <typename T, typename Take, typename End>
+// Each function as an initial value, how an element is accumulated, and what finishes the result.
+// Where one element is reduced to one, the output may be the input.
+template <typename T, typename Accumulate, typename Finish>
 class ReduceStep final : public Step {
  public:
-  ReduceStep(const Operands& operands, const ReduceLayout& layout, T start, Take take, End end)
+  ReduceStep(const Operands& operands, const ReduceLayout& layout, T start, Accumulate accumulate,
+             Finish finish)
       : source_(operands.inputs[0]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
         layout_(layout),
-        start_(start),
-        take_(take),
-        end_(end),
+        initial_(start),
+        accumulate_(accumulate),
+        finish_(finish),
+        reduce_(find_reduce()),
         threads_(operands.threads) {}
 
   void run() override {
     const std::size_t cost = layout_.reduced.count() * layout_.run * sizeof(T);
-    parallel(threads_, layout_.kept.count(), cost, [this](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) {
-        layout_.run_is_kept ? along_rows(i) : across_row(i);
-      }
-    });
+    parallel(threads_, layout_.kept.count(), cost,
+             [this](std::size_t first, std::size_t count) { reduce_(*this, first, count); });
   }
 
   const char* backend() const override { return "arenite"; }
 
  private:
-  void along_rows(std::size_t index) const {
-    const std::size_t run = layout_.run;
-    const T* first = source_ + layout_.kept.offset(index);
-    T* target = target_ + index * run;
-    layout_.reduced.each([&](std::size_t offset) {
-      const T* source = first + offset;
-      if (offset == 0) {
-        for (std::size_t i = 0; i < run; ++i) {
-          target[i] = take_(start_, source[i]);
-        }
-        return;
-      }
-      for (std::size_t i = 0; i < run; ++i) {
-        target[i] = take_(target[i], source[i]);
-      }
-    });
-    for (std::size_t i = 0; i < run; ++i) {
-      target[i] = end_(target[i]);
+  // Makes results [first, first + count), with the widest vectors that the processor has.
+  using Reduce = void (*)(const ReduceStep& step, std::size_t first, std::size_t count);
+
+  static void reduce_for_any(const ReduceStep& step, std::size_t first, std::size_t count) {
+    step.reduce(first, count);
+  }
+
+  ARENITE_FOR_AVX2 static void reduce_for_avx2(const ReduceStep& step, std::size_t first,
+                                               std::size_t count) {
+    step.reduce(first, count);
+  }
+
+  ARENITE_FOR_AVX512 static void reduce_for_avx512(const ReduceStep& step, std::size_t first,
+                                                   std::size_t count) {
+    step.reduce(first, count);
+  }
+
+  static Reduce find_reduce() {
+    switch (vectors()) {
+      case Vectors::avx512:
+        return reduce_for_avx512;
+      case Vectors::avx2:
+        return reduce_for_avx2;
+      default:
+        return reduce_for_any;
     }
   }
 
-  void across_row(std::size_t index) const {
-    T total = start_;
-    const T* first = source_ + layout_.kept.offset(index);
-    layout_.reduced.each([&](std::size_t offset) {
-      const T* source = first + offset;
-      for (std::size_t i = 0; i < layout_.run; ++i) {
-        total = take_(total, source[i]);
-      }
+  void reduce(std::size_t first, std::size_t count) const {
+    if (!layout_.run_is_kept && layout_.reduced.count() == 1) {
+      reduce_rows(first, count);
+      return;
+    }
+    layout_.kept.each_of(first, count, [this](std::size_t index, std::size_t offset) {
+      layout_.run_is_kept ? along_rows(index, offset) : across_rows(index, offset);
     });
-    target_[index] = end_(total);
+  }
+
+  void along_rows(std::size_t index, std::size_t start) const {
+    const std::size_t run = layout_.run;
+    const T* first = source_ + start;
+    T* target = target_ + index * run;
+    if (layout_.reduced.count() == 1) {
+      for (std::size_t i = 0; i < run; ++i) {
+        target[i] = finish_(accumulate_(initial_, first[i]));
+      }
+      return;
+    }
+    std::fill(target, target + run, initial_);
+    layout_.reduced.each([=](std::size_t offset) { accumulate_row(first + offset, target, run); });
+    for (std::size_t i = 0; i < run; ++i) {
+      target[i] = finish_(target[i]);
+    }
+  }
+
+  void accumulate_row(const T* __restrict source, T* __restrict target, std::size_t run) const {
+    for (std::size_t i = 0; i < run; ++i) {
+      target[i] = accumulate_(target[i], source[i]);
+    }
+  }
+
+  // Each result is of one run: the runs lie one after the other.
+  void reduce_rows(std::size_t first, std::size_t count) const {
+    const std::size_t run = layout_.run;
+    const T* source = source_ + first * run;
+    for (std::size_t i = first; i < first + count; ++i) {
+      target_[i] = finish_(accumulated(initial_, source, run));
+      source += run;
+    }
+  }
+
+  void across_rows(std::size_t index, std::size_t start) const {
+    const T* first = source_ + start;
+    T total = initial_;
+    layout_.reduced.each(
+        [&](std::size_t offset) { total = accumulated(total, first + offset, layout_.run); });
+    target_[index] = finish_(total);
+  }
+
+  T accumulated(T total, const T* source, std::size_t run) const {
+    for (std::size_t i = 0; i < run; ++i) {
+      total = accumulate_(total, source[i]);
+    }
+    return total;
   }
 
   const T* source_;
   T* target_;
   ReduceLayout layout_;
-  T start_;
-  Take take_;
-  End end_;
+  T initial_;
+  Accumulate accumulate_;
+  Finish finish_;
+  Reduce reduce_;
   pthreadpool_t threads_;
 };
 
-template <typename T, typename Take, typename End>
-std::unique_ptr<Step> make(const Operands& operands, const ReduceLayout& layout, T start, Take take,
-                           End end) {
-  return std::make_unique<ReduceStep<T, Take, End>>(operands, layout, start, take, end);
+template <typename T, typename Accumulate, typename Finish>
+std::unique_ptr<Step> make(const Operands& operands, const ReduceLayout& layout, T start,
+                           Accumulate accumulate, Finish finish) {
+  return std::make_unique<ReduceStep<T, Accumulate, Finish>>(operands, layout, start, accumulate,
+                                                             finish);
 }
 
 template <typename T>
@@ -131,8 +186,8 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
   }
 }
 
-std::unique_ptr<Step> make_of_numbers(const Operands& operands, ReduceFunction function,
-                                      const ReduceLayout& layout, std::size_t count) {
+std::unique_ptr<Step> make_of_floats(const Operands& operands, ReduceFunction function,
+                                     const ReduceLayout& layout, std::size_t count) {
   switch (function) {
     case ReduceFunction::l2:
       return make<float>(
@@ -171,12 +226,11 @@ class QuantisedReduceStep final : public Step {
   void run() override {
     const std::size_t width = layout_.run_is_kept ? layout_.run : 1;
     const std::size_t depth = layout_.run_is_kept ? 1 : layout_.run;
-    for (std::size_t index = 0; index < layout_.kept.count(); ++index) {
-      const std::size_t start = layout_.kept.offset(index);
+    layout_.kept.each_of(0, layout_.kept.count(), [=](std::size_t index, std::size_t start) {
       for (std::size_t i = 0; i < width; ++i) {
         target_[index * width + i] = reduced(start + i, depth);
       }
-    }
+    });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -197,13 +251,13 @@ class QuantisedReduceStep final : public Step {
     const auto count = static_cast<float>(layout_.reduced.count() * depth);
     switch (function_) {
       case ReduceFunction::minimum:
-        return out_.integer<T>(in_.number(lowest));
+        return out_.quantise<T>(in_.dequantise(lowest));
       case ReduceFunction::maximum:
-        return out_.integer<T>(in_.number(highest));
+        return out_.quantise<T>(in_.dequantise(highest));
       default: {
         const float total =
             in_.scale * (static_cast<float>(sum) - count * static_cast<float>(in_.zero_point));
-        return out_.integer<T>(function_ == ReduceFunction::mean ? total / count : total);
+        return out_.quantise<T>(function_ == ReduceFunction::mean ? total / count : total);
       }
     }
   }
@@ -248,12 +302,15 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   require(operands, count > 0 && source.size > 0, "it reduces nothing");
   require(operands, target.num_elements() == source.num_elements() / count,
           "the output does not have one element for each that is made");
-  require(operands, source.data != target.data || count == 1, "it cannot write over its input");
+  const bool is_apart =
+      source.data + source.size <= target.data || target.data + target.size <= source.data;
+  require(operands, is_apart || (source.data == target.data && count == 1),
+          "it cannot write over its input");
   const ReduceLayout layout = reduce_layout(source, is_reduced);
   const auto function = attributes.function();
   switch (source.type) {
     case Type::float32:
-      return make_of_numbers(operands, function, layout, count);
+      return make_of_floats(operands, function, layout, count);
     case Type::int32:
       return make_of<std::int32_t>(operands, function, layout, count);
     case Type::int64:

@@ -19,50 +19,49 @@ class AxisWalk {
       return;
     }
     count_ *= length;
-    if (num_axes_ > 0 && stride == axes_[num_axes_ - 1].stride * axes_[num_axes_ - 1].length) {
-      axes_[num_axes_ - 1].length *= length;
+    Axis& last = num_outer_ == 0 ? inner_ : outer_[num_outer_ - 1];
+    if (inner_.length == 1) {
+      inner_ = {length, stride};
+    } else if (stride == last.stride * last.length) {
+      last.length *= length;
     } else {
-      axes_[num_axes_++] = {length, stride};
+      outer_[num_outer_++] = {length, stride};
     }
   }
 
   std::size_t count() const { return count_; }
 
-  // Offset of an element of the walk.
-  std::size_t offset(std::size_t index) const {
-    std::size_t found = 0;
-    for (std::size_t axis = 0; axis + 1 < num_axes_; ++axis) {
-      found += index % axes_[axis].length * axes_[axis].stride;
-      index /= axes_[axis].length;
-    }
-    return num_axes_ == 0 ? 0 : found + index * axes_[num_axes_ - 1].stride;
-  }
-
   // Calls use(offset) for each element.
   template <typename Use>
   void each(const Use& use) const {
-    const Axis inner = num_axes_ == 0 ? Axis{1, 0} : axes_[0];
-    std::array<std::size_t, kMaxAxes> indices;
-    for (std::size_t axis = 1; axis < num_axes_; ++axis) {
-      indices[axis] = 0;
-    }
-    std::size_t start = 0;
-    while (true) {
+    const Axis inner = inner_;
+    Position position;
+    do {
+      std::size_t offset = position.offset;
       for (std::size_t i = 0; i < inner.length; ++i) {
-        use(start + i * inner.stride);
+        use(offset);
+        offset += inner.stride;
       }
-      std::size_t axis = 1;
-      for (; axis < num_axes_; ++axis) {
-        start += axes_[axis].stride;
-        if (++indices[axis] < axes_[axis].length) {
-          break;
-        }
-        start -= axes_[axis].length * axes_[axis].stride;
-        indices[axis] = 0;
+    } while (advance(position));
+  }
+
+  // Calls use(index, offset) for elements [first, first + count).
+  template <typename Use>
+  void each_of(std::size_t first, std::size_t count, const Use& use) const {
+    Position position;
+    std::size_t rest = first / inner_.length;
+    for (std::size_t axis = 0; axis < num_outer_; ++axis) {
+      position.indices[axis] = rest % outer_[axis].length;
+      position.offset += position.indices[axis] * outer_[axis].stride;
+      rest /= outer_[axis].length;
+    }
+    const std::size_t end = first + count;
+    std::size_t i = first % inner_.length;
+    for (std::size_t index = first; index < end; advance(position)) {
+      for (; i < inner_.length && index < end; ++i, ++index) {
+        use(index, position.offset + i * inner_.stride);
       }
-      if (axis >= num_axes_) {
-        return;
-      }
+      i = 0;
     }
   }
 
@@ -72,9 +71,28 @@ class AxisWalk {
     std::size_t length;
     std::size_t stride;
   };
+  // Indices of the outer axes, and the offset that they make.
+  struct Position {
+    std::array<std::size_t, kMaxAxes> indices{};
+    std::size_t offset = 0;
+  };
 
-  std::array<Axis, kMaxAxes> axes_;  // innermost first
-  std::size_t num_axes_ = 0;
+  // Goes to the next index of the outer axes; false at the end.
+  bool advance(Position& position) const {
+    for (std::size_t axis = 0; axis < num_outer_; ++axis) {
+      position.offset += outer_[axis].stride;
+      if (++position.indices[axis] < outer_[axis].length) {
+        return true;
+      }
+      position.offset -= outer_[axis].length * outer_[axis].stride;
+      position.indices[axis] = 0;
+    }
+    return false;
+  }
+
+  Axis inner_{1, 0};
+  std::array<Axis, kMaxAxes> outer_;  // innermost first
+  std::size_t num_outer_ = 0;
   std::size_t count_ = 1;
 };
 

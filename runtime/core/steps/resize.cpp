@@ -26,16 +26,17 @@ using Indices = flatbuffers::Vector<std::uint32_t>;
 Table table(const Operands& operands, const Indices* low, const Indices* high,
             const flatbuffers::Vector<float>* weight, std::size_t length, std::size_t count) {
   require(operands, low != nullptr && low->size() == count, "a table is not as long as the output");
-  const bool blends = weight != nullptr && weight->size() > 0;
+  const bool interpolates = weight != nullptr && weight->size() > 0;
   require(operands,
-          !blends || (weight->size() == count && high != nullptr && high->size() == count),
+          !interpolates || (weight->size() == count && high != nullptr && high->size() == count),
           "a table is not as long as the output");
-  for (const auto* indices : {low, blends ? high : nullptr}) {
+  for (const auto* indices : {low, interpolates ? high : nullptr}) {
     for (flatbuffers::uoffset_t i = 0; indices != nullptr && i < count; ++i) {
       require(operands, indices->Get(i) < length, "a table leads outside the input");
     }
   }
-  return {low->data(), blends ? high->data() : nullptr, blends ? weight->data() : nullptr, count};
+  return {low->data(), interpolates ? high->data() : nullptr,
+          interpolates ? weight->data() : nullptr, count};
 }
 
 template <typename T>
@@ -60,11 +61,11 @@ class ResizeStep final : public Step {
       return;
     }
     const std::size_t new_width = columns_.count;
-    const bool blends = rows_.weight != nullptr;
+    const bool interpolates = rows_.weight != nullptr;
     parallel(threads_, num_images_ * rows_.count, 8 * sizeof(T) * new_width * channels_,
-             [this, blends](std::size_t first, std::size_t count) {
+             [this, interpolates](std::size_t first, std::size_t count) {
                for (std::size_t i = first; i < first + count; ++i) {
-                 blends ? blend_row(i) : copy_row(i);
+                 interpolates ? interpolate_row(i) : copy_row(i);
                }
              });
   }
@@ -87,7 +88,7 @@ class ResizeStep final : public Step {
     }
   }
 
-  void blend_row(std::size_t index) const {
+  void interpolate_row(std::size_t index) const {
     const std::size_t row = index % rows_.count;
     const std::size_t image = index / rows_.count;
     const T* above = input_row(image, rows_.low[row]);
@@ -99,24 +100,24 @@ class ResizeStep final : public Step {
       const std::size_t right = columns_.high[column] * channels_;
       const float along = columns_.weight[column];
       for (std::size_t c = 0; c < channels_; ++c) {
-        const float top = mix(above[left + c], above[right + c], along);
-        const float bottom = mix(below[left + c], below[right + c], along);
-        target[c] = made(top + down * (bottom - top));
+        const float top = interpolate(above[left + c], above[right + c], along);
+        const float bottom = interpolate(below[left + c], below[right + c], along);
+        target[c] = to_element(top + down * (bottom - top));
       }
       target += channels_;
     }
   }
 
-  static float mix(T a, T b, float weight) {
+  static float interpolate(T a, T b, float weight) {
     const auto low = static_cast<float>(a);
     return low + weight * (static_cast<float>(b) - low);
   }
 
-  T made(float value) const {
+  T to_element(float value) const {
     if constexpr (std::is_same_v<T, float>) {
       return value;
     } else {
-      return out_.integer<T>(in_.scale * (value - static_cast<float>(in_.zero_point)));
+      return out_.quantise<T>(in_.scale * (value - static_cast<float>(in_.zero_point)));
     }
   }
 
@@ -148,7 +149,7 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   const Table columns = table(operands, attributes.column_low(), attributes.column_high(),
                               attributes.column_weight(), source.shape[2], target.shape[2]);
   require(operands, (rows.weight == nullptr) == (columns.weight == nullptr),
-          "it blends along one axis alone");
+          "it interpolates along one axis alone");
   switch (source.type) {
     case Type::float32:
       return std::make_unique<ResizeStep<float>>(operands, rows, columns);

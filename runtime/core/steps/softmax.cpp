@@ -13,7 +13,7 @@ namespace {
 
 template <typename T>
 T largest(const T* source, std::size_t count) {
-  return joined(
+  return fold(
       count, source[0], [=](std::size_t i) { return source[i]; },
       [](T a, T b) { return a > b ? a : b; });
 }
@@ -45,15 +45,15 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
   const Scale in = Scale::of(*operands.inputs[0]);
   const Scale out = Scale::of(*operands.outputs[0]);
   return make_rows<T>(operands, length, [=](const T* source, T* target, std::size_t count) {
-    const float top = in.number(largest(source, count));
+    const float top = in.dequantise(largest(source, count));
     const auto power = [=](std::size_t i) {
-      return exponential(beta * (in.number(source[i]) - top));
+      return exponential(beta * (in.dequantise(source[i]) - top));
     };
     const float sum = sum_of(count, power);
     const float logarithm = std::log(sum);
     for (std::size_t i = 0; i < count; ++i) {
-      target[i] =
-          out.integer<T>(is_log ? beta * (in.number(source[i]) - top) - logarithm : power(i) / sum);
+      target[i] = out.quantise<T>(is_log ? beta * (in.dequantise(source[i]) - top) - logarithm
+                                         : power(i) / sum);
     }
   });
 }

@@ -61,7 +61,7 @@ std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary&
   with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
     for (std::size_t bits = 0; bits < table.size(); ++bits) {
       const auto value = static_cast<T>(static_cast<std::uint8_t>(bits));
-      table[bits] = target.integer<T>(function(source.number(value)));
+      table[bits] = target.quantise<T>(function(source.dequantise(value)));
     }
   });
   return make_map<T, T>(operands,
@@ -100,12 +100,12 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
   require(operands, function <= UnaryFunction::MAX, "its function is unknown");
   if (function == UnaryFunction::is_nan) {
     require(operands, source.type == Type::float32 && target.type == Type::boolean,
-            "it reads numbers and makes truth values");
+            "it reads 32-bit floats and makes booleans");
     return make_map<float, bool>(operands, [](float x) { return std::isnan(x); });
   }
   require(operands, source.type == target.type, "input and output differ in type");
   if (function == UnaryFunction::logical_not) {
-    require(operands, source.type == Type::boolean, "it reads truth values");
+    require(operands, source.type == Type::boolean, "it reads booleans");
     return make_map<std::uint8_t, std::uint8_t>(
         operands, [](std::uint8_t x) { return static_cast<std::uint8_t>(x == 0); });
   }

@@ -40,6 +40,10 @@ def reduction(code, *, keeps):
     return code, [X, integers(1, 2)], [given(*shape)], ("ReducerOptions", {"keepDims": keeps})
 
 
+def alone(code):
+    return code, [given(1, 4, 1, 3), integers(2)], [given(1, 4, 3)], ("ReducerOptions", {})
+
+
 FLOAT = {
     **{code: unary(code) for code in (
         "ABS", "CEIL", "COS", "EXP", "FLOOR", "HARD_SWISH", "LOGISTIC", "NEG", "RELU", "RELU6",
@@ -60,6 +64,8 @@ FLOAT = {
     "SQUARED_DIFFERENCE": binary("SQUARED_DIFFERENCE"),
     "PRELU": ("PRELU", [X, weights(numbers(1, 1, 4))], [X], None),
     "MEAN": reduction("MEAN", keeps=True),
+    "MEAN over an axis of length 1": alone("MEAN"),
+    "SUM over an axis of length 1": alone("SUM"),
     "SUM": reduction("SUM", keeps=False),
     "REDUCE_MAX": reduction("REDUCE_MAX", keeps=True),
     "REDUCE_MIN": reduction("REDUCE_MIN", keeps=False),

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.runtime.one_step import Given, one_step
 
 from arenite.runtime.session import Session
+from support.one_step import Given, one_step
 
 GENERATOR = np.random.default_rng(3)
 
