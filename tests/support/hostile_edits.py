@@ -102,7 +102,8 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "no inputs": (lambda r: r["steps"][0].update(inputs=[]), "too few inputs, or too many"),
     "no outputs": (lambda r: r["steps"][0].update(outputs=[]), "no output, or too many"),
     "an input that is made later": (
-        lambda r: r["steps"][0].update(inputs=[18, 1, -1]), "in no record that is live at step 0"),
+        lambda r: r["steps"][0].update(inputs=[step(r, "Pool2D")["outputs"][0], 1, -1]),
+        "in no record that is live at step 0"),
     "a model that is not there": (
         lambda r: r["steps"][0].update(external(4000)), "'c': its model is tensor 4000 of"),
     # Ports and states.

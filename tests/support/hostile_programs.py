@@ -74,12 +74,17 @@ class Operand:
 
 @dataclass(frozen=True)
 class OneStep:
-    """A program of one step, told operand by operand; None is one left out."""
+    """A program of one step, told operand by operand; None is one left out.
+
+    Attributes:
+        scratch: Bytes of its working memory.
+    """
 
     kernel_type: str
     inputs: tuple[Operand | None, ...]
     outputs: tuple[Operand, ...]
     kernel: Mapping[str, object] = field(default_factory=dict)
+    scratch: int = 0
 
     def to_bytes(self) -> bytes:
         """Return the file. Nothing of it is checked.
@@ -109,9 +114,10 @@ class OneStep:
 
         inputs = [placed(each) for each in self.inputs]
         outputs = [placed(each) for each in self.outputs]
+        scratch = placed(Operand("uint8", (self.scratch,)) if self.scratch else None)
         step = {
             "name": "the step", "kernel_type": self.kernel_type, "kernel": dict(self.kernel),
-            "inputs": inputs, "outputs": outputs,
+            "inputs": inputs, "outputs": outputs, "scratch": scratch,
         }  # fmt: skip
         weights_size = ends["weights"] + _SLACK
         root = {

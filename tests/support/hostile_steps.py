@@ -42,7 +42,8 @@ SOUND = {
     "transposed": OneStep("TransposedConv2D", (f32(1, 2, 2, 2), weights(3, 3, 3, 2)),
                           (f32(1, 4, 4, 3),)),
     "dense": OneStep("FullyConnected", (f32(2, 8), weights(3, 8), weights(3)), (f32(2, 3),)),
-    "matmul": OneStep("MatMul", (f32(2, 3, 4), f32(2, 4, 5)), (f32(2, 3, 5),)),
+    "matmul": OneStep("MatMul", (f32(2, 3, 4), f32(2, 4, 5)), (f32(2, 3, 5),),
+                      scratch=4 * 16 * 4),
     "pool": OneStep("Pool2D", (f32(1, 4, 4, 2),), (f32(1, 2, 2, 2),),
                     {"kind": "maximum", "window": [2, 2], "strides": [2, 2]}),
     "quantised pool": OneStep("Pool2D", (i8(1, 4, 4, 2, **SCALED),), (i8(1, 2, 2, 2, **SCALED),),
@@ -70,11 +71,11 @@ SOUND = {
     "multiply-add": OneStep("MultiplyAdd", (f32(2, 4), f32(4), f32(4)), (f32(2, 4),)),
     "lstm": OneStep(
         "Lstm", (f32(2, 1, 3), weights(1, 8, 3), weights(1, 8, 2), weights(1, 8), None, None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2), f32(1, 1, 2), f32(16))),
+        (f32(2, 1, 1, 2), f32(1, 1, 2), f32(1, 1, 2)), scratch=4 * 16),
     "gru": OneStep(
         "Gru", (f32(2, 1, 3), weights(1, 6, 3), weights(1, 6, 2), weights(1, 6), weights(1, 6),
                 None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2), f32(14))),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),)),
 }  # fmt: skip
@@ -126,16 +127,16 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "matmul", {"in": {0: f32(3, 3, 4)}}, "the batches do not broadcast"),
     "a product of another rank": ("matmul", {"out": {0: f32(3, 5)}}, "output has another rank"),
     "a product too small": ("matmul", {"out": {0: f32(2, 3, 4)}}, "not of the product's size"),
-    "matrices of integers": ("matmul", {"in": {0: i32(2, 3, 4)}}, "computes in numbers alone"),
+    "matrices of integers": ("matmul", {"in": {0: i32(2, 3, 4)}}, "computes in 32-bit floats"),
     "a pool of other channels": ("pool", {"out": {0: f32(1, 2, 2, 3)}}, "the channels differ"),
     "a pool into another type": ("pool", {"out": {0: i32(1, 2, 2, 2)}}, "differ in type"),
     "a pool of a kind to come": ("pool", {"told": {"kind": 9}}, "its kind is unknown"),
     "a function's result too long": ("unary", {"out": {0: f32(9)}}, "input and output differ"),
     "a function into another type": ("unary", {"out": {0: i32(8)}}, "differ in type"),
     "a negation of numbers": (
-        "unary", {"told": {"function": "logical_not"}}, "it reads truth values"),
+        "unary", {"told": {"function": "logical_not"}}, "it reads booleans"),
     "numbers that are numbers": (
-        "unary", {"told": {"function": "is_nan"}}, "it reads numbers and makes truth values"),
+        "unary", {"told": {"function": "is_nan"}}, "it reads 32-bit floats and makes booleans"),
     "a function to come": ("unary", {"told": {"function": 99}}, "its function is unknown"),
     "a function to come, quantised": (
         "quantised unary", {"told": {"function": 99}}, "its function is unknown"),
@@ -156,10 +157,10 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "binary", {"told": {"function": "less"}}, "no kernel runs it on operands"),
     "a conjunction that makes numbers": (
         "binary", {"told": {"function": "logical_and"}, "in": {0: boolean(2, 3), 1: boolean(3)}},
-        "it makes truth values"),
+        "it makes booleans"),
     "integers that do not broadcast": ("integer binary", {"in": {1: i32(2)}}, "do not broadcast"),
     "a condition of numbers": (
-        "select", {"in": {0: f32(2, 3)}}, "its condition is not of truth values"),
+        "select", {"in": {0: f32(2, 3)}}, "its condition is not boolean"),
     "a choice of two types": ("select", {"in": {1: i32(3)}}, "input and output differ in type"),
     "a choice that does not broadcast": ("select", {"in": {1: f32(2)}}, "do not broadcast"),
     "a softmax too long": ("softmax", {"out": {0: f32(2, 4)}}, "input and output differ"),
@@ -178,12 +179,12 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no axes": ("layer norm", {"told": {"num_axes": 0}}, "it has more axes than its input"),
     "a factor too short": ("layer norm", {"in": {1: f32(3)}}, "its scale or shift does not fit"),
     "integers to normalise": (
-        "layer norm", {"in": {0: i32(2, 4)}}, "it computes in numbers alone"),
+        "layer norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
     "an image's factor too short": (
         "instance norm", {"in": {2: f32(3)}}, "its scale or shift does not fit"),
     "an image of one axis": (
         "instance norm", {"in": {0: f32(4)}, "out": {0: f32(4)}}, "input and output differ"),
-    "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "it computes in numbers alone"),
+    "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
     "a running sum over no axis": (
         "cumulative sum", {"told": {"axis": 2}}, "its axis is beyond its input"),
     "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "no kernel runs it"),
@@ -200,16 +201,16 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "factors too few": ("multiply-add", {"in": {1: f32(3)}}, "factors or terms do not fit"),
     "cells clipped to nothing": (
         "lstm", {"told": {"cell_clip": 0.0}}, "it clips its cells to nothing"),
-    "scratch too small": ("lstm", {"out": {3: f32(15)}}, "an operand has another size"),
+    "scratch too small": ("lstm", {"scratch": 63}, "has 63 B; it needs 64"),
     "an LSTM that keeps a constant": (
         "lstm",
         {"told": {"keeps_state": True}, "in": {4: weights(1, 1, 2), 5: weights(1, 1, 2)},
-         "outs": (f32(2, 1, 1, 2), f32(16))},
+         "outs": (f32(2, 1, 1, 2),)},
         "it keeps a constant"),
     "an LSTM without what it keeps": (
-        "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2), f32(16))},
-        "needs them all"),
-    "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "another size"),
+        "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2),)},
+        "needs all operands"),
+    "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),
     "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "another size"),
@@ -228,4 +229,7 @@ def changed(sound: OneStep, changes: Mapping[str, Any]) -> OneStep:
         for position, operand in operands.items():
             place[position] = operand
     kernel = {**sound.kernel, **changes.get("told", {})}
-    return replace(sound, inputs=tuple(inputs), outputs=tuple(outputs), kernel=kernel)
+    scratch = changes.get("scratch", sound.scratch)
+    return replace(
+        sound, inputs=tuple(inputs), outputs=tuple(outputs), kernel=kernel, scratch=scratch
+    )

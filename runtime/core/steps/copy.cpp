@@ -87,18 +87,14 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
   require(operands, highest < count, "a move leads outside its tensor");
 }
 
-// Whether a move moves anything; requires that it moves no more elements than its target has.
-bool moves_any(const Operands& operands, const TensorView& target,
-               const flatbuffers::Vector<std::uint64_t>& shape) {
-  if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) {
-    return false;
-  }
+// Requires that a move, none of whose axes is empty, moves no more elements than its target has.
+void require_room(const Operands& operands, const TensorView& target,
+                  const flatbuffers::Vector<std::uint64_t>& shape) {
   std::uint64_t room = target.num_elements();
   for (const std::uint64_t length : shape) {
     room /= length;
   }
   require(operands, room > 0, "a move is larger than its target");
-  return true;
 }
 
 // Whether a move whose two sides begin at one address leaves every element where it is.
@@ -135,12 +131,13 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
               "a move has a shape without strides");
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
-      if (!moves_any(operands, target, *move->shape())) {
+      if (std::find(move->shape()->begin(), move->shape()->end(), 0u) != move->shape()->end()) {
         continue;
       }
       require_inside(operands, source, move->input_start(), *move->shape(), *move->input_strides());
       require_inside(operands, target, move->output_start(), *move->shape(),
                      *move->output_strides());
+      require_room(operands, target, *move->shape());
       const auto bytes = static_cast<std::int64_t>(element);
       std::vector<StridedCopy::Axis> axes;
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
