@@ -43,7 +43,7 @@ from arenite.planner.errors import AreniteError
 from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.ordering import MemoryModel, found_order
+from arenite.planner.ordering import MemoryModel, choose_order
 from arenite.planner.problem import Problem
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, permit_overlaps
 from arenite.planner.rewrites.fuse_activations import fuse_activations
@@ -273,7 +273,7 @@ def ours(
         return replace(found, records=tuple(same))
 
     model = MemoryModel(SAFE_KINDS, boundary, alignment=1)
-    order = found_order(graph, find_order("best"), model)
+    order = choose_order(graph, find_order("best"), model)
     shared, ordered = (
         problem(alias(each, model.aliases, boundary, alignment=1))
         for each in (graph, graph.reordered(order.operators))

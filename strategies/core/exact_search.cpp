@@ -69,7 +69,7 @@ bool ExactSearch::take_next(Frame& frame) {
 
 // Pushes what is to be decided next in a piece.
 ExactSearch::Opened ExactSearch::open(Piece piece, int split) {
-  if (!frames_.empty() && !plan_.has_cut()) return open_choice(piece, split);
+  if (!frames_.empty() && !plan_.may_have_split()) return open_choice(piece, split);
   const std::size_t begin = pieces_.size();
   for (int s = piece.first; s < piece.last; ++s) {
     if (plan_.is_done(s)) continue;
@@ -101,7 +101,7 @@ ExactSearch::Opened ExactSearch::open_choice(Piece piece, int split) {
   int section = choose(piece);
   if (section < 0) return Opened::kNothing;
   while (has_stale_floor(section)) {
-    if (!plan_.settle(section)) return Opened::kDeadEnd;
+    if (!plan_.raise_floor(section)) return Opened::kDeadEnd;
     section = choose(piece);
   }
   const std::size_t begin = options_.size();

@@ -134,14 +134,14 @@ Verdict Minimiser::attempt(Stretch& stretch, std::int64_t capacity, int number,
   const Verdict verdict =
       stretch.search->run(capacity, order, std::min(max_nodes, nodes_left_), should_stop);
   nodes_left_ -= stretch.search->num_nodes();
-  if (verdict == Verdict::kFits) keep(stretch);
+  if (verdict == Verdict::kFits) adopt_found_plan(stretch);
   if (verdict == Verdict::kImpossible) {
     lower_bound_ = std::max(lower_bound_, stretch.sections.next_height(capacity));
   }
   return verdict;
 }
 
-void Minimiser::keep(Stretch& stretch) {
+void Minimiser::adopt_found_plan(Stretch& stretch) {
   const Sections& sections = stretch.sections;
   stretch.height = 0;
   stretch.attempts_above.fill(0);

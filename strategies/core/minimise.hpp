@@ -66,7 +66,7 @@ class Minimiser {
   std::int64_t rung(const Stretch& stretch, std::size_t index) const;
   Verdict attempt(Stretch& stretch, std::int64_t capacity, int number,
                   const ShouldStop& should_stop);
-  void keep(Stretch& stretch);
+  void adopt_found_plan(Stretch& stretch);
   Guidance guidance(const Sections& sections, int attempt) const;
 
   std::deque<Stretch> stretches_;

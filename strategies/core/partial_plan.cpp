@@ -97,7 +97,7 @@ void PartialPlan::take_out(int record) {
   is_placed_[record] = 1;
   placed_.push_back({record, -1});
   if (own.kind >= 0) placed_.back().below = std::exchange(topmost_[own.kind], record);
-  has_cut_ = false;
+  may_have_split_ = false;
   for (int s = own.first; s < own.last; ++s) {
     waiting_[s] -= own.size;
     const int last = --num_waiting_[s];
@@ -107,14 +107,14 @@ void PartialPlan::take_out(int record) {
     std::swap(members[slot], members[last]);
     slots_[slot_begin_[other] + s - sections_.records[other].first] = slot;
     slot = last;
-    if (s > own.first && --num_crossing_[s] == 0) has_cut_ = true;
+    if (s > own.first && --num_crossing_[s] == 0) may_have_split_ = true;
     if (last > 0) touch(s);
   }
 }
 
 bool PartialPlan::leave_empty(int section) {
   const std::int64_t level = floors_[section];
-  has_cut_ = false;
+  may_have_split_ = false;
   bool fits = true;
   // The second round sees what the first has raised.
   for (int round = 0; round < 2 && fits; ++round) {
@@ -125,9 +125,9 @@ bool PartialPlan::leave_empty(int section) {
   return measure_touched(fits);
 }
 
-bool PartialPlan::settle(int section) {
+bool PartialPlan::raise_floor(int section) {
   const std::int64_t level = floors_[section];
-  has_cut_ = false;
+  may_have_split_ = false;
   bool fits = true;
   for (const int* record = begin(section); record != end(section) && fits; ++record) {
     if (places_[*record].low == level && places_[*record].base < level) fits = carry(*record);

@@ -31,7 +31,7 @@ class PartialPlan {
   bool start(std::int64_t capacity);
   bool place(int record);         // at its base; nothing that waits beside it may be lower
   bool leave_empty(int section);  // nothing lies at its floor
-  bool settle(int section);       // raises what is known not to lie at its floor
+  bool raise_floor(int section);  // raises the records known not to lie at its floor
 
   Mark mark() const { return {placed_.size(), moves_.size(), floor_changes_.size()}; }
   void undo_to(const Mark& mark);
@@ -59,8 +59,8 @@ class PartialPlan {
   std::int64_t low(int record) const { return places_[record].low; }
   // When all is placed: units.
   std::int64_t offset(int record) const { return places_[record].base; }
-  // Whether the last `place` may have cut a piece in two.
-  bool has_cut() const { return has_cut_; }
+  // Whether the last `place` may have split a piece in two.
+  bool may_have_split() const { return may_have_split_; }
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
@@ -115,7 +115,7 @@ class PartialPlan {
   std::vector<Placed> placed_;
   std::vector<Move> moves_;
   std::vector<FloorChange> floor_changes_;
-  bool has_cut_ = false;
+  bool may_have_split_ = false;
 };
 
 }  // namespace arenite

@@ -48,7 +48,7 @@ std::vector<std::vector<int>> stretches(const std::vector<UsageRecord>& all) {
 
 Sections::Sections(const std::vector<UsageRecord>& all, const std::vector<int>& members)
     : unit(common_unit(all, members)) {
-  cut(all, members);
+  divide(all, members);
   find_equals();
   find_obstacles();
   loads.assign(num_sections(), 0);
@@ -63,7 +63,7 @@ Sections::Sections(const std::vector<UsageRecord>& all, const std::vector<int>& 
 
 // A section ends where a record dies after one was born: what lives just before is a set
 // that no other set of records live together contains.
-void Sections::cut(const std::vector<UsageRecord>& all, const std::vector<int>& members) {
+void Sections::divide(const std::vector<UsageRecord>& all, const std::vector<int>& members) {
   struct Event {
     std::int64_t step;
     bool birth;  // deaths first: lifetimes are half-open

@@ -52,7 +52,7 @@ class Sections {
   int num_kinds = 0;
 
  private:
-  void cut(const std::vector<UsageRecord>& all, const std::vector<int>& members);
+  void divide(const std::vector<UsageRecord>& all, const std::vector<int>& members);
   void find_equals();
   void find_obstacles();
 };

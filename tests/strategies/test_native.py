@@ -8,7 +8,7 @@ from arenite.strategies import native
 from arenite.strategies.order import find_order
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
-from small_problems import problem_of
+from support.small_problems import problem_of
 
 PROBLEM = problem_of((4, 0, 2), (8, 1, 3))
 

@@ -89,7 +89,7 @@ FindOrder: TypeAlias = Callable[[Graph, MemoryModel], Order]
 """An order strategy, or anything that does the same."""
 
 
-def found_order(graph: Graph, find_order: FindOrder, model: MemoryModel) -> Order:
+def choose_order(graph: Graph, find_order: FindOrder, model: MemoryModel) -> Order:
     """Return the order found, or the graph's own where parts of tensors tip the scales.
 
     A search counts every part of a tensor as a storage of its own; which parts lie in the

@@ -9,7 +9,7 @@ from arenite.planner.errors import ModelFormatError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import check_fixed_shapes, model_format
 from arenite.planner.liveness import liveness
-from arenite.planner.ordering import FindOrder, MemoryModel, Order, found_order
+from arenite.planner.ordering import FindOrder, MemoryModel, Order, choose_order
 from arenite.planner.plan import Plan
 from arenite.planner.rewrites.aliasing import AliasKind, alias
 from arenite.planner.source import Source
@@ -104,7 +104,7 @@ def compile_model(
     graph = lowered.graph
     found: Order | None = None
     if callable(order):
-        found = found_order(graph, order, MemoryModel(ALIASES, alignment=ALIGNMENT))
+        found = choose_order(graph, order, MemoryModel(ALIASES, alignment=ALIGNMENT))
         order = found.operators
     if order is not None:
         graph = graph.reordered(order)

@@ -52,7 +52,7 @@ def _place_in_python(
     records: Sequence[UsageRecord], order: Sequence[int], fit: Fit
 ) -> tuple[int, ...]:
     offsets = [0] * len(records)
-    placed: list[tuple[int, int, int]] = []  # offset, turn, record: turns settle ties
+    placed: list[tuple[int, int, int]] = []  # offset, turn, record: turns break ties
     fixed = [index for index, record in enumerate(records) if record.offset is not None]
     movable = [index for index in order if records[index].offset is None]
     for turn, index in enumerate([*fixed, *movable]):

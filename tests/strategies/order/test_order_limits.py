@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.graph import Graph
 from arenite.planner.ordering import AnytimeOrder, MemoryModel
 from arenite.strategies.order import ORDERS
 from arenite.strategies.order.searches import Beam, OptimalOrder
+from support.wide_graphs import wide_graph
 
 BYTES = MemoryModel(alignment=1)
 ANYTIME = [
@@ -20,24 +20,6 @@ ANYTIME = [
     for strategy in ORDERS
     if isinstance(strategy, AnytimeOrder)
 ]
-
-
-def wide_graph(num_branches: int) -> Graph:
-    """Branches of four operators that swell and shrink, each in its own way, then one sum."""
-    tensors = [Tensor("x", DType.UINT8, (4,), TensorKind.INPUT)]
-    operators = []
-    for branch in range(num_branches):
-        before = "x"
-        for depth in range(4):
-            name = f"b{branch}.{depth}"
-            size = 1 + (branch * 37 + depth * 101) % 89
-            tensors.append(Tensor(name, DType.UINT8, (size,)))
-            operators.append(Operator(f"op {name}", "Conv", (before,), (name,)))
-            before = name
-    ends = tuple(f"b{branch}.3" for branch in range(num_branches))
-    tensors.append(Tensor("y", DType.UINT8, (1,), TensorKind.OUTPUT))
-    operators.append(Operator("sum", "Concat", ends, ("y",)))
-    return Graph.of("wide", tensors, operators, ["x"], ["y"])
 
 
 def is_topological(graph: Graph, names: tuple[str, ...]) -> bool:

@@ -30,11 +30,11 @@ def test_an_object_is_vacant_unless_a_tenant_is_met(problem: Problem, data: st.D
             for inside in tenants
         ]
         if data.draw(st.booleans()) or not tenants:
-            assert tenancy.settle(index, None) == len(tenants)
+            assert tenancy.assign(index, None) == len(tenants)
             tenants.append([index])
         else:
             chosen = data.draw(st.integers(0, len(tenants) - 1))
-            assert tenancy.settle(index, chosen) == chosen
+            assert tenancy.assign(index, chosen) == chosen
             tenants[chosen].append(index)
     by_object = enumerate(tenants)
     expected = {index: number for number, inside in by_object for index in inside}

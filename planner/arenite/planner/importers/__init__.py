@@ -18,7 +18,7 @@ from arenite.planner.files import model_digest, read_model
 from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
-from arenite.planner.ordering import FindOrder, MemoryModel, Order, found_order
+from arenite.planner.ordering import FindOrder, MemoryModel, Order, choose_order
 from arenite.planner.problem import Problem
 from arenite.planner.rewrites.aliasing import AliasKind, alias, permit_overlaps
 from arenite.planner.source import Source
@@ -70,7 +70,7 @@ def read(
         found: Order | None = None
         if callable(order):
             _check_reorderable(graph)
-            found = found_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
+            found = choose_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
             order = found.operators
         if order is not None:
             graph = graph.reordered(order)

@@ -19,7 +19,7 @@ class StripPacking:
     """Rest records on a skyline, time its width and the address its height.
 
     The lowest segment of the skyline, the leftmost of equals, takes the longest lived
-    record that lives inside it alone; larger size, then lower index settle ties. Where
+    record that lives inside it alone; larger size, then lower index break ties. Where
     none does, the segment is raised to its lower neighbour, and the hole stays empty.
 
     Attributes:

@@ -33,6 +33,6 @@ def assign_best_fit(records: Sequence[UsageRecord], order: Sequence[int]) -> Seq
                 chosen = int(large_enough[sizes[large_enough].argmin()])
             else:
                 chosen = int(vacant[sizes[vacant].argmax()])
-        chosen = tenancy.settle(index, chosen)
+        chosen = tenancy.assign(index, chosen)
         sizes[chosen] = max(int(sizes[chosen]), size)
     return tenancy.assignment

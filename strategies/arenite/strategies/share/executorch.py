@@ -55,7 +55,7 @@ class Executorch:
             else:
                 inner[index] = bases[chosen]
             tops[index] = inner[index] + record.size
-            tenancy.settle(index, chosen)
+            tenancy.assign(index, chosen)
         assignment = tenancy.assignment
         starts = lay_end_to_end(records, assignment, sizes)
         offsets = (

@@ -42,7 +42,7 @@ class ObjectsBySizeImproved(ObjectSharing):
         for _, stage in groupby(order, key=stages.__getitem__):
             last = first + len(list(stage))
             for _ in range(first, last):
-                position, chosen = distances.settle_nearest(first, last)
+                position, chosen = distances.assign_nearest(first, last)
                 assignment[order[position]] = chosen
             first = last
         return assignment
@@ -54,17 +54,17 @@ class _Distances:
     def __init__(self, records: Sequence[UsageRecord]) -> None:
         self._starts = np.array([record.start for record in records], np.int64)
         self._ends = np.array([record.end for record in records], np.int64)
-        self._unsettled = np.ones(len(records), bool)
+        self._unassigned = np.ones(len(records), bool)
         self._to_object = np.full((1, len(records)), _NEVER)  # rows are doubled as needed
         self._num_objects = 0
         self._nearest = np.full(len(records), _NEVER)
         self._nearest_object = np.zeros(len(records), np.int64)
 
-    def settle_nearest(self, first: int, last: int) -> tuple[int, int]:
-        """Settle the record of a stage that is nearest an object; return both."""
-        candidates = np.flatnonzero(self._unsettled[first:last]) + first
+    def assign_nearest(self, first: int, last: int) -> tuple[int, int]:
+        """Assign the record of a stage that is nearest an object; return both."""
+        candidates = np.flatnonzero(self._unassigned[first:last]) + first
         record = int(candidates[self._nearest[candidates].argmin()])
-        self._unsettled[record] = False
+        self._unassigned[record] = False
         distances = self._from_record(record)
         if self._nearest[record] == _NEVER:
             chosen = self._num_objects
@@ -72,7 +72,7 @@ class _Distances:
         else:
             chosen = int(self._nearest_object[record])
             self._add_tenant(chosen, distances)
-        closer = self._unsettled & (self._to_object[chosen] < self._nearest)
+        closer = self._unassigned & (self._to_object[chosen] < self._nearest)
         self._nearest[closer] = self._to_object[chosen, closer]
         self._nearest_object[closer] = chosen
         return record, chosen
@@ -94,7 +94,7 @@ class _Distances:
     def _add_tenant(self, chosen: int, distances: npt.NDArray[np.int64]) -> None:
         row = self._to_object[chosen]
         meets = distances == _NEVER
-        loses = self._unsettled & meets & (row != _NEVER) & (self._nearest_object == chosen)
+        loses = self._unassigned & meets & (row != _NEVER) & (self._nearest_object == chosen)
         open_to = (row != _NEVER) & ~meets
         row[meets] = _NEVER
         row[open_to] = np.minimum(row[open_to], distances[open_to])

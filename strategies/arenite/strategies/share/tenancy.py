@@ -23,7 +23,7 @@ class Tenancy:
         objects: list[int] = self._objects.tolist()
         return objects
 
-    def settle(self, record: int, chosen: int | None) -> int:
+    def assign(self, record: int, chosen: int | None) -> int:
         """Put a record into an object, or a new one, and return which."""
         if chosen is None:
             chosen = self._num_objects
@@ -32,7 +32,7 @@ class Tenancy:
         return chosen
 
     def met(self, record: int) -> npt.NDArray[np.int64]:
-        """Return the settled records that are live at some step of a record's lifetime."""
+        """Return the assigned records that are live at some step of a record's lifetime."""
         return np.flatnonzero(
             (self._starts < self._ends[record])
             & (self._starts[record] < self._ends)

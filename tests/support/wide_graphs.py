@@ -1,0 +1,22 @@
+"""Graphs so wide that a search of all orders would take forever."""
+
+from arenite.planner.dtypes import DType
+from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+
+
+def wide_graph(num_branches: int) -> Graph:
+    """Branches of four operators that swell and shrink, each in its own way, then one sum."""
+    tensors = [Tensor("x", DType.UINT8, (4,), TensorKind.INPUT)]
+    operators = []
+    for branch in range(num_branches):
+        before = "x"
+        for depth in range(4):
+            name = f"b{branch}.{depth}"
+            size = 1 + (branch * 37 + depth * 101) % 89
+            tensors.append(Tensor(name, DType.UINT8, (size,)))
+            operators.append(Operator(f"op {name}", "Conv", (before,), (name,)))
+            before = name
+    ends = tuple(f"b{branch}.3" for branch in range(num_branches))
+    tensors.append(Tensor("y", DType.UINT8, (1,), TensorKind.OUTPUT))
+    operators.append(Operator("sum", "Concat", ends, ("y",)))
+    return Graph.of("wide", tensors, operators, ["x"], ["y"])
