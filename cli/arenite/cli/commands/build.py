@@ -59,7 +59,7 @@ _DECIDED_BY_PLAN = (
     help="Code weights that share few values, as `arenite compress` leaves them.",
 )  # fmt: skip
 @huffman_option
-@time_limit_option(None, "Seconds a search may take, if the strategy searches.")
+@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
 @seed_option
 @json_option
 def build(

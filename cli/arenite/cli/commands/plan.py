@@ -49,7 +49,7 @@ from arenite.strategies import find
 @strategy_option
 @open_reading_options
 @capacity_option
-@time_limit_option(None, "Seconds a search may take, if the strategy searches.")
+@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
 @seed_option
 @json_option
 @click.option(

@@ -24,13 +24,13 @@ _HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
 class Optimal:
     """Search all plans in which no record could be moved down alone.
 
-    One of the lowest plans is such a plan, so nothing is lost. The search asks for a plan at
-    the lower bound first, where most is pruned, then also between the bound and the best
-    plan so far, with ever new orders of the records. It fills one section of time at a
-    time: on its floor lies one of the records that wait there, or nothing, and then some
-    other record must come under each that could have lain there. Between the attempts a local
-    search over the order in which records are dropped lowers the best plan; records too many
-    to be searched are left to it.
+    One of the lowest plans is such a plan, so nothing is lost. The search first asks for a
+    plan at the lower bound, where pruning is strongest, and later also between the bound and
+    the best plan so far, each time with a different order of the records. It fills one section
+    of time at a time. On the floor of a section lies one of the records that wait there, or
+    nothing; if nothing, some other record must come to lie under each of them. Between these
+    attempts a local search changes the order in which records are dropped into gaps to lower
+    the best plan; where there are too many records for the exact search, it works alone.
 
     It ends with a proof, when the nodes are used up, or when its watch stops it. Unless it is
     stopped, the same seed gives the same plan. A plan is proved optimal when its height meets
@@ -42,18 +42,18 @@ class Optimal:
 
     Attributes:
         seed: Decides the random orders among those that are tried.
-        max_nodes: Possibilities that may be tried in all, by default for some ten seconds; None
-            for as many as it takes.
+        max_nodes: Possibilities that may be tried in all, enough by default for some seconds;
+            None for as many as it takes.
     """
 
     name: ClassVar[str] = "optimal"
     kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
     complexity: ClassVar[str] = "exponential; memory O(n + records live in each section)"
-    source: ClassVar[str] = "our own; bound first and no room below a record after MiniMalloc 2023"
+    source: ClassVar[str] = "our own, after MiniMalloc (Moffitt 2023)"
     quick: ClassVar[bool] = False
 
     seed: int = 0
-    max_nodes: int | None = 2_000_000
+    max_nodes: int | None = 10_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return what the native search cannot do."""

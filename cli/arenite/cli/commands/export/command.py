@@ -124,7 +124,7 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
 @dim_option
 @shape_option
 @strategy_option
-@time_limit_option(None, "Seconds a search may take, if the strategy searches.")
+@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
 @seed_option
 @json_option
 def export(
