@@ -1,45 +1,43 @@
-"""The exact solver on hard placement instances, beside others where they are installed.
+"""The exact solver on hard placement instances, beside other solvers where they are installed.
 
     python bench/exact_placement.py [FOLDER...] [--time-limit S] [--minimalloc PROGRAM] [--json]
 
-Folders hold instances as CSV (`id,lower,upper,size`); by default those of `../shared/instances`
-beside the checkout: google/minimalloc's and training traces. The others are
+Instances are CSV files (`id,lower,upper,size`): those of `assets/instances`, which the project
+makes itself (`placement_instances.py`), those of `../shared/instances` where that folder lies
+beside the checkout (google/minimalloc's and training traces), and those of the folders named.
+Other solvers are
 
 - MiniMalloc, when its program is given: asked for the capacity in the instance's file name,
   or else for the lower bound;
 - SuperMalloc of `omnimalloc`, when installed, with its default settings but the time limit;
 - CP-SAT, when `ortools` is installed.
 
-All run one after the other. Seconds are wall-clock on this machine, one run each; heights are
-distances to the lower bound, a dash where there is no answer.
+All run one after the other. Seconds are wall-clock, one run each; heights are distances to the
+lower bound, a dash where a solver has no answer.
 """
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers.csv import read_csv
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.strategies.deadline import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
+from harness import bench, emit, note, parser, table, timed
+from harness.inputs import SHARED, required
+from placement_instances import INSTANCES
 
-INSTANCES = Path(__file__).resolve().parents[2] / "shared" / "instances"
 MOST_RECORDS_OF_PEERS = 2_000  # beyond, they only use up their time
 
 Solve: TypeAlias = Callable[[Path, Problem], tuple[int, ...] | None]
@@ -66,52 +64,58 @@ class Row:
     answers: dict[str, Answer]
 
 
-def main() -> int:
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", type=Path, nargs="*", help="with instances as CSV")
-    parser.add_argument("--time-limit", type=float, default=10.0, help="seconds an instance")
-    parser.add_argument("--minimalloc", type=Path, help="MiniMalloc's program")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    arguments = parser.parse_args()
-    folders = arguments.folders or sorted(path for path in INSTANCES.glob("*") if path.is_dir())
-    paths = [path for folder in folders for path in sorted(folder.glob("*.csv"))]
-    if not paths:
-        print(f"no instances in {', '.join(map(str, folders)) or INSTANCES}", file=sys.stderr)
-        return 0
-    solvers = dict(peers(arguments.time_limit, arguments.minimalloc))
-    rows = [solve(path, arguments.time_limit, solvers) for path in paths]
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=140).print(table(rows, ["arenite", *solvers]))
+    options = parser(__doc__)
+    options.add_argument("folders", type=Path, nargs="*", help="with further instances as CSV")
+    options.add_argument("--time-limit", type=float, default=10.0, help="seconds per instance")
+    options.add_argument("--minimalloc", type=Path, help="MiniMalloc's program")
+    parsed = options.parse_args(arguments)
+    paths = instances(parsed.folders)
+    solvers = dict(peers(parsed.time_limit, parsed.minimalloc))
+    rows = [solve(path, parsed.time_limit, solvers) for path in paths]
+    emit(parsed, rows, shown(rows, ["arenite", *solvers]))
     return 0
 
 
-def table(rows: list[Row], solvers: list[str]) -> Table:
+def instances(folders: Sequence[Path]) -> list[Path]:
+    """Return the project's own instances, those beside the checkout and those of folders.
+
+    Raises:
+        MissingInputsError: The project's own are missing, or a folder has none.
+    """
+    found: list[Path] = []
+    for folder, source in (
+        (INSTANCES, "python bench/placement_instances.py writes them"),
+        *((folder, "name a folder with CSV files, id,lower,upper,size") for folder in folders),
+    ):
+        found += required(sorted(folder.glob("*.csv")), f"no instance in {folder}; {source}")
+    return found + sorted((SHARED / "instances").glob("*/*.csv"))
+
+
+def shown(rows: list[Row], solvers: list[str]) -> Table:
     """Return the rows with two columns for each solver and the seconds summed up."""
-    out = Table(title="Exact placement", show_footer=True)
-    out.add_column("instance", footer="seconds in all")
-    for title in ("records", "lower bound", "greedy", "proved"):
-        out.add_column(title, justify="right")
+    columns = ["instance", "records", "lower bound", "greedy", "proved"]
+    footer = ["seconds in all", "", "", "", ""]
     for name in solvers:
         total = sum(row.answers[name].seconds for row in rows if name in row.answers)
-        out.add_column(name, justify="right")
-        out.add_column("s", justify="right", footer=f"{total:.2f}")
+        columns += [name, "s"]
+        footer += ["", f"{total:.2f}"]
+    cells = []
     for row in rows:
-        cells = [
+        cells.append([
             row.instance,
             f"{row.num_records:,}",
             f"{row.lower_bound:,}",
             f"{row.greedy_by_size / row.lower_bound - 1:+.1%}",
             "yes" if row.proved else "no",
-        ]
+        ])  # fmt: skip
         for name in solvers:
             answer = row.answers.get(name)
-            cells.append(distance(answer, row.lower_bound))
-            cells.append("" if answer is None else f"{answer.seconds:.2f}")
-        out.add_row(*cells)
-    return out
+            cells[-1].append(distance(answer, row.lower_bound))
+            cells[-1].append("" if answer is None else f"{answer.seconds:.2f}")
+    return table("Exact placement", columns, cells, footer=footer)
 
 
 def distance(answer: Answer | None, lower_bound: int) -> str:
@@ -125,10 +129,8 @@ def distance(answer: Answer | None, lower_bound: int) -> str:
 
 def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
     """Return what all make of one instance, ours without the capacity in its name."""
-    problem = read_csv(path).with_capacity(None)
-    begin = time.perf_counter()
-    plan = run(Optimal(max_nodes=None), problem, deadline(time_limit_s))
-    seconds = time.perf_counter() - begin
+    problem = replace(read_csv(path), capacity=None)
+    seconds, plan = timed(lambda: Optimal(time_limit_s=time_limit_s)(problem))
     verify(problem, plan)
     answers = {"arenite": Answer(plan.height, round(seconds, 3))}
     if len(problem.records) <= MOST_RECORDS_OF_PEERS:
@@ -145,14 +147,12 @@ def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
 
 def ask(solver: Solve, path: Path, problem: Problem) -> Answer:
     """Return a solver's answer, verified."""
-    begin = time.perf_counter()
-    offsets = solver(path, problem)
-    seconds = round(time.perf_counter() - begin, 3)
+    seconds, offsets = timed(lambda: solver(path, problem))
     if offsets is None:
-        return Answer(None, seconds)
+        return Answer(None, round(seconds, 3))
     plan = Plan.of(problem, offsets, "another")
     verify(problem, plan)
-    return Answer(plan.height, seconds)
+    return Answer(plan.height, round(seconds, 3))
 
 
 def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, Solve]]:
@@ -166,7 +166,7 @@ def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, S
         from omnimalloc import Allocation, allocate
         from omnimalloc.allocators import SupermallocAllocator
     except ImportError:
-        print("omnimalloc is not installed: left out", file=sys.stderr)
+        note("omnimalloc is not installed: left out")
     else:
 
         def run_omnimalloc(_path: Path, problem: Problem) -> tuple[int, ...]:
@@ -182,12 +182,12 @@ def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, S
     try:
         import ortools  # noqa: F401  # only whether it is there
     except ImportError:
-        print("ortools is not installed: left out", file=sys.stderr)
+        note("ortools is not installed: left out")
     else:
 
         def run_cp_sat(_path: Path, problem: Problem) -> tuple[int, ...] | None:
             try:
-                return run(CpSat(max_work=None), problem, deadline(time_limit_s)).offsets
+                return CpSat(time_limit_s=time_limit_s)(problem).offsets
             except AreniteError:
                 return None
 

@@ -1,0 +1,83 @@
+"""Where the models and instances of the benchmarks come from.
+
+Three sources: the networks inside the `onnx` package, the zoo, which writes its files on demand,
+and the trained models that may lie in `../shared` beside the checkout, which are not part of the
+project.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import onnx
+
+from harness.command import MissingInputsError
+from zoo import NETWORKS
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SHARED = CHECKOUT.parent / "shared"
+SHARED_ONNX = SHARED / "models" / "onnx"
+SHARED_TFLITE = SHARED / "models" / "tflite"
+_LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+DIMS: Mapping[str, Mapping[str, int]] = {
+    "openseeface_lm_model0_opt": {"batch_size": 1},
+    "silero_vad_16k_op15": {"batch": 1, "sequence": 576},
+}
+"""Dimensions that a file leaves open, by its stem."""
+
+SHAPES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
+    "openseeface_lm_model0_opt": {"input": (1, 3, 224, 224)},
+    "silero_vad_16k_op15": {"input": (1, 576), "state": (2, 1, 128)},
+}
+"""The same as shapes of inputs: ONNX Runtime gives open dimensions names of its own."""
+
+
+def dims_of(path: Path) -> dict[str, int]:
+    """Return the values of the dimensions that a file leaves open."""
+    return dict(DIMS.get(path.stem, {}))
+
+
+def light_networks() -> list[Path]:
+    """Return the networks inside the `onnx` package; their weights are constants."""
+    return sorted(_LIGHT.glob("light_*.onnx"))
+
+
+def shared_onnx() -> list[Path]:
+    """Return the ONNX models of `../shared`, none where it is absent."""
+    return sorted(SHARED_ONNX.glob("*.onnx"))
+
+
+def shared_tflite(names: Sequence[str] | None = None) -> list[Path]:
+    """Return the TFLite models of `../shared`, or those of these names that are there."""
+    if names is None:
+        return sorted(SHARED_TFLITE.glob("*.tflite"))
+    return [path for name in names if (path := SHARED_TFLITE / f"{name}.tflite").is_file()]
+
+
+def zoo_file(name: str, folder: Path) -> Path:
+    """Write a network of the zoo to a folder and return its path."""
+    path = folder / f"{name}.onnx"
+    onnx.save(NETWORKS[name](), path)
+    return path
+
+
+def required(paths: Sequence[Path], what: str) -> Sequence[Path]:
+    """Return the paths, of which there must be one, and all of which must be files.
+
+    Args:
+        paths: Given by the user, or found.
+        what: What is needed and where it comes from, if there is none.
+
+    Raises:
+        MissingInputsError: There is none, or one is no file.
+    """
+    if not paths:
+        raise MissingInputsError(what)
+    for path in paths:
+        if not path.is_file():
+            raise MissingInputsError(f"{path}: no such file; {what}")
+    return paths
+
+
+TFLITE_MODELS = f"name .tflite files, or put some into {SHARED_TFLITE}"
+"""What to do when there is no TFLite model."""

@@ -1,0 +1,41 @@
+"""Measurements in turn, so that what slows the machine down slows all of them."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the wall-clock seconds that work takes, and what it returns."""
+    begin = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begin, result
+
+
+def interleaved(
+    measurements: Mapping[str, Callable[[], Result]],
+    num_rounds: int,
+    *,
+    at_least_s: float = 0.0,
+) -> dict[str, list[Result]]:
+    """Return what each measurement gives, round by round: entries of one index are paired.
+
+    Each round begins with another of them, so that none is always the first.
+
+    Args:
+        measurements: By name.
+        num_rounds: At least so many.
+        at_least_s: Seconds before which no round is the last.
+    """
+    names = list(measurements)
+    found: dict[str, list[Result]] = {name: [] for name in names}
+    ends = time.perf_counter() + at_least_s
+    number = 0
+    while number < num_rounds or time.perf_counter() < ends:
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            found[name].append(measurements[name]())
+        number += 1
+    return found
