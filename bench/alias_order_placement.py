@@ -24,19 +24,13 @@ package, the zoo, and those in `../shared/models`, where present. Each runs in a
 its own.
 """
 
-import argparse
-import json
-import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import onnx
-import onnxsim
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
@@ -57,15 +51,19 @@ from arenite.runtime.targets.tflm.records import read_tflm_model
 from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
 from arenite.strategies.order import find_order
-from onnxsim_comparison import DIMS, LIGHT, prepared
+from harness import ProcessError, bench, emit, in_fresh_process, parser, table
+from harness.inputs import (
+    SHAPES,
+    dims_of,
+    light_networks,
+    required,
+    shared_onnx,
+    shared_tflite,
+    zoo_file,
+)
+from onnxsim_comparison import prepared
 from paper_tables import PAPER
 from zoo import NETWORKS
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
-FED: dict[str, dict[str, tuple[int, ...]]]
-FED = {"openseeface_lm_model0_opt.onnx": {"input": (1, 3, 224, 224)},
-       "silero_vad_16k_op15.onnx": {"input": (1, 576), "state": (2, 1, 128)}}  # fmt: skip
-"""Shapes of inputs that ONNX Runtime names otherwise than the file's dimensions."""
 
 
 @dataclass(frozen=True)
@@ -100,44 +98,32 @@ class Row:
         return self.placed / self.theirs - 1
 
 
-def main() -> int:
-    """Print the table; exit 1 if ours is larger anywhere."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        print(json.dumps([asdict(row) for row in compare(arguments.models[0])]))
-        return 0
-    rows = [row for model in arguments.models or models() for row in isolated(model)]
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        console = Console(width=150)
-        console.print(table(rows))
-        for line in summary(rows):
-            console.print(line)
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if ours is larger anywhere."""
+    options = parser(__doc__, models="all there are").parse_args(arguments)
+    named = [str(model) for model in options.models]
+    files = [Path(model) for model in named if model not in NETWORKS]
+    if files:
+        required(files, f"name files or networks of the zoo: {', '.join(NETWORKS)}")
+    rows = [row for model in named or models() for row in isolated(model)]
+    emit(options, rows, shown(rows), *summary(rows))
     return int(any(row.placed > row.theirs for row in rows if not row.refused))
 
 
 def models() -> Iterator[str]:
     """Yield the model files and networks there are."""
-    yield from map(str, sorted(LIGHT.glob("light_*.onnx")))
+    yield from map(str, light_networks())
     yield from NETWORKS
-    for suffix in ("onnx", "tflite"):
-        yield from map(str, sorted((SHARED / suffix).glob(f"*.{suffix}")))
+    yield from map(str, (*shared_onnx(), *shared_tflite()))
 
 
 def isolated(model: str) -> list[Row]:
-    """Return the rows of a model, measured in a process of its own."""
-    process = subprocess.run(
-        [sys.executable, __file__, "--one", model], capture_output=True, text=True, check=False
-    )
-    if process.returncode:
-        words = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-        return [Row(Path(model).stem, "all", refused=words[-1])]
-    return [Row(**row) for row in json.loads(process.stdout.splitlines()[-1])]
+    """Return the rows of a model, measured in a fresh process."""
+    try:
+        return in_fresh_process(compare, model)
+    except ProcessError as error:
+        return [Row(Path(model).stem, "all", refused=str(error))]
 
 
 def compare(model: str) -> list[Row]:
@@ -151,8 +137,7 @@ def compare(model: str) -> list[Row]:
         )
         return [measured(path.stem, path, peer) for peer in peers]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{model}.onnx")
-        onnx.save(NETWORKS[model](), path)
+        path = zoo_file(model, Path(folder))
         rows = [measured(model, path, peer) for peer in (against_onnxsim, against_ort)]
         return rows + ([against_paper(model, path)] if model in PAPER else [])
 
@@ -169,7 +154,9 @@ def measured(name: str, path: Path, peer: Callable[[str, Path], Row]) -> Row:
 
 def against_onnxsim(name: str, path: Path) -> Row:
     """Return our figures beside onnxsim's, both on the tensors that it places."""
-    dims = DIMS.get(path.name, {})
+    import onnxsim
+
+    dims = dims_of(path)
     theirs = onnxsim.plan_activation_memory(prepared(path, dims), run_shape_inference=False)
     return ours(
         Row(name, "onnxsim", theirs.arena_bytes),
@@ -180,17 +167,16 @@ def against_onnxsim(name: str, path: Path) -> Row:
 
 def against_ort(name: str, path: Path) -> Row:
     """Return our figures, inputs left to the caller, beside ONNX Runtime's."""
-    dims = {} if path.name in FED else DIMS.get(path.name, {})
+    shapes = dict(SHAPES.get(path.stem, {}))
+    dims = {} if shapes else dims_of(path)
     with tempfile.TemporaryDirectory() as folder:
         optimised, options = Path(folder, path.name), stock_options()
         options.optimized_model_filepath = str(optimised)
-        feeds = drawn_feeds(
-            path, stock_session(path, options).get_inputs(), dims, FED.get(path.name, {})
-        )
-        graph = read_onnx(optimised, dims=DIMS.get(path.name, {}))
+        feeds = drawn_feeds(path, stock_session(path, options).get_inputs(), dims, shapes)
+        graph = read_onnx(optimised, dims=dims_of(path))
     theirs = stock_memory(path, stock_options(), feeds).tensors
     rows = []
-    for each in (graph, read_onnx(path, dims=DIMS.get(path.name, {}))):
+    for each in (graph, read_onnx(path, dims=dims_of(path))):
         tensors = {
             name: replace(tensor, kind=TensorKind.CONSTANT) if name in each.inputs else tensor
             for name, tensor in each.tensors.items()
@@ -233,7 +219,7 @@ def against_tflm(name: str, path: Path) -> Row:
     scratch = learn_scratch(model)
     written = model.problem(scratch)
     safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
-    reaching = replace(model, graph=alias(model.graph, tuple(AliasKind)))
+    reaching = replace(model, graph=alias(model.graph, AliasKind))
     # Overlap as storages that are laid together, as leave for the placement, and as both.
     ways = [
         (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
@@ -294,31 +280,27 @@ def height(problem: Problem) -> int:
     return plan.height
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows for people."""
-    result = Table(title="Bytes, as each peer counts")
-    result.add_column("model", no_wrap=True)
-    result.add_column("peer", no_wrap=True)
-    for title in (
-        "theirs",
-        "as written",
-        "+ sharing",
-        "+ order",
-        "+ overlap",
-        "placed",
-        "against theirs",
-    ):
-        result.add_column(title, justify="right")
+    cells = []
     for row in rows:
         if row.refused:
-            result.add_row(row.model[:36], row.peer, *"------", row.refused)
+            cells.append((row.model[:36], row.peer, *"------", row.refused))
             continue
         figures = (
             row.theirs, row.written, row.shared, row.ordered, row.overlapped, row.placed
         )  # fmt: skip
-        cells = [f"{figure:,}" if figure else "" for figure in figures]
-        result.add_row(row.model[:36], row.peer, *cells, f"{row.change:+.1%}")
-    return result
+        shown_figures = (f"{figure:,}" if figure else "" for figure in figures)
+        cells.append((row.model[:36], row.peer, *shown_figures, f"{row.change:+.1%}"))
+    return table(
+        "Bytes, as each peer counts",
+        (
+            "model", "peer", "theirs", "as written", "+ sharing", "+ order", "+ overlap",
+            "placed", "against theirs",
+        ),
+        cells,
+        num_names=2,
+    )  # fmt: skip
 
 
 def summary(rows: list[Row]) -> Iterator[str]:
@@ -326,8 +308,13 @@ def summary(rows: list[Row]) -> Iterator[str]:
     for peer in dict.fromkeys(row.peer for row in rows):
         stood = [row for row in rows if row.peer == peer and not row.refused]
         if stood:
-            lower = sum(row.placed < row.theirs for row in stood)
-            equal = sum(row.placed == row.theirs for row in stood)
+            lower, equal = (
+                sum(test(row) for row in stood)
+                for test in (
+                    lambda row: row.placed < row.theirs,
+                    lambda row: row.placed == row.theirs,
+                )
+            )
             yield (
                 f"{peer}: {lower} of {len(stood)} lower, {equal} equal, "
                 f"{len(stood) - lower - equal} higher; "

@@ -8,209 +8,55 @@ those on the tenth of the digits that was held out. All bytes of the container c
 codebooks, biases, names and shapes. Exits with 1 if a network is less than 35 times smaller on the
 mean of the folds, or if the 95 % interval of the mean difference reaches a loss of 0.3 points.
 
-The recipes below were chosen on shuffles of other seeds, 100 and up, before the shuffles that
-they name were used for the first time. They are the first for lenet-5 and the second for
-lenet-300-100: its first, measured on the shuffles 0 to 2, lost 0.17 points, 0.33 at most, at 36.5
-times smaller, which was too much, so that its successor is measured on others.
+The recipes are in `digits/comparison.py`.
 """
 
-import argparse
-import json
-import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-import torch
-from rich.console import Console
-from rich.table import Table
-from scipy.stats import t as student_t
-
-from digits.assets import write_assets
-from digits.data import NUM_FOLDS, num_wrong, splits
-from digits.layers import layer_table, layers_of
-from digits.networks import lenet, num_bytes, perceptron, weights_of
-from digits.recipes import Recipe, compress, first_fold, train_dense, train_student
-
-LEAST_RATIO, MOST_LOSS = 35.0, 0.3
-RECIPES = {
-    "lenet-300-100": Recipe(
-        build=perceptron,
-        student=partial(perceptron, 52, 26),
-        epochs=60, weight_decay=0.01,
-        densities=(0.105, 0.08, 0.35), bits=(4, 4, 4), bias_bits=5,
-        rounds=6, round_epochs=20, pruning_rate=3e-3,
-        mask_epochs=400, mask_rate=3e-3,
-        codebook_epochs=20, codebook_rate=5e-4,
-        noise=0.2, temperature=4.0, teaching=0.9,
-        seeds=(10, 11, 12),
-    ),
-    "lenet-5": Recipe(
-        build=lenet,
-        student=partial(lenet, 12, 22, 104),
-        epochs=30, weight_decay=0.01,
-        densities=(0.7, 0.22, 0.09, 0.25), bits=(4, 4, 3, 4), bias_bits=None,
-        rounds=4, round_epochs=8, pruning_rate=2e-3,
-        mask_epochs=30, mask_rate=2e-3,
-        codebook_epochs=10, codebook_rate=5e-4,
-        noise=0.2, temperature=2.0, teaching=0.9,
-        seeds=(0, 1, 2),
-    ),
-}  # fmt: skip
+from harness import bench, emit, note, parser
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """One network on one fold; errors are shares of the held-out digits, in per cent.
-
-    Attributes:
-        dense: Error of the dense network.
-        compressed: Error of the compressed one.
-        student: Error of the small dense one.
-        dense_bytes: Weights and biases as 32-bit floats.
-        compressed_bytes: The whole container.
-        student_bytes: Of the small dense network.
-    """
-
-    dense: float
-    compressed: float
-    student: float
-    dense_bytes: int
-    compressed_bytes: int
-    student_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One variant of one network, over the folds.
-
-    Attributes:
-        network: Its name.
-        variant: `compressed` or `small dense int8`.
-        dense_error: Mean, in per cent.
-        error: The same of the variant.
-        difference: Mean of the paired differences, in points; below 0 the variant is better.
-        margin: Half the 95 % interval of it, by the paired t-test.
-        ratio: Bytes of the dense network to the mean of those of the variant.
-        least_ratio: The same of the fold where it is least.
-        size: Mean bytes of the variant.
-        num_folds: How many.
-    """
-
-    network: str
-    variant: str
-    dense_error: float
-    error: float
-    difference: float
-    margin: float
-    ratio: float
-    least_ratio: float
-    size: float
-    num_folds: int
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is as small, and its loss as surely small, as it must be."""
-        return self.ratio >= LEAST_RATIO and self.difference + self.margin < MOST_LOSS
-
-
-def folds(recipe: Recipe) -> Iterator[Fold]:
-    """Yield what is measured on each fold of each shuffle."""
-    for seed in recipe.seeds:
-        for number, split in enumerate(splits(seed)):
-            drawn = seed * NUM_FOLDS + number
-            dense = train_dense(recipe, split.training, drawn)
-            compressed = compress(recipe, dense, split.training, drawn)
-            student, student_bytes = train_student(recipe, dense, split.training, drawn)
-            count = len(split.held_out[1])
-            dense_error, compressed_error, student_error = (
-                100 * num_wrong(model, split.held_out) / count
-                for model in (dense, compressed.model, student)
-            )
-            yield Fold(
-                dense_error, compressed_error, student_error,
-                num_bytes(dense), len(compressed.container), student_bytes,
-            )  # fmt: skip
-
-
-def rows(network: str, measured: Sequence[Fold]) -> list[Row]:
-    """Return both variants of a network."""
-    found = []
-    dense = np.array([each.dense for each in measured])
-    total = measured[0].dense_bytes
-    for variant, errors, sizes in (
-        ("compressed", [x.compressed for x in measured], [x.compressed_bytes for x in measured]),
-        ("small dense int8", [x.student for x in measured], [x.student_bytes for x in measured]),
-    ):
-        differences = np.array(errors) - dense
-        count = len(measured)
-        spread = float(differences.std(ddof=1)) / math.sqrt(count)
-        margin = float(student_t.ppf(0.975, count - 1)) * spread
-        found.append(Row(
-            network, variant, float(dense.mean()), float(np.mean(errors)),
-            float(differences.mean()), margin, total / float(np.mean(sizes)),
-            total / max(sizes), float(np.mean(sizes)), count,
-        ))  # fmt: skip
-    return found
-
-
-def table(found: Sequence[Row]) -> Table:
-    """Return the rows for people."""
-    shown = Table(
-        "network", "variant", "folds", "dense error", "error", "difference, points",
-        "upper bound", "bytes", "ratio",
-        "least",
-    )  # fmt: skip
-    for row in found:
-        shown.add_row(
-            row.network, row.variant, str(row.num_folds), f"{row.dense_error:.2f} %",
-            f"{row.error:.2f} %", f"{row.difference:+.2f} ± {row.margin:.2f}",
-            f"{row.difference + row.margin:+.2f}", f"{row.size:,.0f}",
-            f"{row.ratio:.1f}x", f"{row.least_ratio:.1f}x",
-        )  # fmt: skip
-    return shown
-
-
+@bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a compressed network is not what it must be."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(RECIPES))
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="an epoch of each kind, two folds")
-    parser.add_argument("--write-assets", type=Path, metavar="FOLDER")
-    options = parser.parse_args(arguments)
-    if unknown := set(options.networks) - RECIPES.keys():
-        parser.error(f"no network is called {', '.join(sorted(unknown))}")
+    import torch
+
+    from digits.assets import write_assets
+    from digits.comparison import RECIPES, folds, rows, shown
+    from digits.layers import layer_table, layers_of
+    from digits.networks import weights_of
+    from digits.recipes import first_fold
+
+    options = parser(__doc__)
+    options.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(RECIPES))
+    options.add_argument("--quick", action="store_true", help="an epoch of each kind, two folds")
+    options.add_argument("--write-assets", type=Path, metavar="FOLDER")
+    parsed = options.parse_args(arguments)
+    if unknown := set(parsed.networks) - RECIPES.keys():
+        options.error(f"no network is called {', '.join(sorted(unknown))}")
     torch.set_num_threads(1)
-    recipes = {name: RECIPES[name] for name in options.networks or RECIPES}
-    if options.quick:
+    recipes = {name: RECIPES[name] for name in parsed.networks or RECIPES}
+    if parsed.quick:
         recipes = {name: each.shortened() for name, each in recipes.items()}
-    if options.write_assets:
-        write_assets(options.write_assets, recipes)
+    if parsed.write_assets:
+        write_assets(parsed.write_assets, recipes)
         return 0
     found = []
     for network, recipe in recipes.items():
         measured = []
-        for fold in islice(folds(recipe), 2 if options.quick else None):
+        for fold in islice(folds(recipe), 2 if parsed.quick else None):
             measured.append(fold)
-            print(f"{network}: fold {len(measured)}", file=sys.stderr)
+            note(f"{network}: fold {len(measured)}")
         found += rows(network, measured)
-    if options.json:
-        print(json.dumps([asdict(row) for row in found], indent=2))
-        return _outcome(found)
-    console = Console(width=120)
-    console.print(table(found))
-    for network, recipe in recipes.items():
-        layers = layers_of(weights_of(first_fold(recipe)[2].model))
-        console.print(layer_table(f"{network}, first fold", layers))
-    return _outcome(found)
-
-
-def _outcome(found: Sequence[Row]) -> int:
+    layers = []
+    if not parsed.json:
+        for network, recipe in recipes.items():
+            weights = weights_of(first_fold(recipe)[2].model)
+            layers.append(layer_table(f"{network}, first fold", layers_of(weights)))
+    emit(parsed, found, shown(found), *layers)
     return int(not all(row.holds for row in found if row.variant == "compressed"))
 
 

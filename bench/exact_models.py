@@ -7,17 +7,12 @@ present, those in `../shared/models`. Each is placed in its given order, nothing
 offsets aligned to 16 B. Seconds are those of the search alone, one run each.
 """
 
-import argparse
-import json
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import onnx
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
@@ -26,10 +21,9 @@ from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
-from onnxsim_comparison import DIMS, LIGHT
+from harness import bench, emit, note, parser, table, timed
+from harness.inputs import SHARED, dims_of, light_networks, zoo_file
 from zoo import NETWORKS
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
 
 
 @dataclass(frozen=True)
@@ -45,57 +39,55 @@ class Row:
     seconds: float
 
 
-def main() -> int:
-    """Print the table; exit 1 if a model is not proved within a second."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    as_json = parser.parse_args().json
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if a model is not proved within a second."""
+    options = parser(__doc__).parse_args(arguments)
     rows = [solve(name, problem) for name, problem in problems()]
-    if as_json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=110).print(table(rows))
+    emit(options, rows, shown(rows))
     return int(any(not row.proved or row.seconds >= 1 for row in rows))
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows as a table."""
-    out = Table(title="Exact placement of networks, bytes")
-    for title in ("model", "records", "lower bound", "greedy", "height", "proved", "s"):
-        out.add_column(title, justify="left" if title == "model" else "right")
-    for row in rows:
-        out.add_row(
-            row.model,
-            f"{row.num_records:,}",
-            f"{row.lower_bound:,}",
-            f"{row.greedy_by_size / row.lower_bound - 1:+.1%}",
-            f"{row.height:,}",
-            "yes" if row.proved else "no",
-            f"{row.seconds:.3f}",
-        )
-    return out
+    return table(
+        "Exact placement of networks, bytes",
+        ("model", "records", "lower bound", "greedy", "height", "proved", "s"),
+        (
+            (
+                row.model,
+                f"{row.num_records:,}",
+                f"{row.lower_bound:,}",
+                f"{row.greedy_by_size / row.lower_bound - 1:+.1%}",
+                f"{row.height:,}",
+                "yes" if row.proved else "no",
+                f"{row.seconds:.3f}",
+            )
+            for row in rows
+        ),
+    )
 
 
 def problems() -> Iterator[tuple[str, Problem]]:
     """Yield a name and what is to be placed."""
-    files = [*sorted(LIGHT.glob("light_*.onnx")), *sorted(SHARED.glob("*/*.onnx"))]
-    for path in [*files, *sorted(SHARED.glob("*/*.tflite"))]:
+    models = SHARED / "models"
+    for path in (
+        *light_networks(),
+        *sorted(models.glob("*/*.onnx")),
+        *sorted(models.glob("*/*.tflite")),
+    ):
         try:
-            yield path.name, read(path, dims=DIMS.get(path.name)).problem
+            yield path.name, read(path, dims=dims_of(path)).problem
         except AreniteError as error:
-            print(f"{path.name}: left out: {error}", file=sys.stderr)
+            note(f"{path.name}: left out: {error}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, network in NETWORKS.items():
-            path = Path(folder) / f"{name}.onnx"
-            onnx.save(network(), path)
-            yield f"zoo/{name}", read(path).problem
+        for name in NETWORKS:
+            yield f"zoo/{name}", read(zoo_file(name, Path(folder))).problem
 
 
 def solve(name: str, problem: Problem) -> Row:
     """Return what the solver makes of one model."""
-    begin = time.perf_counter()
-    plan = Optimal()(problem)
-    seconds = time.perf_counter() - begin
+    seconds, plan = timed(lambda: Optimal()(problem))
     verify(problem, plan)
     return Row(
         name,

@@ -2,29 +2,27 @@
 
     python bench/litert_arena.py [--json] [MODEL.tflite ...]
 
-Each model runs in a process of its own, for some bring the stock runtime down. Every arena
+Each model runs in a fresh process, because some crash the stock runtime. Every arena
 tensor, kernel scratch included, is looked up in the running interpreter. Without arguments
 the models are those in `../shared/models/tflite`, where present.
 """
 
-import argparse
-import json
-import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.runtime.targets.litert import PlannedInterpreter
 from arenite.runtime.targets.litert.stock import load
 from arenite.strategies import find
+from harness import ProcessError, bench, emit, in_fresh_process, parser, table
+from harness.inputs import TFLITE_MODELS, required, shared_tflite
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "tflite"
 NUM_RUNS = 3
 SEED = 0
 
@@ -56,21 +54,13 @@ class Row:
     refused: str = ""
 
 
-def main() -> int:
-    """Print the table; exit 1 if a claim fails on a model that the stock runtime runs."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        print(json.dumps(asdict(compare(arguments.models[0]))))
-        return 0
-    rows = [isolated(path) for path in arguments.models or sorted(SHARED.glob("*.tflite"))]
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=160).print(table(rows))
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if a claim fails on a model that the stock runtime runs."""
+    options = parser(__doc__, models="those of ../shared/models/tflite").parse_args(arguments)
+    paths = required(options.models or shared_tflite(), TFLITE_MODELS)
+    rows = [isolated(path) for path in paths]
+    emit(options, rows, shown(rows))
     return int(not all(row.refused or holds(row) for row in rows))
 
 
@@ -82,17 +72,11 @@ def holds(row: Row) -> bool:
 
 
 def isolated(path: Path) -> Row:
-    """Return the row of a model, measured in a process of its own."""
-    process = subprocess.run(
-        [sys.executable, __file__, "--one", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode:
-        words = process.stderr.strip().splitlines() or [f"exit code {process.returncode}"]
-        return Row(path.name, refused=words[-1])
-    return Row(**json.loads(process.stdout.splitlines()[-1]))
+    """Return the row of a model, measured in a fresh process."""
+    try:
+        return in_fresh_process(compare, path)
+    except ProcessError as error:
+        return Row(path.name, refused=str(error))
 
 
 def compare(path: Path) -> Row:
@@ -145,27 +129,27 @@ def drawn(random: np.random.Generator, shape: Any, dtype: Any) -> Any:
     return random.standard_normal(shape).astype(kind)
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows for people."""
-    result = Table(title="CPU arena in bytes, kernel scratch included, alignment 64")
-    result.add_column("model", no_wrap=True)
-    for title in ("stock", "inputs kept", "ours", "against stock", "bound", "inside", "outputs"):
-        result.add_column(title, justify="right")
-    for row in rows:
-        if row.refused:
-            result.add_row(row.model, "-", "-", "-", "-", "-", "-", "does not run in stock")
-            continue
-        result.add_row(
-            row.model,
-            f"{row.stock:,}",
-            f"{row.kept:,}",
-            f"{row.planned:,}",
-            f"{row.planned / row.stock - 1:+.1%}",
-            f"{row.lower_bound:,}",
-            f"{row.inside}/{row.num_tensors}",
-            "identical" if row.identical else "DIFFERENT",
-        )
-    return result
+    return table(
+        "CPU arena in bytes, kernel scratch included, alignment 64",
+        ("model", "stock", "inputs kept", "ours", "against stock", "bound", "inside", "outputs"),
+        (
+            (row.model, *"------", "does not run in stock")
+            if row.refused
+            else (
+                row.model,
+                f"{row.stock:,}",
+                f"{row.kept:,}",
+                f"{row.planned:,}",
+                f"{row.planned / row.stock - 1:+.1%}",
+                f"{row.lower_bound:,}",
+                f"{row.inside}/{row.num_tensors}",
+                "identical" if row.identical else "DIFFERENT",
+            )
+            for row in rows
+        ),
+    )
 
 
 if __name__ == "__main__":

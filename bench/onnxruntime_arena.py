@@ -3,39 +3,41 @@
     python bench/onnxruntime_arena.py [--json] [MODEL.onnx ...]
 
 Everything runs on one thread. Resident memory is the peak of a fresh process that loads the
-model and runs it; latencies are paired, the two sessions taking turns. Without arguments the
-models are the nine networks of the `onnx` package, MobileNet v2 from `bench/zoo`, and those
-in `../shared/models/onnx`, where present.
+model and runs it; latencies are ratios of paired runs, the two sessions taking turns. Without
+arguments the models are the nine networks of the `onnx` package, MobileNet v2 from `bench/zoo`,
+and those in `../shared/models/onnx`, where present.
 """
 
-import argparse
-import json
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from arenite.runtime.targets.onnxruntime import PlannedSession
 from arenite.runtime.targets.onnxruntime.measure import stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
+from harness import (
+    Spread,
+    bench,
+    emit,
+    in_fresh_process,
+    interleaved,
+    paired_ratios,
+    parser,
+    peak_rss_bytes,
+    table,
+    timed,
+)
+from harness.inputs import SHAPES, light_networks, required, shared_onnx, zoo_file
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "onnx"
-SHAPES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
-    "openseeface_lm_model0_opt": {"input": (1, 3, 224, 224)},
-    "silero_vad_16k_op15": {"input": (1, 576), "state": (2, 1, 128)},
-}
 VALUES = {"sr": 16_000}
-"""Inputs that mean something: the sample rate of silero."""
+"""Inputs that cannot be random: the sample rate of silero."""
 
 NUM_RUNS = 4
 MIN_PAIRS, SECONDS = 7, 4.0
@@ -58,8 +60,7 @@ class Row:
         identical: Outputs on random inputs, bit for bit.
         stock_rss: Peak resident memory of a fresh process with the stock session.
         rss: The same with ours.
-        latency_ratio: Ours to stock, median of the pairs.
-        num_pairs: How many pairs.
+        latency: Ratio of ours to stock, over pairs of runs.
     """
 
     model: str
@@ -73,62 +74,29 @@ class Row:
     identical: bool
     stock_rss: int
     rss: int
-    latency_ratio: float
-    num_pairs: int
+    latency: Spread
 
 
-def main() -> int:
-    """Print the table; exit 1 if a claim fails."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--rss", choices=["stock", "planned"], help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.rss:
-        print(peak_resident(arguments.models[0], planned=arguments.rss == "planned"))
-        return 0
-    if arguments.one:
-        print(json.dumps(asdict(compare(arguments.models[0]))))
-        return 0
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if a claim fails."""
+    options = parser(__doc__, models="networks of the onnx package, MobileNet v2, and others")
+    parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        paths = arguments.models or default_models(Path(folder))
-        rows = [Row(**json.loads(isolated("--one", path))) for path in paths]
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=180).print(table(rows))
+        named = parsed.models and required(parsed.models, "name ONNX files")
+        rows = [in_fresh_process(compare, path) for path in named or default_models(Path(folder))]
+    emit(parsed, rows, shown(rows))
     return int(not all(row.identical and not row.outside for row in rows))
 
 
 def default_models(folder: Path) -> list[Path]:
     """Return the models to compare on, MobileNet v2 written to the folder."""
-    import onnx
-
-    from zoo import NETWORKS
-
-    mobilenet = folder / "mobilenet_v2.onnx"
-    onnx.save(NETWORKS["mobilenet-v2"](), mobilenet)
-    light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    return [*sorted(light.glob("*.onnx")), mobilenet, *sorted(SHARED.glob("*.onnx"))]
-
-
-def isolated(*arguments: str | Path) -> str:
-    """Return what this script prints in a process of its own."""
-    process = subprocess.run(
-        [sys.executable, __file__, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode:
-        sys.exit(process.stderr)
-    return process.stdout.splitlines()[-1]
+    return [*light_networks(), zoo_file("mobilenet-v2", folder), *shared_onnx()]
 
 
 def compare(path: Path) -> Row:
     """Return the row of a model."""
-    planned, stock = open_session(path, planned=True), open_session(path, planned=False)
+    planned, stock = open_session(path, True), open_session(path, False)
     random = np.random.default_rng(SEED)
     identical = True
     for _ in range(NUM_RUNS):
@@ -137,7 +105,7 @@ def compare(path: Path) -> Row:
         identical = identical and [each.tobytes() for each in ours] == [
             each.tobytes() for each in theirs
         ]
-    ratios = paired_ratios(planned, stock, drawn(path, stock, random))
+    latency = latency_ratios(planned, stock, drawn(path, stock, random))
     arena = stock_memory(path, stock_options(), drawn(path, stock, random), num_runs=NUM_RUNS)
     return Row(
         path.name,
@@ -149,43 +117,39 @@ def compare(path: Path) -> Row:
         planned.last_run.inside,
         planned.num_outside,
         identical,
-        int(isolated("--rss", "stock", path)),
-        int(isolated("--rss", "planned", path)),
-        median(ratios),
-        len(ratios),
+        in_fresh_process(peak_resident, path, False),
+        in_fresh_process(peak_resident, path, True),
+        latency,
     )
 
 
-def open_session(path: Path, *, planned: bool) -> Any:
+def open_session(path: Path, planned: bool) -> Any:
     """Return our session or the stock one."""
     if planned:
         return PlannedSession(path, strategy=find("best"))
     return stock_session(path, stock_options())
 
 
-def peak_resident(path: Path, *, planned: bool) -> int:
+def peak_resident(path: Path, planned: bool) -> int:
     """Return the peak resident memory of this process after some runs."""
-    session = open_session(path, planned=planned)
+    session = open_session(path, planned)
     feeds = drawn(path, session, np.random.default_rng(SEED))
     for _ in range(NUM_RUNS):
         session.run(None, feeds)
-    status = Path("/proc/self/status").read_text()  # ru_maxrss would include the parent's
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    return peak_rss_bytes()
 
 
-def paired_ratios(planned: Any, stock: Any, feeds: dict[str, Any]) -> list[float]:
+def latency_ratios(planned: Any, stock: Any, feeds: dict[str, Any]) -> Spread:
     """Return latencies of ours to stock's, run in turns, each first every other time."""
-    ratios: list[float] = []
-    ends = time.perf_counter() + SECONDS
-    while len(ratios) < MIN_PAIRS or time.perf_counter() < ends:
-        sessions = (planned, stock) if len(ratios) % 2 else (stock, planned)
-        seconds = {}
-        for session in sessions:
-            started = time.perf_counter()
-            session.run(None, feeds)
-            seconds[session] = time.perf_counter() - started
-        ratios.append(seconds[planned] / seconds[stock])
-    return ratios
+    found = interleaved(
+        {
+            "stock": lambda: timed(lambda: stock.run(None, feeds))[0],
+            "planned": lambda: timed(lambda: planned.run(None, feeds))[0],
+        },
+        MIN_PAIRS,
+        at_least_s=SECONDS,
+    )
+    return paired_ratios(found["planned"], found["stock"])
 
 
 def drawn(path: Path, session: Any, random: np.random.Generator) -> dict[str, Any]:
@@ -201,32 +165,32 @@ def drawn(path: Path, session: Any, random: np.random.Generator) -> dict[str, An
     return feeds
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows for people."""
-    result = Table(title="ONNX Runtime, one thread; bytes, weights left out but for RSS")
-    result.add_column("model", no_wrap=True)
-    for title in (
-        "stock in use", "stock holds", "arena", "outputs", "against in use", "bound",
-        "served", "outside", "same", "stock RSS", "RSS", "latency",
-    ):  # fmt: skip
-        result.add_column(title, justify="right")
-    for row in rows:
-        ours = row.arena + row.outputs
-        result.add_row(
-            row.model,
-            *(f"{each:,}" for each in (row.stock_in_use, row.stock_held)),
-            f"{row.arena:,}",
-            f"{row.outputs:,}",
-            f"{ours / row.stock_in_use - 1:+.1%}",
-            "reached" if row.arena == row.lower_bound else f"{row.lower_bound:,}",
-            str(row.served),
-            str(row.outside),
-            "yes" if row.identical else "NO",
-            f"{row.stock_rss / 2**20:.1f} MiB",
-            f"{row.rss / 2**20:.1f} MiB",
-            f"{row.latency_ratio:.3f}",
-        )
-    return result
+    return table(
+        "ONNX Runtime, one thread; bytes, weights left out but for RSS",
+        (
+            "model", "stock in use", "stock holds", "arena", "outputs", "against in use", "bound",
+            "served", "outside", "same", "stock RSS", "RSS", "latency",
+        ),
+        (
+            (
+                row.model,
+                *(f"{each:,}" for each in (row.stock_in_use, row.stock_held)),
+                f"{row.arena:,}",
+                f"{row.outputs:,}",
+                f"{(row.arena + row.outputs) / row.stock_in_use - 1:+.1%}",
+                "reached" if row.arena == row.lower_bound else f"{row.lower_bound:,}",
+                str(row.served),
+                str(row.outside),
+                "yes" if row.identical else "NO",
+                f"{row.stock_rss / 2**20:.1f} MiB",
+                f"{row.rss / 2**20:.1f} MiB",
+                f"{row.latency.median:.3f}",
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,17 +9,13 @@ the nine networks inside the `onnx` package and, where present, the ONNX models 
 `../shared/models`.
 """
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
-import onnxsim
 from onnx import ModelProto, TensorProto, numpy_helper
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.graph import Graph, TensorKind
@@ -29,15 +25,10 @@ from arenite.planner.problem import Problem
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, alias
 from arenite.planner.verify import verify
 from arenite.strategies import find
+from harness import bench, emit, parser, table
+from harness.inputs import dims_of, light_networks, shared_onnx
 
-LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "onnx"
-DIMS = {
-    "openseeface_lm_model0_opt.onnx": {"batch_size": 1},
-    "silero_vad_16k_op15.onnx": {"batch": 1, "sequence": 576},
-}
-# Bytes a plan may lie on either side of a multiple of: onnxsim aligns to 1.
-ALIGNMENT = 1
+ALIGNMENT = 1  # as onnxsim has it
 
 
 @dataclass(frozen=True)
@@ -54,28 +45,20 @@ class Row:
     unplanned: int
 
 
-def main() -> int:
-    """Print the table; exit 1 if ours is larger on the same tensors or leaves any out."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    as_json = parser.parse_args().json
-    rows = [compare(path) for path in models()]
-    if as_json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=150).print(table(rows))
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if ours is larger on the same tensors or leaves any out."""
+    options = parser(__doc__).parse_args(arguments)
+    rows = [compare(path) for path in (*light_networks(), *shared_onnx())]
+    emit(options, rows, shown(rows))
     return int(any(row.same_tensors > row.onnxsim_arena or row.unplanned for row in rows))
-
-
-def models() -> Iterator[Path]:
-    """Yield the model files there are."""
-    yield from sorted(LIGHT.glob("light_*.onnx"))
-    yield from sorted(SHARED.glob("*.onnx"))
 
 
 def compare(path: Path) -> Row:
     """Return both planners' figures for one model."""
-    dims = DIMS.get(path.name, {})
+    import onnxsim
+
+    dims = dims_of(path)
     theirs = onnxsim.plan_activation_memory(prepared(path, dims), run_shape_inference=False)
     graph = read_onnx(path, dims=dims)
     written = liveness(graph, alignment=ALIGNMENT)
@@ -144,28 +127,28 @@ def prepared(path: Path, dims: dict[str, int]) -> ModelProto:
     return model
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows for people."""
-    result = Table(title="Arena in bytes, alignment 1, inputs and outputs included")
-    result.add_column("model", no_wrap=True)
-    for title in (
-        "onnxsim", "it left out", "ours, as written", "views, in place", "its bound",
-        "on onnxsim's tensors", "against onnxsim",
-    ):  # fmt: skip
-        result.add_column(title, justify="right")
-    for row in rows:
-        change = row.same_tensors / row.onnxsim_arena - 1
-        result.add_row(
-            row.model,
-            f"{row.onnxsim_arena:,}",
-            str(row.onnxsim_unplanned),
-            f"{row.as_written:,}",
-            f"{row.arena:,}",
-            f"{row.lower_bound:,}",
-            f"{row.same_tensors:,}",
-            f"{change:+.1%}",
-        )
-    return result
+    return table(
+        "Arena in bytes, alignment 1, inputs and outputs included",
+        (
+            "model", "onnxsim", "it left out", "ours, as written", "views, in place", "its bound",
+            "on onnxsim's tensors", "against onnxsim",
+        ),
+        (
+            (
+                row.model,
+                f"{row.onnxsim_arena:,}",
+                str(row.onnxsim_unplanned),
+                f"{row.as_written:,}",
+                f"{row.arena:,}",
+                f"{row.lower_bound:,}",
+                f"{row.same_tensors:,}",
+                f"{row.same_tensors / row.onnxsim_arena - 1:+.1%}",
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

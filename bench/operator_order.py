@@ -1,4 +1,4 @@
-"""Operator order: the peak as written, as an interpreter walks, and proved the least.
+"""Operator order: the peak as written, breadth-first, and the least, with proof.
 
     python bench/operator_order.py [--json] [LAYERED.json ...]
 
@@ -7,17 +7,14 @@ bytes may not. Files named are random layered graphs in the form of the Moccasin
 (node-link JSON with `out_cost`), which is fetched, not part of this project.
 """
 
-import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.dtypes import DType
@@ -27,6 +24,8 @@ from arenite.planner.ordering import MemoryModel
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rewrites.fuse_activations import fuse_activations
 from arenite.strategies.order import find_order
+from harness import bench, emit, parser, table, timed
+from harness.inputs import required
 from zoo import CELLS
 
 PUBLISHED = {
@@ -56,7 +55,7 @@ class Row:
         num_operators: After activations are fused.
         given: Peak in the order of the file.
         breadth_first: Peak in breadth-first order.
-        best: Least peak found.
+        best: Lowest peak found.
         proved: Whether no order has a lower one.
         seconds: Of the search.
         published: Ratio that SERENITY states for a cell of this family.
@@ -113,9 +112,7 @@ _ENDS = (("source", "0"), ("target", "1"))
 
 def measured(name: str, graph: Graph, model: MemoryModel, published: float | None) -> Row:
     """Return the row of a graph."""
-    started = time.perf_counter()
-    best = find_order("optimal")(graph, model)
-    seconds = time.perf_counter() - started
+    seconds, best = timed(lambda: find_order("optimal")(graph, model))
     return Row(
         name,
         len(graph.operators),
@@ -128,39 +125,42 @@ def measured(name: str, graph: Graph, model: MemoryModel, published: float | Non
     )
 
 
-def table(rows: Sequence[Row]) -> Table:
+def shown(rows: Sequence[Row]) -> Table:
     """Return the rows for people."""
-    found = Table(
-        "graph", "operators", "given", "breadth-first", "best", "", "seconds",
-        "given / best", "breadth-first / best", "SERENITY",
+    return table(
+        "Peaks by operator order, bytes",
+        (
+            "graph", "operators", "given", "breadth-first", "best", "", "seconds",
+            "given / best", "breadth-first / best", "SERENITY",
+        ),
+        (
+            (
+                row.graph,
+                str(row.num_operators),
+                f"{row.given:,}",
+                f"{row.breadth_first:,}",
+                f"{row.best:,}",
+                "proved" if row.proved else "",
+                f"{row.seconds:.2f}",
+                f"{row.given / row.best:.2f}",
+                f"{row.breadth_first / row.best:.2f}",
+                "" if row.published is None else f"{row.published:.2f}",
+            )
+            for row in rows
+        ),
     )  # fmt: skip
-    for row in rows:
-        found.add_row(
-            row.graph,
-            str(row.num_operators),
-            f"{row.given:,}",
-            f"{row.breadth_first:,}",
-            f"{row.best:,}",
-            "proved" if row.proved else "",
-            f"{row.seconds:.2f}",
-            f"{row.given / row.best:.2f}",
-            f"{row.breadth_first / row.best:.2f}",
-            "" if row.published is None else f"{row.published:.2f}",
-        )
-    return found
 
 
+@bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("layered", nargs="*", type=Path, metavar="LAYERED.json")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    rows = [*cells(), *(layered(path) for path in options.layered)]
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-    else:
-        Console(width=150).print(table(rows))
+    options = parser(__doc__)
+    options.add_argument("layered", nargs="*", type=Path, metavar="LAYERED.json")
+    parsed = options.parse_args(arguments)
+    if parsed.layered:
+        required(parsed.layered, "graphs come from the Moccasin repository's folder of data")
+    rows = [*cells(), *(layered(path) for path in parsed.layered)]
+    emit(parsed, rows, shown(rows))
     return 0
 
 

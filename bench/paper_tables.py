@@ -7,15 +7,12 @@ printed.
 Source: Pisarchyk and Lee, arXiv 2001.03288, tables 1 and 2.
 """
 
-import argparse
-import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import onnx
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.graph import Graph, Tensor
@@ -26,7 +23,8 @@ from arenite.planner.strategy import run
 from arenite.planner.units import align_up
 from arenite.planner.verify import verify
 from arenite.strategies.table import find
-from zoo import NETWORKS
+from harness import bench, emit, parser, table
+from harness.inputs import zoo_file
 
 OBJECTS = {
     "objects-by-size": "greedy by size",
@@ -56,9 +54,6 @@ PAPER = {
 """MiB, the cells we know of; from memory, so open the paper before quoting one."""
 
 CAPTION = "MiB. = as in the paper; in brackets the paper's figure, where ours differs."
-
-WIDTH = 140
-"""Columns of the tables, into a pipe too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +87,7 @@ def footprint(network: str, *, channels_in_fours: bool = False) -> Footprint:
         channels_in_fours: Whether feature maps hold a multiple of four channels.
     """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{network}.onnx")
-        onnx.save(NETWORKS[network](), path)
-        graph = fuse_activations(read_onnx(path))
+        graph = fuse_activations(read_onnx(zoo_file(network, Path(folder))))
     if channels_in_fours:
         graph = _in_fours(graph)
     problem = liveness(graph, boundary=Boundary.EXCLUDE, alignment=1)
@@ -108,30 +101,31 @@ def footprint(network: str, *, channels_in_fours: bool = False) -> Footprint:
     return Footprint(network, len(problem.records), cells)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print both tables, or their cells as JSON."""
-    parser = argparse.ArgumentParser(prog="paper_tables", description=__doc__.splitlines()[0])
-    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(PAPER))
-    parser.add_argument("--json", action="store_true", help="bytes, instead of tables")
-    parser.add_argument(
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print both tables, or their cells in bytes as JSON."""
+    options = parser(__doc__)
+    options.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(PAPER))
+    options.add_argument(
         "--channels-in-fours",
         action="store_true",
         help="round the channels of feature maps up to four, as GPU textures hold them",
     )
-    options = parser.parse_args(arguments)
-    for network in options.networks:
+    parsed = options.parse_args(arguments)
+    for network in parsed.networks:
         if network not in PAPER:
-            parser.error(f"unknown network {network!r}; known: {', '.join(PAPER)}")
+            options.error(f"unknown network {network!r}; known: {', '.join(PAPER)}")
     footprints = [
-        footprint(network, channels_in_fours=options.channels_in_fours)
-        for network in options.networks or PAPER
+        footprint(network, channels_in_fours=parsed.channels_in_fours)
+        for network in parsed.networks or PAPER
     ]
-    if options.json:
-        print(json.dumps({"networks": [_as_json(each) for each in footprints]}, indent=2))
-        return
-    console = Console(width=WIDTH)
-    console.print(_table("Table 1: shared objects", OBJECTS, "objects-bound", footprints))
-    console.print(_table("Table 2: offsets", OFFSETS, "offsets-bound", footprints))
+    emit(
+        parsed,
+        {"networks": [_as_json(each) for each in footprints]},
+        _table("Table 1: shared objects", OBJECTS, "objects-bound", footprints),
+        _table("Table 2: offsets", OFFSETS, "offsets-bound", footprints),
+    )
+    return 0
 
 
 def _in_fours(graph: Graph) -> Graph:
@@ -149,14 +143,12 @@ def _rounded(tensor: Tensor) -> Tensor:
 def _table(
     title: str, strategies: Mapping[str, str], bound: str, footprints: Sequence[Footprint]
 ) -> Table:
-    table = Table(title=title, caption=CAPTION)
-    table.add_column("")
-    for each in footprints:
-        table.add_column(each.network, justify="right")
-    for name, label in {**strategies, bound: "lower bound", "naive": "naive"}.items():
-        table.add_row(label, *(_cell(each, name) for each in footprints))
-    table.add_row("records", *(str(each.num_records) for each in footprints))
-    return table
+    rows = [
+        (label, *(_cell(each, name) for each in footprints))
+        for name, label in {**strategies, bound: "lower bound", "naive": "naive"}.items()
+    ]
+    rows.append(("records", *(str(each.num_records) for each in footprints)))
+    return table(title, ("", *(each.network for each in footprints)), rows, caption=CAPTION)
 
 
 def _cell(footprint: Footprint, row: str) -> str:
@@ -183,4 +175,4 @@ def _mib(size: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,94 +1,102 @@
 """How long planning takes: a whole network from file to plan, and strategies by records.
 
-    python bench/planning_time.py [--records 1000 10000] [--json]
+    python bench/planning_time.py [--records 1000 10000] [--rounds N] [--json]
 
-Times are wall-clock seconds on this machine, the median of five runs, one after the other;
-compare them with each other, not with another machine's.
+Times are wall-clock seconds, medians of interleaved rounds with their range.
 """
 
-import argparse
-import json
-import random
-import statistics
-import time
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import onnx
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.importers import read
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.strategies import STRATEGIES, find
+from harness import Spread, bench, emit, interleaved, parser, table, timed
+from harness.inputs import light_networks, required
+from random_problems import random_problem
 
-DENSENET = Path(onnx.__file__).parent / "backend/test/data/light/light_densenet121.onnx"
-RUNS = 5
+NETWORK = "light_densenet121"
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Row:
+    """One measurement.
+
+    Attributes:
+        what: A stage of planning DenseNet-121, or a strategy.
+        num_records: Of the problem.
+        seconds: Over the rounds.
+    """
+
+    what: str
+    num_records: int
+    seconds: Spread
+
+
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, nargs="+", default=[1_000, 10_000])
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    arguments = parser.parse_args()
-    network = end_to_end()
-    strategies = {
-        strategy.name: [seconds(partial(strategy, problem)) for problem in problems]
-        for problems in [[random_problem(count) for count in arguments.records]]
+    options = parser(__doc__, rounds=5)
+    options.add_argument("--records", type=int, nargs="+", default=[1_000, 10_000])
+    parsed = options.parse_args(arguments)
+    stages = end_to_end(parsed.rounds)
+    strategies = [row for count in parsed.records for row in by_strategy(count, parsed.rounds)]
+    emit(
+        parsed,
+        {"densenet121": stages, "strategies": strategies},
+        shown("DenseNet-121, about 1,700 nodes, from file to plan", "stage", stages),
+        shown("Random problems, lifetimes of 1 to 40 steps", "strategy", strategies),
+    )
+    return 0
+
+
+def end_to_end(num_rounds: int) -> list[Row]:
+    """Return the seconds of each stage for DenseNet-121, about 1,700 nodes as a file."""
+    paths = [path for path in light_networks() if path.stem == NETWORK]
+    (path,) = required(paths, f"{NETWORK}.onnx is not in the installed package onnx")
+    problem = read(path).problem
+    plan = find("best")(problem)
+    stages: dict[str, Callable[[], object]] = {
+        "import": lambda: read(path),
+        "plan (best)": lambda: find("best")(problem),
+        "verify": lambda: verify(problem, plan),
+    }
+    return measured(stages, problem, num_rounds)
+
+
+def by_strategy(count: int, num_rounds: int) -> list[Row]:
+    """Return the seconds of each quick strategy on a random problem."""
+    problem = random_problem(count)
+    quick: dict[str, Callable[[], object]] = {
+        strategy.name: lambda chosen=strategy: chosen(problem)
         for strategy in STRATEGIES
         if strategy.quick
     }
-    if arguments.json:
-        print(json.dumps({"densenet121": network, "strategies": strategies}, indent=1))
-        return
-    console = Console(width=100)
-    console.print(
-        f"DenseNet-121: import {network['import']:.3f} s, "
-        f"plan (best) {network['plan']:.3f} s, verify {network['verify']:.3f} s"
+    return measured(quick, problem, num_rounds)
+
+
+def measured(
+    works: dict[str, Callable[[], object]], problem: Problem, num_rounds: int
+) -> list[Row]:
+    """Return the rows of some works on one problem."""
+    times = interleaved(
+        {name: lambda work=work: timed(work)[0] for name, work in works.items()}, num_rounds
     )
-    table = Table(title="Seconds by number of records; lifetimes of 1 to 40 steps")
-    table.add_column("strategy")
-    for count in arguments.records:
-        table.add_column(f"{count:,}", justify="right")
-    for name, times in strategies.items():
-        table.add_row(name, *(f"{value:.3f}" for value in times))
-    console.print(table)
+    return [Row(name, len(problem.records), Spread.of(found)) for name, found in times.items()]
 
 
-def end_to_end() -> dict[str, float]:
-    """Return the seconds of each stage for DenseNet-121, about 1,700 nodes as a file."""
-    problem = read(DENSENET).problem
-    plan = find("best")(problem)
-    return {
-        "import": seconds(lambda: read(DENSENET)),
-        "plan": seconds(lambda: find("best")(problem)),
-        "verify": seconds(lambda: verify(problem, plan)),
-    }
-
-
-def random_problem(count: int) -> Problem:
-    """Return records with the short lifetimes of a network, the same for the same count."""
-    generator = random.Random(count)
-    records = []
-    for index in range(count):
-        start = generator.randrange(count)
-        end = start + generator.randrange(1, 41)
-        records.append(UsageRecord(f"t{index}", generator.randrange(1, 1 << 20), start, end, 16))
-    return Problem(tuple(sorted(records, key=lambda record: record.start)))
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the median wall-clock seconds of five runs."""
-    times = []
-    for _ in range(RUNS):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+def shown(title: str, what: str, rows: Sequence[Row]) -> Table:
+    """Return the rows for people."""
+    return table(
+        title,
+        (what, "records", "s, median (range)"),
+        ((row.what, f"{row.num_records:,}", row.seconds.text()) for row in rows),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

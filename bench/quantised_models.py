@@ -4,49 +4,40 @@
 
 Outputs are compared on the same random inputs, in quanta, the least difference of two integers
 or of two numbers that are dequantised: with LiteRT's XNNPACK delegate and its reference kernels,
-or with ONNX Runtime. Latency is measured in fresh processes, turn by turn, one thread; below 1
+or with ONNX Runtime. Latency is measured in fresh processes, in turn, one thread; below 1
 ours is faster. Without arguments the models are those in `../shared/models/tflite` of 8 bits,
 and two of `bench/zoo` that `onnxruntime.quantization` makes QDQ and QLinear models of, with
 random weights and random calibration: these show speed, and rounding at its worst.
 """
 
-import argparse
-import json
-import logging
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.commands.bench.engines import ENGINES, OURS
-from arenite.cli.commands.bench.rounds import Contest, EngineError, measure, ours
-from arenite.cli.planning.programs import build_program, random_inputs
+from arenite.cli.bench.engines import ENGINES
 from arenite.planner.errors import AreniteError
-from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from arenite.runtime.targets.litert import PlannedInterpreter
 from arenite.runtime.targets.tflm.export import export_tflm
 from arenite.strategies import find
-from zoo import NETWORKS
+from harness import Spread, bench, emit, note, parser, table
+from harness.contest import OURS, EngineError, Entry, compiled_entry, race
+from harness.inputs import required, shared_tflite
+from quantised_networks import quantised_networks
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "tflite"
 QUANTISED = (
     "hello_world_int8", "keyword_scrambled", "kws_ref_model", "micro_speech_quantized",
     "mobilenet_v1_0.5_160_quant", "person_detect", "pretrainedResnet_quant",
     "tf2_mobilenet_v2_1.0_224_ptq", "vww_96_int8", "deeplabv3_mnv2_dm05_pascal_quant",
 )  # fmt: skip
 CONVERTED = ("mobilenet-v2", "blazeface")
-SECONDS = 0.5
 NUM_SEEDS = 3
 
 Array = NDArray[Any]
@@ -73,11 +64,12 @@ class Row:
 
     Attributes:
         model: Its name.
-        operators: How many steps.
+        operators: Number of steps.
         steps: How many each backend of ours runs.
         agreement: With each other runtime that runs it.
-        arena: Bytes of ours, and of each other that says.
-        latency: Ours to that of LiteRT with XNNPACK, or of ONNX Runtime; None if it fails.
+        arena: Bytes of ours, and of each other that reports its own.
+        latency: Ratio of ours to that of LiteRT with XNNPACK, or of ONNX Runtime; None if that
+            does not run the model.
     """
 
     model: str
@@ -85,87 +77,35 @@ class Row:
     steps: dict[str, int]
     agreement: dict[str, Agreement]
     arena: dict[str, int]
-    latency: float | None
-
-
-class RandomCalibration:
-    """What `onnxruntime.quantization` reads its inputs from."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        generator = np.random.default_rng(0)
-        value = model.graph.input[0]
-        shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
-        self._feeds = iter(
-            [{value.name: generator.uniform(-1, 1, shape).astype(np.float32)} for _ in range(4)]
-        )
-
-    def get_next(self) -> dict[str, Array] | None:
-        """Return the next inputs."""
-        return next(self._feeds, None)
+    latency: Spread | None
 
 
 def default_models(folder: Path) -> Iterator[Path]:
     """Yield the models that are there; those of ONNX are written to a folder."""
-    for name in QUANTISED:
-        path = SHARED / f"{name}.tflite"
-        if path.is_file():
-            yield path
+    yield from shared_tflite(QUANTISED)
     yield from quantised_networks(folder, CONVERTED)
-
-
-def quantised_networks(folder: Path, networks: Sequence[str]) -> Iterator[Path]:
-    """Yield networks of the zoo as QDQ models, signed and unsigned, and as QLinear ones.
-
-    They are written to a folder, each when it is asked for.
-    """
-    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
-
-    logging.disable(logging.WARNING)
-    for name in networks:
-        model = NETWORKS[name]()
-        source = folder / f"{name}.onnx"
-        onnx.save(model, source)
-        for label, form, activations, by_channel in (
-            ("qdq-int8", QuantFormat.QDQ, QuantType.QInt8, True),
-            ("qdq-uint8", QuantFormat.QDQ, QuantType.QUInt8, True),
-            ("qlinear", QuantFormat.QOperator, QuantType.QUInt8, False),
-        ):
-            path = folder / f"{name}-{label}.onnx"
-            quantize_static(
-                source, path, RandomCalibration(model), quant_format=form,
-                activation_type=activations, weight_type=QuantType.QInt8, per_channel=by_channel,
-            )  # fmt: skip
-            yield path
 
 
 def measured_row(model: Path, rounds: int) -> Row:
     """Return what was measured of a model."""
-    kind = model_format(model)
-    opponent = {"onnx": "onnxruntime", "tflite": "litert-xnnpack"}[kind]
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "model.arena"
-        lowered = build_program(model, program, dims={}, shapes={}).lowered
-        inputs = [list(random_inputs(lowered, seed).values()) for seed in range(NUM_SEEDS)]
-        with Session(program) as session:
-            steps = dict(Counter(session.backends()))
+        entry = compiled_entry(model, Path(folder), NUM_SEEDS)
+        with Session(entry.program) as session:
             names = [port.name for port in session.inputs]
             mine = [
-                list(session.run(dict(zip(names, each, strict=True))).values()) for each in inputs
+                list(session.run(dict(zip(names, each, strict=True))).values())
+                for each in entry.inputs
             ]
-            arena = {"arenite": session.arena_bytes}
         agreement = {}
-        for label, run in references(model, kind):
+        for label, run in references(model, entry.model_format):
             try:
-                agreement[label] = compared(mine, [run(each) for each in inputs])
+                agreement[label] = compared(mine, [run(each) for each in entry.inputs])
             except (RuntimeError, ValueError):
                 continue
-        np.savez(Path(folder) / "inputs.npz", *inputs[0])
-        contest = Contest(
-            kind, {OURS: program, opponent: model}, Path(folder) / "inputs.npz", 1, SECONDS
-        )
-        arena |= arenas(model) if kind == "tflite" else {}
+        arena = {"arenite": entry.arena_bytes}
+        arena |= arenas(model) if entry.model_format == "tflite" else {}
         return Row(
-            model.stem, len(lowered.steps), steps, agreement, arena, latency(contest, rounds)
+            model.stem, entry.num_steps, entry.backends, agreement, arena, latency(entry, rounds)
         )
 
 
@@ -187,7 +127,7 @@ def references(
             interpreter.allocate_tensors()
         except (RuntimeError, ValueError):
             continue
-        yield label, partial(interpreted, interpreter)
+        yield label, lambda arrays, interpreter=interpreter: interpreted(interpreter, arrays)
 
 
 def interpreted(interpreter: Any, arrays: Sequence[Array]) -> list[Array]:
@@ -237,52 +177,54 @@ def arenas(model: Path) -> dict[str, int]:
     return found
 
 
-def latency(contest: Contest, rounds: int) -> float | None:
-    """Return our latency to the other's, the median of pairs."""
+def latency(entry: Entry, rounds: int) -> Spread | None:
+    """Return the ratio of our latency to the other's; None if that does not run the model."""
     try:
-        measured = measure(contest, rounds, lambda _number, _engine: None)
+        raced = race(entry, [entry.opponent], rounds)
     except EngineError:
         return None
-    own = ours(measured)
-    assert own is not None
-    return 1 / next(each for each in measured if each is not own).ratio(own)
+    return raced[OURS].latency_to(raced[entry.opponent])
 
 
-def table(rows: Sequence[Row]) -> Table:
+def shown(rows: Sequence[Row]) -> Table:
     """Return the rows for people."""
-    found = Table("model", "operators", "steps", "quanta (share that differ)", "arena", "latency")
+    cells = []
     for row in rows:
         agreement = [
             f"{name}: {each.quanta:g} ({each.share:.2%}){'' if each.same_top else ', other top'}"
             for name, each in row.agreement.items()
         ]
-        found.add_row(
+        cells.append((
             row.model,
-            str(row.operators),
             ", ".join(f"{count} {backend}" for backend, count in row.steps.items()),
             "\n".join(agreement),
+            str(row.operators),
             "\n".join(f"{name} {size:,}" for name, size in row.arena.items()),
-            "-" if row.latency is None else f"{row.latency:.2f}",
-        )
-    return found
+            "-" if row.latency is None else row.latency.text(".2f"),
+        ))  # fmt: skip
+    return table(
+        "Quantised models on our runtime",
+        (
+            "model", "steps", "quanta (share that differ)", "operators", "arena, B",
+            "latency (range)",
+        ),
+        cells,
+        num_names=3,
+    )  # fmt: skip
 
 
+@bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 if a model needs a fallback."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
+    options = parser(__doc__, models="8-bit TFLite models, and two of the zoo", rounds=5)
+    parsed = options.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        for model in options.models or default_models(Path(folder)):
-            rows.append(measured_row(model, options.rounds))
-            print(model.stem, file=sys.stderr)
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-    else:
-        Console(width=160).print(table(rows))
+        named = parsed.models and required(parsed.models, "name ONNX or TFLite files")
+        for model in named or default_models(Path(folder)):
+            rows.append(measured_row(model, parsed.rounds))
+            note(model.stem)
+    emit(parsed, rows, shown(rows))
     return int(any("onnxruntime" in row.steps for row in rows))
 
 

@@ -1,28 +1,24 @@
-"""What many records cost: seconds and memory of the quick strategies.
+"""How time and memory of the quick strategies grow with the number of records.
 
     python bench/scale.py [--records N...] [--strategy NAME...] [--json]
 
-Every strategy runs in a process of its own, so that its peak memory is its own; that
-includes Python and the problem, whose share the first row shows. Records live for 1 to 40
-steps, as many steps as records; sizes up to 1 MiB, alignment 16.
+Every strategy runs in a fresh process, so that its peak memory is its own; that includes Python
+and the problem, whose part the row of the problem alone shows. Seconds are one run each.
 """
 
-import argparse
-import json
-import multiprocessing
-import resource
-import time
-from dataclasses import asdict, dataclass
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.verify import verify
 from arenite.strategies import find
-from planning_time import random_problem
+from harness import bench, emit, in_fresh_process, parser, peak_rss_bytes, table, timed
+from random_problems import random_problem
 
-NOTHING = "(the problem alone)"
+NO_STRATEGY = "(the problem alone)"
 STRATEGIES = (
     "greedy-by-size",
     "greedy-by-breadth",
@@ -44,53 +40,51 @@ class Row:
     gap: float
 
 
-def main() -> None:
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--strategy", nargs="+", default=STRATEGIES)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    arguments = parser.parse_args()
-    rows = []
-    for count, name in product(arguments.records, (NOTHING, *arguments.strategy)):
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            rows.append(pool.apply(measure, (name, count)))
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-        return
-    table = Table(title="Seconds and peak memory by number of records")
-    for title in ("strategy", "records", "s", "us a record", "peak RSS, MiB", "gap"):
-        table.add_column(title, justify="left" if title == "strategy" else "right")
-    for row in rows:
-        table.add_row(
-            row.strategy,
-            f"{row.num_records:,}",
-            f"{row.seconds:.2f}",
-            f"{1e6 * row.seconds / row.num_records:.1f}",
-            f"{row.peak_rss_bytes / 2**20:,.0f}",
-            "" if row.strategy == NOTHING else f"{row.gap:.2%}",
-        )
-    Console(width=100).print(table)
+    options = parser(__doc__)
+    options.add_argument("--records", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    options.add_argument("--strategy", nargs="+", default=STRATEGIES)
+    parsed = options.parse_args(arguments)
+    rows = [
+        in_fresh_process(measure, name, count)
+        for count, name in product(parsed.records, (NO_STRATEGY, *parsed.strategy))
+    ]
+    emit(parsed, rows, shown(rows))
+    return 0
+
+
+def shown(rows: Sequence[Row]) -> Table:
+    """Return the rows for people."""
+    return table(
+        "Seconds and peak memory by number of records",
+        ("strategy", "records", "s", "us per record", "peak RSS, MiB", "gap"),
+        (
+            (
+                row.strategy,
+                f"{row.num_records:,}",
+                f"{row.seconds:.2f}",
+                f"{1e6 * row.seconds / row.num_records:.1f}",
+                f"{row.peak_rss_bytes / 2**20:,.0f}",
+                "" if row.strategy == NO_STRATEGY else f"{row.gap:.2%}",
+            )
+            for row in rows
+        ),
+    )
 
 
 def measure(name: str, count: int) -> Row:
-    """Return what a strategy takes; its plan is verified, off the clock."""
+    """Return what a strategy takes; its plan is verified afterwards."""
     problem = random_problem(count)
-    if name == NOTHING:
+    if name == NO_STRATEGY:
         return Row(name, count, 0.0, peak_rss_bytes(), 0.0)
     strategy = find(name)
-    begin = time.perf_counter()
-    plan = strategy(problem)
-    seconds = time.perf_counter() - begin
+    seconds, plan = timed(lambda: strategy(problem))
     peak = peak_rss_bytes()
     verify(problem, plan)
     return Row(name, count, round(seconds, 3), peak, plan.gap)
 
 
-def peak_rss_bytes() -> int:
-    """Return the most memory this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,20 +6,18 @@ Measured in the real interpreter, outputs compared bit for bit. Without argument
 are those in `../shared/models/tflite`, where present.
 """
 
-import argparse
-import json
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.runtime.targets.tflm.export import export_tflm
 from arenite.strategies import find
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models" / "tflite"
+from harness import bench, emit, parser, table
+from harness.inputs import TFLITE_MODELS, required, shared_tflite
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Row:
     Attributes:
         model: Its file name.
         head: Of the arena, stock and ours.
-        total: The same.
-        smallest: The same, the smallest arena that works.
+        total: Of the arena, stock and ours.
+        smallest: The smallest arena that works, stock and ours.
         lower_bound: Of the head.
         scratch: Operators whose kernels ask for scratch.
         identical: Outputs on random inputs, bit for bit.
@@ -47,22 +45,18 @@ class Row:
     not_measured: str = ""
 
 
-def main() -> int:
-    """Print the table; exit 1 if ours is worse or computes something else anywhere."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    arguments = parser.parse_args()
-    rows = [compare(path) for path in arguments.models or sorted(SHARED.glob("*.tflite"))]
-    if arguments.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        Console(width=160).print(table(rows))
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if ours is larger or its outputs differ anywhere."""
+    options = parser(__doc__, models="those of ../shared/models/tflite").parse_args(arguments)
+    paths = required(options.models or shared_tflite(), TFLITE_MODELS)
+    rows = [compare(path) for path in paths]
+    emit(options, rows, shown(rows))
     return int(not all(row.not_measured or holds(row) for row in rows))
 
 
 def holds(row: Row) -> bool:
-    """Tell whether ours computes the same in no more memory."""
+    """Tell whether ours gives the same outputs in no more memory."""
     return row.identical and all(
         ours <= stock for stock, ours in (row.head, row.total, row.smallest)
     )
@@ -88,26 +82,26 @@ def compare(path: Path) -> Row:
     )
 
 
-def table(rows: list[Row]) -> Table:
+def shown(rows: list[Row]) -> Table:
     """Return the rows for people."""
-    result = Table(title="TensorFlow Lite Micro, 64-bit host: bytes, stock -> ours")
-    result.add_column("model", no_wrap=True)
-    for title in ("head", "bound", "total", "smallest arena", "scratch", "outputs"):
-        result.add_column(title, justify="right")
-    for row in rows:
-        if row.not_measured:
-            result.add_row(row.model, "-", "-", "-", "-", "-", "does not run")
-            continue
-        result.add_row(
-            row.model,
-            _change(row.head),
-            f"{row.lower_bound:,}",
-            _change(row.total),
-            _change(row.smallest),
-            str(row.scratch),
-            "identical" if row.identical else "DIFFERENT",
-        )
-    return result
+    return table(
+        "TensorFlow Lite Micro, 64-bit host: bytes, stock -> ours",
+        ("model", "head", "bound", "total", "smallest arena", "scratch", "outputs"),
+        (
+            (row.model, "-", "-", "-", "-", "-", "does not run")
+            if row.not_measured
+            else (
+                row.model,
+                _change(row.head),
+                f"{row.lower_bound:,}",
+                _change(row.total),
+                _change(row.smallest),
+                str(row.scratch),
+                "identical" if row.identical else "DIFFERENT",
+            )
+            for row in rows
+        ),
+    )
 
 
 def _change(pair: tuple[int, int]) -> str:

@@ -11,33 +11,26 @@
    seconds. It lets numpy be below 2, so it may need an environment of its own.
 """
 
-import argparse
 import heapq
-import json
-import statistics
+import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from arenite.compression import container
 from arenite.compression.coding import code, decode
-from rich.console import Console
-from rich.table import Table
 
 import deep_compressed_squeezenet as squeezenet
+from harness import Spread, bench, emit, interleaved, note, parser, table, timed
 from published_networks import PUBLISHED
 
-Result = TypeVar("Result")
-
 GAP_BITS = (4, 5, 8)
-NUM_TIMES = 3
-NNCODEC: dict[str, dict[str, Any]] = {
+NUM_ROUNDS = 3
+NNCODEC: dict[str, dict[str, object]] = {
     "step -38": {"qp": -38},
     "step -32": {"qp": -32},
 }
@@ -149,20 +142,22 @@ def real_size() -> Size:
     return Size("SqueezeNet v1.0", dense, len(packed), ideal, None)
 
 
-def speeds() -> Iterable[Speed]:
+def speeds(num_rounds: int) -> Iterable[Speed]:
     """Yield our coder, and NNCodec, on a layer of VGG-16 and on SqueezeNet."""
     (layer,) = (each for each in PUBLISHED["VGG-16"].layers if each.name == "fc8")
     sets = {f"VGG-16 {layer.name}": {layer.name: layer.weights(0)}}
     if squeezenet.FILE.is_file():
         sets["SqueezeNet v1.0"] = squeezenet.read()
     for name, tensors in sets.items():
-        yield speed("arenite", name, tensors, container.pack, container.unpack)
-        if find_spec("nncodec") is not None:
-            for label, options in NNCODEC.items():
-                yield speed(
-                    f"NNCodec, {label}", name, tensors,
-                    partial(nncodec_encode, **options), nncodec_decode,
-                )  # fmt: skip
+        yield speed("arenite", name, tensors, container.pack, container.unpack, num_rounds)
+        if find_spec("nncodec") is None:
+            note("nncodec is not installed: left out")
+            continue
+        for label, options in NNCODEC.items():
+            yield speed(
+                f"NNCodec, {label}", name, tensors,
+                partial(nncodec_encode, **options), nncodec_decode, num_rounds,
+            )  # fmt: skip
 
 
 def speed(
@@ -171,11 +166,20 @@ def speed(
     tensors: dict[str, npt.NDArray[np.float32]],
     encode: Callable[[dict[str, npt.NDArray[np.float32]]], bytes],
     decode: Callable[[bytes], dict[str, npt.NDArray[np.float32]]],
+    num_rounds: int,
 ) -> Speed:
     """Return what a coder does with the weights."""
     dense = sum(each.nbytes for each in tensors.values())
-    encoding, coded = median_seconds(lambda: encode(tensors))
-    decoding, restored = median_seconds(lambda: decode(coded))
+    coded = encode(tensors)
+    restored = decode(coded)
+    seconds = interleaved(
+        {
+            "encode": lambda: timed(lambda: encode(tensors))[0],
+            "decode": lambda: timed(lambda: decode(coded))[0],
+        },
+        num_rounds,
+    )
+    encoding, decoding = (Spread.of(seconds[each]).median for each in ("encode", "decode"))
     energy = sum(float(np.sum(np.square(each, dtype=np.float64))) for each in tensors.values())
     error = sum(
         float(np.sum(np.square(np.asarray(restored[key]).reshape(each.shape) - each, dtype=float)))
@@ -185,16 +189,6 @@ def speed(
         coder, name, len(coded), dense / len(coded), error / energy,
         dense / encoding, dense / decoding,
     )  # fmt: skip
-
-
-def median_seconds(work: Callable[[], Result]) -> tuple[float, Result]:
-    """Return the median of some times, and the last result."""
-    seconds = []
-    for _ in range(NUM_TIMES):
-        started = time.perf_counter()
-        result = work()
-        seconds.append(time.perf_counter() - started)
-    return statistics.median(seconds), result
 
 
 def nncodec_encode(tensors: dict[str, npt.NDArray[np.float32]], **options: object) -> bytes:
@@ -215,36 +209,56 @@ def nncodec_decode(coded: bytes) -> dict[str, npt.NDArray[np.float32]]:
     return dict(nn.decode(bytearray(coded), {"verbose": False}))
 
 
-def main() -> None:
+@bench
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parsed = parser.parse_args()
+    options = parser(__doc__, rounds=NUM_ROUNDS).parse_args(arguments)
     sizes = list(published_sizes())
     if squeezenet.FILE.is_file():
         sizes.append(real_size())
-    measured = list(speeds())
-    if parsed.json:
-        rows: dict[str, list[Any]] = {"sizes": sizes, "speeds": measured}
-        print(json.dumps({key: [asdict(each) for each in value] for key, value in rows.items()}))
-        return
-    console = Console()
-    table = Table("network", "dense, B", "coded, B", "to ideal Huffman", "ratio", "paper's")
-    for each in sizes:
-        table.add_row(
-            each.network, f"{each.dense:,}", f"{each.coded:,}",
-            f"{100 * (each.coded / each.ideal - 1):+.2f} %", f"{each.dense / each.coded:.1f}",
-            "" if each.published is None else f"{each.published:g}",
-        )  # fmt: skip
-    console.print(table)
-    table = Table("coder", "weights", "coded, B", "ratio", "error", "encode, MB/s", "decode, MB/s")
-    for row in measured:
-        table.add_row(
-            row.coder, row.weights, f"{row.coded:,}", f"{row.ratio:.1f}", f"{row.error:.1e}",
-            f"{row.encode / 1e6:.0f}", f"{row.decode / 1e6:.0f}",
-        )  # fmt: skip
-    console.print(table)
+    else:
+        note(f"{squeezenet.FILE}: no such file; SqueezeNet v1.0 is left out")
+    measured = list(speeds(options.rounds))
+    emit(
+        options,
+        {"sizes": sizes, "speeds": measured},
+        table(
+            "Sizes of coded weights",
+            ("network", "dense, B", "coded, B", "to ideal Huffman", "ratio", "paper's"),
+            map(_size_cells, sizes),
+        ),
+        table(
+            "Speed of coding, MB of 32-bit floats a second",
+            ("coder", "weights", "coded, B", "ratio", "error", "encode", "decode"),
+            map(_speed_cells, measured),
+            num_names=2,
+        ),
+    )
+    return 0
+
+
+def _size_cells(size: Size) -> tuple[str, ...]:
+    return (
+        size.network,
+        f"{size.dense:,}",
+        f"{size.coded:,}",
+        f"{100 * (size.coded / size.ideal - 1):+.2f} %",
+        f"{size.dense / size.coded:.1f}",
+        "" if size.published is None else f"{size.published:g}",
+    )
+
+
+def _speed_cells(speed: Speed) -> tuple[str, ...]:
+    return (
+        speed.coder,
+        speed.weights,
+        f"{speed.coded:,}",
+        f"{speed.ratio:.1f}",
+        f"{speed.error:.1e}",
+        f"{speed.encode / 1e6:.0f}",
+        f"{speed.decode / 1e6:.0f}",
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

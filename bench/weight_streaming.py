@@ -6,42 +6,36 @@ Cases: `vgg16`, weights random, pruned and shared as Deep Compression published;
 of the weights kept, 5 bits; `mobilenet-v2`, all kept, 6 bits; `mobilenet-v2-bytes`, the same
 without Huffman codes; `resnet50-dense` and
 `mobilenet-v2-dense`, as they are, streamed from the mapped file. Each variant, a budget of
-resident weights, runs in `arenite-run`, the variants turn by turn, one thread; ONNX Runtime runs
-the same weights in a Python process in the same rounds. Latency is relative to our own run with
+resident weights, runs in `arenite-run`, one thread, interleaved with the others and with ONNX
+Runtime, which runs the same weights in a Python process. Latency is relative to our own run with
 all weights resident. Exits with 1 if outputs differ from ONNX Runtime's by more than 1e-4 of the
 largest.
 """
 
-import argparse
-import json
-import re
-import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import onnx
 from arenite.compression.onnx_model import Layer, OnnxModel
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
-from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.commands.bench.rounds import Contest, measure, outputs_of
-from arenite.cli.planning.programs import code_of, random_inputs, write_program
-from arenite.cli.planning.search import search
+from arenite.cli.programs import code_of, random_inputs, write_program
+from arenite.cli.search import search
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find
-from process_memory import build_runner
+from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
+from harness.contest import ONNXRUNTIME, Raced, run_engines
+from harness.runner import Ran, build_runner, run_program
 from published_networks import PUBLISHED
 from zoo import NETWORKS, vgg16
 
 TOLERANCE = 1e-4
-ONNXRUNTIME = "onnxruntime"
 SECONDS = 2.0
 NUM_RUNS = 15
 
@@ -74,8 +68,8 @@ class Row:
         resident: Bytes of weights that stay, uncoded.
         window: Bytes of the largest window.
         arena: Bytes of the arena.
-        peak_rss: Bytes of the process.
-        latency: Median ratio to our run with all weights resident.
+        peak_rss: Median of the processes, in bytes.
+        latency: Ratio to our run with all weights resident, over the rounds.
         error: Largest difference from ONNX Runtime's outputs, relative to the largest.
     """
 
@@ -86,7 +80,7 @@ class Row:
     window: int | None
     arena: int | None
     peak_rss: int
-    latency: float
+    latency: Spread
     error: float
 
 
@@ -122,17 +116,24 @@ CASES = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Variant:
-    """A program file and what its processes measured."""
+    """A program file.
+
+    Attributes:
+        name: The budget.
+        file: The program.
+        resident: Bytes of weights that stay, uncoded.
+        window: Bytes of the largest window.
+        arena: Bytes of the arena.
+        outputs: Where a run leaves its first output.
+    """
 
     name: str
     file: Path
     resident: int
     window: int
     arena: int
-    latencies: list[float]
-    peaks: list[int]
     outputs: Path
 
 
@@ -148,31 +149,46 @@ def rows_of(name: str, case: Case, runner: Path, rounds: int) -> Iterator[Row]:
             onnx.save(source.with_weights(compressed.shared), model)
             del source, compressed
         variants = list(variants_of(case, model, folder))
-        inputs = folder / "inputs.npz"
         arrays = list(random_inputs(compile_model(model).lowered, 0).values())
-        np.savez(inputs, *arrays)
-        arrays[0].tofile(folder / "input.raw")
-        contest = Contest("onnx", {ONNXRUNTIME: model}, inputs, 1, SECONDS)
-        theirs = []
-        for number in range(rounds):
-            theirs += measure(contest, 1, lambda _number, _engine: None)[0].samples
-            for variant in variants[number % len(variants) :] + variants[: number % len(variants)]:
-                run(runner, variant, folder / "input.raw")
-        with np.load(outputs_of(contest, ONNXRUNTIME)) as stored:
-            expected = np.concatenate([stored[key].reshape(-1) for key in stored.files])
-        base = variants[0].latencies
+        raw = folder / "input.raw"
+        arrays[0].tofile(raw)
+
+        def ours(variant: Variant) -> Ran:
+            return run_program(runner, variant.file, [raw], NUM_RUNS, variant.outputs)
+
+        def theirs() -> Ran:
+            files = {ONNXRUNTIME: model}
+            raced = run_engines("onnx", files, arrays, folder, 1, seconds=SECONDS)[ONNXRUNTIME]
+            expected.append(raced)
+            return Ran(raced.latencies_ms[0], raced.peaks_bytes[0])
+
+        expected: list[Raced] = []
+        ran = interleaved(
+            {
+                **{each.name: lambda each=each: ours(each) for each in variants},
+                ONNXRUNTIME: theirs,
+            },
+            rounds,
+        )
+        outputs = np.concatenate([each.reshape(-1) for each in expected[0].outputs])
+        base = [each.median_ms for each in ran[variants[0].name]]
+
+        def latency(of: str) -> Spread:
+            return paired_ratios([each.median_ms for each in ran[of]], base)
+
+        def peak(of: str) -> int:
+            return int(Spread.of(each.peak_rss_bytes for each in ran[of]).median)
+
         for variant in variants:
             found = np.fromfile(variant.outputs, np.float32)
             yield Row(
                 name, variant.name, variant.file.stat().st_size, variant.resident, variant.window,
-                variant.arena, int(statistics.median(variant.peaks)),
-                paired(variant.latencies, base),
-                float(np.abs(found - expected).max() / np.abs(expected).max()),
+                variant.arena, peak(variant.name), latency(variant.name),
+                float(np.abs(found - outputs).max() / np.abs(outputs).max()),
             )  # fmt: skip
         yield Row(
-            name, ONNXRUNTIME, model.stat().st_size, None, None, None,
-            int(statistics.median(each.peak_rss_bytes for each in theirs)),
-            paired([each.median_ns / 1e6 for each in theirs], base), 0.0,
+            name, ONNXRUNTIME, model.stat().st_size, None, None, None, peak(ONNXRUNTIME),
+            latency(ONNXRUNTIME), 0.0,
         )  # fmt: skip
 
 
@@ -191,60 +207,40 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
             f"{percent:g} % resident", file,
             total if streaming is None else streaming.resident,
             0 if streaming is None else streaming.window,
-            outcome.plan.height, [], [], folder / f"{percent}.out",
+            outcome.plan.height, folder / f"{percent}.out",
         )  # fmt: skip
 
 
-def run(runner: Path, variant: Variant, raw: Path) -> None:
-    """Run a variant in a process of its own and keep what it says."""
-    command: list[str | Path] = [runner, variant.file, "--runs", str(NUM_RUNS), "--input", raw]
-    command += ["--output", variant.outputs]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    latency = re.search(r"^time +median ([\d.]+) ms", done.stdout, re.MULTILINE)
-    memory = re.search(r"^memory +(\d+) KiB", done.stdout, re.MULTILINE)
-    assert latency is not None
-    assert memory is not None
-    variant.latencies.append(float(latency[1]))
-    variant.peaks.append(int(memory[1]) * 1024)
-
-
-def paired(values: Sequence[float], base: Sequence[float]) -> float:
-    """Return the median over the rounds of the ratio."""
-    return statistics.median(a / b for a, b in zip(values, base, strict=True))
-
-
-def table(rows: Sequence[Row]) -> Table:
+def shown(rows: Sequence[Row]) -> Table:
     """Return the rows for people."""
-    found = Table("case", "variant", "file", "resident", "window", "arena", "peak", "latency")
+    cells = []
     for row in rows:
-        cells = (row.file, row.resident, row.window, row.arena, row.peak_rss)
-        found.add_row(
-            row.case, row.variant,
-            *("-" if cell is None else f"{cell / 1e6:.1f}" for cell in cells),
-            f"{row.latency:.2f}",
-        )  # fmt: skip
-    found.caption = "sizes in MB (10^6 B)"
-    return found
+        sizes = (row.file, row.resident, row.window, row.arena, row.peak_rss)
+        in_mb = ("-" if size is None else f"{size / 1e6:.1f}" for size in sizes)
+        cells.append((row.case, row.variant, *in_mb, row.latency.text(".2f")))
+    return table(
+        "Streamed weights",
+        ("case", "variant", "file", "resident", "window", "arena", "peak", "latency (range)"),
+        cells,
+        num_names=2,
+        caption="sizes in MB (10^6 B)",
+    )
 
 
+@bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 if an output is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], metavar="CASE")
-    parser.add_argument("--runner", type=Path, help="arenite-run (default: built here)")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(arguments)
-    runner = options.runner or build_runner()
+    options = parser(__doc__, rounds=3)
+    options.add_argument("cases", nargs="*", choices=[[], *CASES], metavar="CASE")
+    options.add_argument("--runner", type=Path, help="arenite-run (default: built here)")
+    parsed = options.parse_args(arguments)
+    runner = parsed.runner or build_runner()
     rows = [
         row
-        for name in options.cases or CASES
-        for row in rows_of(name, CASES[name], runner, options.rounds)
+        for name in parsed.cases or CASES
+        for row in rows_of(name, CASES[name], runner, parsed.rounds)
     ]
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-    else:
-        Console(width=140).print(table(rows))
+    emit(parsed, rows, shown(rows))
     return int(any(row.error > TOLERANCE for row in rows))
 
 

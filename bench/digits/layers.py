@@ -8,6 +8,8 @@ from arenite.compression.container import pack
 from numpy.typing import NDArray
 from rich.table import Table
 
+from harness.tables import table
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -54,16 +56,21 @@ def _layer(name: str, weights: NDArray[np.float32]) -> Layer:
 
 
 def layer_table(title: str, layers: Sequence[Layer]) -> Table:
-    """Return the layers for people, and their sum."""
-    table = Table("layer", "weights", "kept", "bits", "entropy", "bytes", "rate", title=title)
-    for each in layers:
-        table.add_row(
-            each.name, f"{each.num_weights:,}", f"{each.kept:.1%}", str(each.bits),
-            f"{each.entropy_bits:.2f}", f"{each.size:,}", f"{each.rate:.2%}",
-        )  # fmt: skip
+    """Return the layers for people, with their totals."""
     count, size = sum(each.num_weights for each in layers), sum(each.size for each in layers)
     kept = sum(each.kept * each.num_weights for each in layers) / count
-    rate = size / (4 * count)
-    table.add_section()
-    table.add_row("all", f"{count:,}", f"{kept:.1%}", "", "", f"{size:,}", f"{rate:.2%}")
-    return table
+    rows = [
+        (
+            each.name, f"{each.num_weights:,}", f"{each.kept:.1%}", str(each.bits),
+            f"{each.entropy_bits:.2f}", f"{each.size:,}", f"{each.rate:.2%}",
+        )
+        for each in layers
+    ]  # fmt: skip
+    return table(
+        title,
+        ("layer", "weights", "kept", "bits", "entropy", "bytes", "rate"),
+        rows,
+        footer=(
+            "all", f"{count:,}", f"{kept:.1%}", "", "", f"{size:,}", f"{size / (4 * count):.2%}",
+        ),
+    )  # fmt: skip

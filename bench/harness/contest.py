@@ -91,9 +91,7 @@ def compiled_entry(model: Path, folder: Path, num_seeds: int = 1) -> Entry:
     with Session(program) as session:
         backends = dict(Counter(session.backends()))
         arena = session.arena_bytes
-    return Entry(
-        model, model_format(model), program, len(lowered.steps), backends, arena, inputs
-    )
+    return Entry(model, model_format(model), program, len(lowered.steps), backends, arena, inputs)
 
 
 def race(

@@ -1,6 +1,7 @@
 """The figures on the digits: what is measured is what the recipes say."""
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
 from arenite.compression.container import unpack  # noqa: E402
 
-from digits.data import NUM_FOLDS, splits  # noqa: E402
+from digits.comparison import RECIPES, Fold, rows  # noqa: E402
+from digits.data import NUM_FOLDS, Labelled, splits  # noqa: E402
 from digits.layers import layers_of  # noqa: E402
 from digits.networks import num_bytes, weights_of  # noqa: E402
-from digits.recipes import compress, train_dense, train_student  # noqa: E402
-from digits_compression import RECIPES, Fold, main, rows  # noqa: E402
+from digits.recipes import Compressed, Recipe, compress, train_dense, train_student  # noqa: E402
+from digits_compression import main  # noqa: E402
 
 
 def fold(dense: float, compressed: float, compressed_bytes: int = 20) -> Fold:
@@ -30,37 +32,56 @@ def test_each_digit_is_held_out_once_and_never_trained_on():
         assert np.bincount(split.held_out[1], minlength=10).min() >= 17
 
 
-@pytest.mark.parametrize("network", RECIPES)
-def test_a_container_is_the_network_and_follows_its_recipe(network):
-    recipe = RECIPES[network].shortened()
+class Trained(NamedTuple):
+    """A network after an epoch of each kind."""
+
+    recipe: Recipe
+    digits: Labelled
+    dense: "torch.nn.Sequential"
+    compressed: Compressed
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Leave the other processors alone; on small networks one is faster, too."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module", params=RECIPES)
+def trained(request, one_thread):
+    recipe = RECIPES[request.param].shortened()
     digits = next(splits(100)).training
     dense = train_dense(recipe, digits, 0)
     before = {name: each.tobytes() for name, each in weights_of(dense).items()}
     compressed = compress(recipe, dense, digits, 0)
     assert {name: each.tobytes() for name, each in weights_of(dense).items()} == before
-    weights = weights_of(compressed.model)
-    restored = unpack(compressed.container)
+    return Trained(recipe, digits, dense, compressed)
+
+
+def test_a_container_is_the_network_and_follows_its_recipe(trained):
+    weights = weights_of(trained.compressed.model)
+    restored = unpack(trained.compressed.container)
     assert restored.keys() == weights.keys()
     assert all(np.array_equal(restored[name], weights[name]) for name in weights)
     layers = [each for each in layers_of(weights) if each.name.endswith("weight")]
-    for layer, density, bits in zip(layers, recipe.densities, recipe.bits, strict=True):
+    for layer, density, bits in zip(
+        layers, trained.recipe.densities, trained.recipe.bits, strict=True
+    ):
         assert layer.kept <= density + 0.5 / layer.num_weights
         assert layer.bits <= bits
-    assert num_bytes(dense) / len(compressed.container) > 20
+    assert num_bytes(trained.dense) / len(trained.compressed.container) > 20
 
 
-@pytest.mark.parametrize("network", RECIPES)
-def test_the_small_dense_network_has_255_levels_and_about_as_many_bytes(network):
-    recipe = RECIPES[network].shortened()
-    digits = next(splits(100)).training
-    dense = train_dense(recipe, digits, 0)
-    student, size = train_student(recipe, dense, digits, 0)
+def test_the_small_dense_network_has_255_levels_and_about_as_many_bytes(trained):
+    student, size = train_student(trained.recipe, trained.dense, trained.digits, 0)
     for weights in weights_of(student).values():
         if weights.ndim > 1:
             levels = weights / np.abs(weights).max() * 127
             assert np.abs(levels - levels.round()).max() < 1e-3
-    compressed = compress(recipe, dense, digits, 0)
-    assert size == pytest.approx(len(compressed.container), rel=0.25)
+    assert size == pytest.approx(len(trained.compressed.container), rel=0.25)
 
 
 def test_a_row_has_the_mean_difference_and_its_interval():
@@ -79,7 +100,7 @@ def test_a_row_holds_only_if_it_is_small_and_surely_no_worse():
 
 def test_a_quick_run_prints_rows_and_tells_that_little_training_is_not_enough(capsys):
     assert main(["--quick", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["network"], row["num_folds"]) for row in found] == [
         (name, 2) for name in RECIPES for _ in range(2)
     ]
