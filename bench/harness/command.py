@@ -60,7 +60,7 @@ def parser(
             type=_positive,
             default=rounds,
             metavar="N",
-            help="interleaved rounds of fresh processes; figures are medians (default: %(default)s)",
+            help="interleaved rounds; figures are their medians (default: %(default)s)",
         )
     made.add_argument("--json", action="store_true", help="print machine and rows as JSON")
     return made

@@ -1,0 +1,66 @@
+"""Every benchmark that needs files says so, with exit code 2, when they are not there."""
+
+from importlib import import_module
+
+import pytest
+
+pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
+
+import harness.inputs
+
+TAKES_FILES = (
+    "alias_order_placement",
+    "exact_placement",
+    "litert_arena",
+    "native_runtime",
+    "onnxruntime_arena",
+    "operator_order",
+    "process_memory",
+    "quantised_models",
+    "tflm_arena",
+)
+
+
+def main_of(script: str):
+    try:
+        return import_module(script).main
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name} is not installed")
+
+
+@pytest.mark.parametrize("script", TAKES_FILES)
+def test_a_file_that_is_missing_is_named(script, tmp_path, capsys):
+    missing = tmp_path / "absent"
+    assert main_of(script)([str(missing)]) == 2
+    assert str(missing) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("script", ["litert_arena", "tflm_arena"])
+def test_without_default_models_it_is_told_where_they_belong(
+    script, tmp_path, capsys, monkeypatch
+):
+    main = main_of(script)
+    monkeypatch.setattr(harness.inputs, "SHARED_TFLITE", tmp_path)
+    assert main([]) == 2
+    assert ".tflite files" in capsys.readouterr().err
+
+
+def test_without_instances_it_is_told_what_writes_them(tmp_path, capsys, monkeypatch):
+    script = import_module("exact_placement")
+    monkeypatch.setattr(script, "INSTANCES", tmp_path)
+    assert script.main([]) == 2
+    assert "placement_instances.py" in capsys.readouterr().err
+
+
+def test_without_densenet_planning_time_says_so(capsys, monkeypatch):
+    script = import_module("planning_time")
+    monkeypatch.setattr(script, "light_networks", list)
+    assert script.main([]) == 2
+    assert "light_densenet121.onnx" in capsys.readouterr().err
+
+
+def test_without_cmake_the_runner_is_asked_for(capsys, monkeypatch):
+    script = main_of("process_memory")
+    monkeypatch.setenv("PATH", "")
+    assert script([]) == 2
+    assert "--runner" in capsys.readouterr().err
