@@ -21,7 +21,7 @@ from rich.table import Table
 
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, compiled_entry, race
-from harness.inputs import light_networks, required, shared_onnx, shared_tflite, zoo_file
+from harness.inputs import each_of, light_networks, shared_onnx, shared_tflite, zoo_file
 from zoo import NETWORKS
 
 FLOAT_TFLITE = ("hello_world_float", "pretrainedResnet", "ultraface_rfb320", "vww_96_float")
@@ -64,14 +64,15 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from shared_tflite(FLOAT_TFLITE)
 
 
-def measured_rows(model: Path, threads: Sequence[int], rounds: int) -> Iterator[Row]:
-    """Yield what was measured of a model, for each number of threads."""
+def measured_rows(model: Path, threads: Sequence[int], rounds: int) -> list[Row]:
+    """Return what was measured of a model, for each number of threads."""
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         entry = compiled_entry(model, Path(folder))
         for count in threads:
             raced = race(entry, [entry.opponent], rounds, threads=count)
             own, other = raced[OURS], raced[entry.opponent]
-            yield Row(
+            row = Row(
                 model=model.stem.removeprefix("light_"),
                 opponent=entry.opponent,
                 threads=count,
@@ -82,6 +83,9 @@ def measured_rows(model: Path, threads: Sequence[int], rounds: int) -> Iterator[
                 peak_rss=own.peak_rss,
                 arena=entry.arena_bytes,
             )
+            rows.append(row)
+            note(f"{row.model}, threads {count}: {row.latency.median:.2f} of {row.opponent}")
+    return rows
 
 
 def difference(ours: Sequence[NDArray[Any]], theirs: Sequence[NDArray[Any]]) -> float:
@@ -130,14 +134,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threads = [int(count) for count in parsed.threads.split(",")]
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        named = parsed.models and required(parsed.models, "name ONNX or TFLite files")
-        for model in named or default_models(Path(folder)):
-            for row in measured_rows(model, threads, parsed.rounds):
-                rows.append(row)
-                note(
-                    f"{row.model}: {row.latency.median:.2f} of {row.opponent}, "
-                    f"{row.threads} threads"
-                )
+        for found in each_of(
+            parsed.models,
+            default_models(Path(folder)),
+            lambda model: measured_rows(model, threads, parsed.rounds),
+        ):
+            rows += found
     emit(parsed, rows, shown(rows))
     return int(any(row.difference > MOST_DIFFERENCE for row in rows))
 

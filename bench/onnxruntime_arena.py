@@ -34,7 +34,7 @@ from harness import (
     table,
     timed,
 )
-from harness.inputs import SHAPES, light_networks, required, shared_onnx, zoo_file
+from harness.inputs import SHAPES, each_of, light_networks, shared_onnx, zoo_file
 
 VALUES = {"sr": 16_000}
 """Inputs that cannot be random: the sample rate of silero."""
@@ -83,8 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, models="networks of the onnx package, MobileNet v2, and others")
     parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        named = parsed.models and required(parsed.models, "name ONNX files")
-        rows = [in_fresh_process(compare, path) for path in named or default_models(Path(folder))]
+        rows = list(
+            each_of(
+                parsed.models,
+                default_models(Path(folder)),
+                lambda path: in_fresh_process(compare, path),
+            )
+        )
     emit(parsed, rows, shown(rows))
     return int(not all(row.identical and not row.outside for row in rows))
 

@@ -26,7 +26,7 @@ from arenite.planner.rewrites.aliasing import SAFE_KINDS, alias
 from arenite.planner.verify import verify
 from arenite.strategies import find
 from harness import bench, emit, parser, table
-from harness.inputs import dims_of, light_networks, shared_onnx
+from harness.inputs import dims_of, each_of, light_networks, shared_onnx
 
 ALIGNMENT = 1  # as onnxsim has it
 
@@ -49,7 +49,7 @@ class Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if ours is larger on the same tensors or leaves any out."""
     options = parser(__doc__).parse_args(arguments)
-    rows = [compare(path) for path in (*light_networks(), *shared_onnx())]
+    rows = list(each_of((), (*light_networks(), *shared_onnx()), compare))
     emit(options, rows, shown(rows))
     return int(any(row.same_tensors > row.onnxsim_arena or row.unplanned for row in rows))
 

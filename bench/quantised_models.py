@@ -29,7 +29,7 @@ from arenite.runtime.targets.tflm.export import export_tflm
 from arenite.strategies import find
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, EngineError, Entry, compiled_entry, race
-from harness.inputs import required, shared_tflite
+from harness.inputs import each_of, shared_tflite
 from quantised_networks import quantised_networks
 
 QUANTISED = (
@@ -220,10 +220,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = options.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        named = parsed.models and required(parsed.models, "name ONNX or TFLite files")
-        for model in named or default_models(Path(folder)):
-            rows.append(measured_row(model, parsed.rounds))
-            note(model.stem)
+        for row in each_of(
+            parsed.models,
+            default_models(Path(folder)),
+            lambda model: measured_row(model, parsed.rounds),
+        ):
+            rows.append(row)
+            note(row.model)
     emit(parsed, rows, shown(rows))
     return int(any("onnxruntime" in row.steps for row in rows))
 

@@ -1,6 +1,6 @@
 """Sizes and speed of coded weights: published networks, a real one, and NNCodec.
 
-    python bench/weight_coding.py [--json]
+    python bench/weight_coding.py [--rounds N] [--json] [NETWORK ...]
 
 1. Weights of the shapes, densities and bits that Deep Compression published, their values normal
    and random: bytes beside an ideal Huffman coder, which spends whole bits but nothing on tables,
@@ -116,9 +116,10 @@ def ideal_size(weights: npt.NDArray[np.float32]) -> int:
     return 4 * values.size + -(-min(candidates) // 8)
 
 
-def published_sizes() -> Iterable[Size]:
-    """Yield the networks of the paper."""
-    for name, network in PUBLISHED.items():
+def published_sizes(names: Sequence[str]) -> Iterable[Size]:
+    """Yield networks of the paper."""
+    for name in names:
+        network = PUBLISHED[name]
         dense = coded = ideal = 0
         for seed, layer in enumerate(network.layers):
             weights = layer.weights(seed)
@@ -212,8 +213,12 @@ def nncodec_decode(coded: bytes) -> dict[str, npt.NDArray[np.float32]]:
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print both tables."""
-    options = parser(__doc__, rounds=NUM_ROUNDS).parse_args(arguments)
-    sizes = list(published_sizes())
+    made = parser(__doc__, rounds=NUM_ROUNDS)
+    made.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(PUBLISHED))
+    options = made.parse_args(arguments)
+    if unknown := set(options.networks) - PUBLISHED.keys():
+        made.error(f"no network is called {', '.join(sorted(unknown))}")
+    sizes = list(published_sizes(options.networks or tuple(PUBLISHED)))
     if squeezenet.FILE.is_file():
         sizes.append(real_size())
     else:

@@ -5,13 +5,18 @@ and the trained models that may lie in `../shared` beside the checkout, which ar
 project.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import onnx
 
-from harness.command import MissingInputsError
+from arenite.planner.errors import AreniteError
+from harness.command import MissingInputsError, note
+from harness.processes import ProcessError
 from zoo import NETWORKS
+
+Result = TypeVar("Result")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHARED = CHECKOUT.parent / "shared"
@@ -59,6 +64,27 @@ def zoo_file(name: str, folder: Path) -> Path:
     path = folder / f"{name}.onnx"
     onnx.save(NETWORKS[name](), path)
     return path
+
+
+def each_of(
+    named: Sequence[Path], found: Iterable[Path], measure: Callable[[Path], Result]
+) -> Iterator[Result]:
+    """Yield what is measured of the models named, or else of those found.
+
+    A model that was found and cannot be measured is left out with a note; one that was named is
+    an error.
+
+    Raises:
+        MissingInputsError: A model that was named is no file.
+    """
+    if named:
+        yield from map(measure, required(named, "name files of models"))
+        return
+    for path in found:
+        try:
+            yield measure(path)
+        except (AreniteError, ProcessError) as error:
+            note(f"{path.name}: left out: {error}")
 
 
 def required(paths: Sequence[Path], what: str) -> Sequence[Path]:

@@ -74,9 +74,9 @@ def test_an_error_in_a_fresh_process_is_told_by_its_words():
 
 
 def test_a_crash_of_a_fresh_process_is_told_by_its_signal():
-    with pytest.raises(ProcessError, match=f"signal {signal.SIGABRT.value}$"):
+    with pytest.raises(ProcessError, match=rf"signal {signal.SIGABRT.value}$"):
         in_fresh_process(os.abort)
-    with pytest.raises(ProcessError, match="exit code 3$"):
+    with pytest.raises(ProcessError, match=r"exit code 3$"):
         in_fresh_process(os._exit, 3)
 
 

@@ -7,6 +7,9 @@ import pytest
 pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 
 import harness.inputs
+from arenite.planner.errors import AreniteError
+from harness.command import MissingInputsError
+from harness.inputs import each_of
 
 TAKES_FILES = (
     "alias_order_placement",
@@ -64,3 +67,21 @@ def test_without_cmake_the_runner_is_asked_for(capsys, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert script([]) == 2
     assert "--runner" in capsys.readouterr().err
+
+
+def test_a_model_that_was_found_is_left_out_and_one_that_was_named_is_an_error(tmp_path, capsys):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.touch()
+    bad.touch()
+
+    def measure(path):
+        if path == bad:
+            raise AreniteError("no such operator")
+        return path.name
+
+    assert list(each_of((), (bad, good), measure)) == ["good"]
+    assert "bad: left out: no such operator" in capsys.readouterr().err
+    with pytest.raises(AreniteError):
+        list(each_of((bad, good), (), measure))
+    with pytest.raises(MissingInputsError, match="absent"):
+        list(each_of((tmp_path / "absent",), (), measure))

@@ -56,9 +56,7 @@ def test_a_tiling_fills_its_rectangle(seed):
         assert sum(record.size for record in live) == 512
 
 
-def test_exact_placement_measures_the_instances_of_a_folder_on_top(
-    tmp_path, capsys, monkeypatch
-):
+def test_exact_placement_measures_the_instances_of_a_folder_on_top(tmp_path, capsys, monkeypatch):
     import exact_placement
 
     monkeypatch.setattr(exact_placement, "SHARED", tmp_path / "absent")
