@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -129,7 +129,7 @@ def distance(answer: Answer | None, lower_bound: int) -> str:
 
 def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
     """Return what all make of one instance, ours without the capacity in its name."""
-    problem = replace(read_csv(path), capacity=None)
+    problem = read_csv(path).with_capacity(None)
     seconds, plan = timed(lambda: Optimal(time_limit_s=time_limit_s)(problem))
     verify(problem, plan)
     answers = {"arenite": Answer(plan.height, round(seconds, 3))}

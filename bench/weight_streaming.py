@@ -24,8 +24,8 @@ from arenite.compression.onnx_model import Layer, OnnxModel
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
 from rich.table import Table
 
-from arenite.cli.programs import code_of, random_inputs, write_program
-from arenite.cli.search import search
+from arenite.cli.planning.programs import code_of, random_inputs, write_program
+from arenite.cli.planning.search import search
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find

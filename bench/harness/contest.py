@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.bench.engines import OURS
-from arenite.cli.bench.rounds import Contest, EngineError, measure, outputs_of
-from arenite.cli.programs import build_program, random_inputs
+from arenite.cli.commands.bench.engines import OURS
+from arenite.cli.commands.bench.rounds import Contest, EngineError, measure, outputs_of
+from arenite.cli.planning.programs import build_program, random_inputs
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from harness.figures import Spread, paired_ratios

@@ -1,7 +1,6 @@
 """The placement instances in `assets` are those that their seeds give, and hard."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -33,7 +32,7 @@ def test_an_instance_is_small_and_hard_for_greedy_by_size(path):
     problem = read_csv(path)
     assert 100 <= len(problem.records) <= 400
     assert problem.capacity == problem.lower_bound
-    height = GreedyBySize()(replace(problem, capacity=None)).height
+    height = GreedyBySize()(problem.with_capacity(None)).height
     assert height >= 1.10 * problem.lower_bound
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.runtime.running import with_random_weights
-from tests.tiny_onnx import parse
+
+from support.running import with_random_weights
+from support.tiny_onnx import parse
 
 torch = pytest.importorskip("torch", reason="the extra 'train' is not installed")
 onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")

@@ -62,7 +62,7 @@ def trainable(model: onnx.ModelProto, path: str = "model") -> TrainableOnnx:
     from arenite.compression.training.graph_module import GraphModule, why_unsupported
 
     if unsupported := why_unsupported(model.graph):
-        raise UnsupportedModelError(path, *unsupported)
+        raise UnsupportedModelError(*unsupported, path=path)
     read = {name for node in model.graph.node for name in node.input}
     arrays = {
         tensor.name: numpy_helper.to_array(tensor)
