@@ -12,10 +12,10 @@ and outputs. Ours comes four times: the bound of the graph as written, after sha
              without weights, rounding and kernel scratch; alignment 1, inputs are the
              caller's; ours for the better of two graphs, as written and as it fuses it
     litert   TensorFlow Lite's arena in LiteRT, kernel scratch in; alignment 64; its kernels
-             bear views and element-wise results in place, and its order stays
+             support views and element-wise results in place; its order is fixed
     tflm     TensorFlow Lite Micro's head; alignment 16; results reach into operands
-             (`--alias overlap`), which its reference kernels bear: the interpreter runs our
-             plan, and its outputs are the same bit for bit or there is no figure
+             (`--alias overlap`), which its reference kernels support: the interpreter
+             runs our plan, and its outputs must be bit-identical
     paper    the bounds of Pisarchyk and Lee 2020 for their networks, activations fused,
              inputs and outputs left out; the paper neither shares nor reorders
 
@@ -77,7 +77,7 @@ class Row:
         written: Bound of the graph as written.
         shared: Bound with storage shared.
         ordered: Bound in the best order too.
-        overlapped: Bound with results that reach into operands too, where kernels bear it.
+        overlapped: Bound with results that reach into operands too, where kernels support it.
         placed: Height of the verified plan of that.
         refused: Why the peer has no figure; then the rest is 0.
     """
@@ -220,7 +220,7 @@ def against_tflm(name: str, path: Path) -> Row:
     written = model.problem(scratch)
     safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
     reaching = replace(model, graph=alias(model.graph, AliasKind))
-    # Overlap as storages that are laid together, as leave for the placement, and as both.
+    # Overlaps as merged storages, as permission for the placement, and as both.
     ways = [
         (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
         (reaching, reaching.problem(scratch)),
@@ -304,7 +304,7 @@ def shown(rows: list[Row]) -> Table:
 
 
 def summary(rows: list[Row]) -> Iterator[str]:
-    """Yield how we stand against each peer."""
+    """Yield a comparison with each peer."""
     for peer in dict.fromkeys(row.peer for row in rows):
         stood = [row for row in rows if row.peer == peer and not row.refused]
         if stood:

@@ -1,4 +1,4 @@
-"""The SqueezeNet v1.0 that the authors of Deep Compression published: real pruned weights.
+"""SqueezeNet v1.0 as published by the authors of Deep Compression: real pruned weights.
 
 The file: for each of 26 convolutions the number of its entries, 32 bits; then for each a
 codebook of 256 32-bit floats, 32-bit biases, an index of 8 bits for each entry, and gaps of 4

@@ -69,7 +69,7 @@ def shown(rows: list[Row]) -> Table:
 
 
 def problems() -> Iterator[tuple[str, Problem]]:
-    """Yield a name and what is to be placed."""
+    """Yield the name and the problem of each model."""
     models = SHARED / "models"
     for path in (
         *light_networks(),
@@ -86,7 +86,7 @@ def problems() -> Iterator[tuple[str, Problem]]:
 
 
 def solve(name: str, problem: Problem) -> Row:
-    """Return what the solver makes of one model."""
+    """Return the solver's result on one model."""
     seconds, plan = timed(lambda: Optimal()(problem))
     verify(problem, plan)
     return Row(

@@ -46,7 +46,7 @@ Solve: TypeAlias = Callable[[Path, Problem], tuple[int, ...] | None]
 
 @dataclass(frozen=True)
 class Answer:
-    """What one solver makes of one instance; no height means no answer."""
+    """The result of one solver on one instance; no height means no answer."""
 
     height: int | None
     seconds: float
@@ -128,7 +128,7 @@ def distance(answer: Answer | None, lower_bound: int) -> str:
 
 
 def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
-    """Return what all make of one instance, ours without the capacity in its name."""
+    """Return the results of all solvers on one instance, ours without the capacity in its name."""
     problem = read_csv(path).with_capacity(None)
     seconds, plan = timed(lambda: Optimal(time_limit_s=time_limit_s)(problem))
     verify(problem, plan)
@@ -156,7 +156,7 @@ def ask(solver: Solve, path: Path, problem: Problem) -> Answer:
 
 
 def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, Solve]]:
-    """Yield the solvers that are here."""
+    """Yield the solvers that are installed."""
     if minimalloc is not None:
         yield (
             "MiniMalloc",

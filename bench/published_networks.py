@@ -1,4 +1,4 @@
-"""What Deep Compression made of four networks: shapes, densities, bits and sizes it published.
+"""Four networks as Deep Compression published them: shapes, densities, bits and sizes.
 
 Source: Han, Mao and Dally, Deep Compression, ICLR 2016, tables 1 to 5.
 """

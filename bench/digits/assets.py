@@ -14,7 +14,7 @@ from digits.recipes import Recipe, first_fold
 
 
 def write_assets(folder: Path, recipes: Mapping[str, Recipe]) -> None:
-    """Write three files for each network, and `digits.json`, which says what they reach.
+    """Write three files for each network, and `digits.json` with their sizes and errors.
 
     They are those of the first fold that each is measured on.
     """

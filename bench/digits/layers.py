@@ -1,4 +1,4 @@
-"""What each layer became, in the form of the tables of Deep Compression."""
+"""Statistics of compressed layers, as in the tables of Deep Compression."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is done to a network: train it, compress it, train a small dense one beside it."""
+"""The treatment of a network: train it, compress it, train a small dense one to compare."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The normal cell that DARTS found, as it stands in the ImageNet network.
+"""The normal cell that DARTS found, as used in the ImageNet network.
 
 Source: Liu et al. 2019, arXiv 1806.09055, figure 4 (the second-order genotype).
 """

@@ -1,9 +1,9 @@
-"""Weights that share few values, coded without loss: the last stage of Deep Compression.
+"""Lossless coding of weights that share few values: the last stage of Deep Compression.
 
-An array becomes a codebook of its values and an index for each element. Zeros are left out:
-what remains tells how many it skips (gaps; runs too long for a gap are bridged by fillers, entries
-of value 0), or a bit for each element says whether it is there (mask). Indices and positions are
-Huffman-coded, each with a code of its own. All layouts are tried, the smallest is kept.
+An array becomes a codebook of its values and an index per element. Zeros are left out: each
+non-zero element records how many zeros precede it (gaps; runs too long for one gap are bridged by
+fillers, entries of value 0), or a bit per element tells the non-zero ones (mask). Indices and
+positions are Huffman-coded, each with its own code. All layouts are tried; the smallest wins.
 
 The bytes, little-endian::
 
@@ -41,19 +41,19 @@ Coder: TypeAlias = Callable[[Symbols], bytes]
 
 MAX_VALUES = 256
 GAP_BITS = (4, 5, 8)
-"""Widths of a gap that are tried; 8 bits are a gap of a byte."""
+"""Widths of a gap that are tried, in bits."""
 
 _HEAD = struct.Struct("<BBBBHHII")
 _VERSION = 1
 _HALF, _CODED_INDICES, _CODED_POSITIONS = 1, 2, 4
 MAX_ELEMENTS = 1 << 30
-"""Of an array: a bound for what few hostile bytes can ask for."""
+"""Limit on the elements of an array: bounds what a few hostile bytes can request."""
 
 _SAMPLE = 65_536
 
 
 class Layout(IntEnum):
-    """How it is told which elements the indices are of."""
+    """How the positions of the indices are stored."""
 
     PLAIN = 0
     MASK = 1
@@ -65,13 +65,13 @@ class Code:
     """Coded weights.
 
     Attributes:
-        layout: How positions are told.
-        gap_bits: Of a gap; 0 in other layouts.
-        codebook: float32; entry 0 is 0.0 but in a plain layout.
-        num_indices: Entries, fillers included.
-        indices: Their bytes.
+        layout: How positions are stored.
+        gap_bits: Width of a gap; 0 in other layouts.
+        codebook: float32; entry 0 is 0.0 except in a plain layout.
+        num_indices: Number of entries, fillers included.
+        indices: Bytes of the indices.
         positions: Bytes of gaps or mask.
-        flags: What of it is 16-bit or Huffman-coded.
+        flags: Which parts are 16-bit or Huffman-coded.
     """
 
     layout: Layout
@@ -84,7 +84,7 @@ class Code:
 
     @property
     def size(self) -> int:
-        """Bytes in all."""
+        """Total bytes."""
         width = 2 if self.flags & _HALF else 4
         return _HEAD.size + width * self.codebook.size + len(self.indices) + len(self.positions)
 
@@ -100,12 +100,12 @@ class Code:
 
 
 def code(weights: Array, *, huffman: bool = True) -> Code | None:
-    """Return the smallest code of weights; None if they have too many values, or it is no gain.
+    """Return the smallest code of weights; None if it saves nothing or they have too many values.
 
     Args:
         weights: float32, any shape; row-major order is coded.
-        huffman: Whether symbols may be Huffman-coded. Without it a symbol is a byte: more of
-            them, but there is nothing to decode.
+        huffman: Whether symbols may be Huffman-coded. Otherwise a symbol is a byte: a larger
+            code that needs no entropy decoding.
 
     Cost: O(n log n) for n elements.
     """
@@ -143,7 +143,7 @@ def decode(coded: bytes | memoryview, shape: tuple[int, ...]) -> NDArray[np.floa
     """Return the weights.
 
     Args:
-        coded: What `bytes(code(weights))` gave.
+        coded: As `bytes(code(weights))` returns it.
         shape: Of the weights.
 
     Raises:
@@ -223,7 +223,7 @@ def _with_gaps(
     width: int,
     coder: Coder,
 ) -> Code:
-    """Return the code in which each entry is the zeros before it and an index.
+    """Return the code in which each entry is a count of preceding zeros and an index.
 
     A filler stands for 2^width - 1 zeros and one of its own.
     """

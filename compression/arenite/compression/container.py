@@ -1,4 +1,4 @@
-"""Weights by name in few bytes: the model's structure is kept elsewhere.
+"""A compact container of weights by name; the structure of the model is stored elsewhere.
 
 The bytes, little-endian::
 
@@ -31,7 +31,7 @@ _LARGEST_INDEX = 1 << 24
 
 
 def pack(tensors: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the bytes of float32 tensors; each in the smallest form that loses nothing."""
+    """Return float32 tensors as bytes, each in its smallest lossless form."""
     index, contents = [_number(len(tensors))], []
     for name, tensor in tensors.items():
         label = name.encode()

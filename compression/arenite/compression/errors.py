@@ -1,4 +1,4 @@
-"""What can go wrong in compression, beside a model that cannot be read."""
+"""Errors of compression, beyond a model that cannot be read."""
 
 from arenite.planner.errors import AreniteError
 

@@ -19,11 +19,11 @@ LABELS = "labels"
 """The array of a data set that holds the classes."""
 
 _MADE = "inputs"
-"""What errors call samples that are from no file."""
+"""How errors name samples that come from no file."""
 
 
 class DatasetError(FileError):
-    """A file is no data set for the model."""
+    """A file cannot serve as a data set for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Dataset:
     """Samples, along the first axis of each array.
 
     Attributes:
-        path: The file; None if they were made.
+        path: The file; None for generated samples.
         inputs: By name of the graph input.
-        labels: Integers, one a sample; None if they are not known.
+        labels: Integers, one per sample; None if unknown.
     """
 
     path: Path | None
@@ -42,22 +42,22 @@ class Dataset:
 
     @property
     def num_samples(self) -> int:
-        """How many there are."""
+        """Number of samples."""
         return min((len(each) for each in self.inputs.values()), default=0)
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[dict[str, Array]]:
-        """Yield so many samples at a time of these inputs; a smaller rest is left out."""
+        """Yield batches of the inputs named; a smaller last batch is dropped."""
         for begin in range(0, self.num_samples - size + 1, size):
             yield {name: self.inputs[name][begin : begin + size] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How a model does.
+    """The quality of a model.
 
     Attributes:
-        accuracy: Share of the samples whose likeliest class is the label; None without labels.
-        error: Distance of all outputs from those of the original, relative to their length.
+        accuracy: Share of samples classified as labelled; None without labels.
+        error: Norm of the difference from the original's outputs, relative to their norm.
         agreement: Share of the samples whose likeliest class is the original's; None where the
             first output is no row of scores.
     """
@@ -122,7 +122,7 @@ class Judge:
     """Compares models with the original on a data set.
 
     Args:
-        original: The model as it was.
+        original: The uncompressed model.
         dataset: The samples.
 
     Attributes:
@@ -138,7 +138,7 @@ class Judge:
         self._expected = _outputs(original, dataset)
 
     def judge(self, model: "onnx.ModelProto") -> Quality:
-        """Return how a model with other weights does."""
+        """Return the quality of a model with other weights."""
         found = _outputs(model, self.dataset)
         squares = sum(float(np.sum(np.square(each, dtype=np.float64))) for each in self._expected)
         apart = sum(
@@ -155,7 +155,7 @@ class Judge:
 
 
 def _classes(outputs: Array) -> Array | None:
-    """Return the likeliest class of each sample, if an output is a row of scores a sample."""
+    """Return the most probable class of each sample, if an output is one row of scores each."""
     shape = outputs.shape
     if len(shape) < 2 or not 1 < shape[1] == outputs.size // max(shape[0], 1):
         return None

@@ -1,4 +1,4 @@
-"""Huffman coding of symbols, one a byte, by the literal coder of Zstandard.
+"""Huffman coding of symbols, one per byte, by the literal coder of Zstandard.
 
 Parameters that leave its match finder next to nothing to do make Zstandard an ideal-size
 Huffman coder that decodes gigabytes a second. Its standard levels lose 15 % here, as they look
@@ -22,13 +22,13 @@ _PARAMETERS = zstandard.ZstdCompressionParameters(
 
 
 def compress(symbols: NDArray[np.uint8]) -> bytes:
-    """Return the code of symbols, with the tables that decode it."""
+    """Return the code of symbols, including its decoding tables."""
     compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
     return bytes(compressor.compress(_bytes(symbols)))
 
 
 def compress_text(text: bytes) -> bytes:
-    """Return the code of bytes that repeat themselves, such as names; `decompress` reads it."""
+    """Return the code of repetitive bytes, such as names; `decompress` reads it."""
     parameters = zstandard.ZstdCompressionParameters.from_level(
         19, source_size=len(text), write_content_size=True, write_checksum=False,
         write_dict_id=False, format=zstandard.FORMAT_ZSTD1_MAGICLESS,
@@ -37,7 +37,7 @@ def compress_text(text: bytes) -> bytes:
 
 
 def decompress(code: bytes | memoryview, count: int) -> NDArray[np.uint8]:
-    """Return so many symbols.
+    """Return the given number of symbols.
 
     Raises:
         CodedError: The code is damaged, or of another number of symbols.

@@ -1,4 +1,4 @@
-"""The weights of an ONNX model, and the model with others in their place."""
+"""The weights of an ONNX model, and the model with its weights replaced."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from arenite.planner.importers.onnx.file import load_model
 Array: TypeAlias = NDArray[Any]
 
 FEWEST_WEIGHTS = 512
-"""Of a layer that is worth compressing; a codebook takes up to 1 KiB."""
+"""Fewest weights of a layer worth compressing; a codebook takes up to 1 KiB."""
 _MOST_BYTES = (1 << 31) - 1
-"""What protobuf can write."""
+"""The most that protobuf can write."""
 
 
 class LayerKind(StrEnum):
@@ -38,8 +38,8 @@ class Layer:
     """Weights of a model.
 
     Attributes:
-        name: Of the initialiser.
-        kind: What reads it.
+        name: The initialiser's.
+        kind: The kind of operator that reads it.
         weights: float32, as the model has them.
     """
 
@@ -93,7 +93,7 @@ class OnnxModel:
             )
 
     def with_weights(self, weights: Mapping[str, Array]) -> onnx.ModelProto:
-        """Return the model with other weights by name; the names of layers."""
+        """Return the model with weights replaced, by layer name."""
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
         for tensor in model.graph.initializer:
@@ -123,7 +123,7 @@ class OnnxModel:
 
 
 def write_onnx(path: Path, model: onnx.ModelProto) -> None:
-    """Write a model whole or not at all.
+    """Write a model atomically.
 
     Raises:
         UnsupportedModelError: It has 2 GiB or more.
@@ -149,7 +149,7 @@ def _kind(node: onnx.NodeProto, tensor: onnx.TensorProto) -> LayerKind:
 
 
 def _fold_batch_norms(graph: onnx.GraphProto) -> None:
-    """Let convolutions do what the batch norms that alone read them do."""
+    """Fold each batch norm into the convolution that it alone reads."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     producers = {name: node for node in graph.node for name in node.output}
     num_readers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The pipeline on a whole model: prune, share, code; with what each layer came to.
+"""The pipeline for a whole model: prune, share, code, with statistics per layer.
 
 Source: Han, Mao and Dally, Deep Compression, ICLR 2016, tables 2 to 5.
 """
@@ -18,16 +18,16 @@ from arenite.compression.share import Start, relative_error, share
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
 Report: TypeAlias = Callable[[int, str], None]
-"""Is told how many layers are done, and which is next."""
+"""Called with the number of finished layers and the name of the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerRecipe:
-    """What becomes of one layer, where it differs from its kind.
+    """How to compress one layer that differs from the others of its kind.
 
     Attributes:
-        density: Share of the weights that stay; None for the recipe's.
-        bits: Of a shared weight; None for the recipe's, 0 to leave the values as they are.
+        density: Share of the weights to retain; None for the recipe's.
+        bits: Width of an index; None for the recipe's, 0 for no sharing.
     """
 
     density: float | None = None
@@ -36,20 +36,20 @@ class LayerRecipe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What becomes of a model. Without density, deviation and budget nothing is pruned.
+    """How to compress a model. Without density, deviation and budget nothing is pruned.
 
     Attributes:
-        density: Share of the weights of each layer that stay.
-        deviation: Weights stay that are beyond so many standard deviations of their layer.
-        budget: Share of all weights that stay; one threshold for all layers.
-        convolution_bits: Of a shared weight of a convolution, depthwise ones included.
-        product_bits: Of a shared weight of a matrix.
+        density: Share of the weights of each layer to retain.
+        deviation: Threshold in standard deviations of the layer's weights.
+        budget: Share of all weights to retain, by one threshold for all layers.
+        convolution_bits: Width of an index in convolutions, depthwise ones included.
+        product_bits: Width of an index in matrices.
         prunes_depthwise: Whether depthwise convolutions are pruned: they have few weights, and
             each counts.
-        start: Where k-means begins.
-        half: Codebooks have only values that 16-bit floats have.
-        seed: Of a random start.
-        layers: Exceptions, by name.
+        start: Initialisation of k-means.
+        half: Restrict codebooks to values of 16-bit floats.
+        seed: Of a random initialisation.
+        layers: Exceptions, by layer name.
     """
 
     density: float | None = None
@@ -64,7 +64,7 @@ class Recipe:
     layers: Mapping[str, LayerRecipe] = field(default_factory=dict)
 
     def bits(self, layer: Layer) -> int:
-        """Return the bits of a shared weight of a layer; 0: its values stay."""
+        """Return the width of an index in a layer; 0 for no sharing."""
         stated = self.layers.get(layer.name, LayerRecipe()).bits
         if stated is not None:
             return stated
@@ -74,16 +74,16 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class LayerResult:
-    """What a layer came to.
+    """Statistics of a compressed layer.
 
     Attributes:
         name: Of the layer.
         kind: What it computes.
         shape: Of its weights.
-        num_kept: Weights that are not 0.
-        bits: Of a shared weight; 0 where values were left as they were.
+        num_kept: Number of non-zero weights.
+        bits: Width of an index; 0 without sharing.
         error: Squared error relative to the sum of the squared weights.
-        code: Its code; None where it has none.
+        code: Its code; None where coding saves nothing.
     """
 
     name: str
@@ -96,12 +96,12 @@ class LayerResult:
 
     @property
     def num_weights(self) -> int:
-        """How many there are."""
+        """Number of weights."""
         return int(np.prod(self.shape))
 
     @property
     def coded_size(self) -> int:
-        """Bytes."""
+        """Coded bytes."""
         return 4 * self.num_weights if self.code is None else self.code.size
 
 
@@ -112,7 +112,7 @@ class Compressed:
     Attributes:
         pruned: After pruning alone, by layer; no entry where nothing was pruned.
         shared: After sharing, by layer.
-        results: What each layer came to.
+        results: Statistics per layer.
     """
 
     pruned: Mapping[str, Array]
@@ -127,8 +127,8 @@ def compress(
 
     Args:
         layers: Of a model.
-        recipe: What to do.
-        report: Is told of each layer.
+        recipe: Densities and bits.
+        report: Called before each layer.
 
     Raises:
         ValueError: A number of the recipe is out of range, or it names no layer.
@@ -160,7 +160,7 @@ def compress(
 
 
 def masks_of(layers: Sequence[Layer], recipe: Recipe) -> dict[str, Mask]:
-    """Return True for the weights that stay, by layer; no entry where nothing is pruned.
+    """Return masks by layer, True for weights to retain; no entry where nothing is pruned.
 
     Raises:
         ValueError: A number of the recipe is out of range.

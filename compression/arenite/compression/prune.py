@@ -1,4 +1,4 @@
-"""Pruning by magnitude: which weights stay.
+"""Pruning by magnitude: masks of the weights to retain.
 
 Source: Han, Pool, Tran and Dally, Learning both weights and connections, NIPS 2015; its
 thresholds are multiples of a layer's standard deviation.
@@ -15,7 +15,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 def mask_by_density(weights: Array, density: float) -> Mask:
-    """Return True for the share of weights that are the largest, one at least.
+    """Return a mask of the largest weights: a given share, at least one.
 
     Of weights of the same magnitude the first stay.
 
@@ -42,7 +42,7 @@ def mask_by_density(weights: Array, density: float) -> Mask:
 
 
 def mask_by_deviation(weights: Array, multiple: float) -> Mask:
-    """Return True for the weights beyond so many standard deviations of them all.
+    """Return a mask of the weights beyond a multiple of their standard deviation.
 
     Args:
         weights: Any shape.
@@ -57,7 +57,7 @@ def mask_by_deviation(weights: Array, multiple: float) -> Mask:
 
 
 def masks_by_budget(layers: Mapping[str, Array], density: float) -> dict[str, Mask]:
-    """Return the masks of layers by name, with one threshold for all.
+    """Return masks by layer name, by one threshold for all layers.
 
     Args:
         layers: Weights by name.

@@ -1,4 +1,4 @@
-"""How much of each layer can be pruned: a scan of one layer at a time.
+"""Sensitivity to pruning: how much of each layer can go, one layer at a time.
 
 Source: Han, Pool, Tran and Dally, NIPS 2015, section 3.2 (sensitivity of layers to pruning).
 """
@@ -15,18 +15,18 @@ from arenite.compression.prune import mask_by_density
 
 Array: TypeAlias = NDArray[Any]
 Loss: TypeAlias = Callable[[Mapping[str, Array]], float]
-"""Judges a model with other weights for some layers: 0 is as good as the original."""
+"""Loss of a model with some layers' weights replaced; 0 is as good as the original."""
 
 DENSITIES = (0.9, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What pruning one layer alone costs.
+    """The loss from pruning one layer alone.
 
     Attributes:
         layer: Its name.
-        losses: By density, falling.
+        losses: By density, in falling order.
     """
 
     layer: str
@@ -51,19 +51,19 @@ def scan(
     known: Sequence[Sensitivity] = (),
     keep: Callable[[list[Sensitivity]], None] = lambda _found: None,
 ) -> list[Sensitivity]:
-    """Return the sensitivity of each layer; of depthwise convolutions none is asked.
+    """Return the sensitivity of each layer but the depthwise convolutions.
 
-    Stopped by KeyboardInterrupt, it returns the layers that are done.
+    On KeyboardInterrupt it returns the layers finished so far.
 
     Args:
         layers: Of a model.
-        loss: Judges the model.
-        densities: To try, falling.
-        report: Is told how many layers are done, and which is next.
-        known: Findings of an earlier scan, which are not asked for again.
-        keep: Is given all findings after each layer.
+        loss: Evaluates the model.
+        densities: To try, in falling order.
+        report: Called with the number of finished layers and the name of the next.
+        known: Results of an earlier scan, which are not computed again.
+        keep: Called with all results so far after each layer.
 
-    Cost: a judgement for each layer and density.
+    Cost: one evaluation per layer and density.
     """
     by_layer = {each.layer: each for each in known}
     found: list[Sensitivity] = []

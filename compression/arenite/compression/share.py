@@ -24,7 +24,7 @@ _SEGMENT = 1 << 20
 
 
 class Start(StrEnum):
-    """Where k-means begins.
+    """Initialisation of k-means.
 
     LINEAR spaces the values evenly from the smallest weight to the largest, which keeps the
     rare large ones; DENSITY has as many weights between one and the next; FORGY takes weights
@@ -41,8 +41,8 @@ class Shared:
     """Weights that share values.
 
     Attributes:
-        codebook: float32; where weights are pruned entry 0 is 0.0, the others rise.
-        indices: uint8, of the weights' shape.
+        codebook: float32, rising; where weights are pruned, entry 0 is 0.0.
+        indices: uint8, in the shape of the weights.
     """
 
     codebook: NDArray[np.float32]
@@ -67,9 +67,9 @@ def share(
     Args:
         weights: float32, finite, any shape.
         bits: 1 to 8.
-        mask: True where a weight stays; the others become 0, which takes one of the values.
-        start: Where k-means begins.
-        half: Let the codebook have only values that 16-bit floats have.
+        mask: True where a weight is retained; the others become 0, which takes one entry.
+        start: Initialisation of k-means.
+        half: Restrict the codebook to values of 16-bit floats.
         seed: Of FORGY.
 
     Raises:
@@ -119,7 +119,7 @@ def relative_error(weights: Array, found: Array) -> float:
 
 
 def bits_by_budget(layers: Mapping[str, Array], bits_per_weight: float) -> dict[str, int]:
-    """Return the bits of each layer that lose the least for a mean number of bits a weight.
+    """Return the bits per layer with the least loss for a mean number of bits per weight.
 
     From 1 bit each, a bit goes again and again to the layer where it takes the most squared
     error, relative to that of the layer's weights, for each bit it costs.
@@ -197,7 +197,7 @@ def _first_means(ordered: NDArray[np.float32], count: int, start: Start, seed: i
 
 
 def _nearest(weights: NDArray[np.float32], values: Array) -> NDArray[np.uint8]:
-    """Return the index of the value nearest to each weight; of two as near, the upper."""
+    """Return the index of the value nearest to each weight; ties go to the upper."""
     middles = ((values[1:].astype(np.float64) + values[:-1]) / 2).astype(np.float32)
     nearest = np.empty(weights.size, np.uint8)
     for begin in range(0, weights.size, _SEGMENT):

@@ -1,4 +1,4 @@
-"""Structured pruning: whole output channels go, so activations and the arena shrink too.
+"""Structured pruning: removes whole output channels, so activations and the arena shrink too.
 
 A channel can go where one chain of operators carries it, each of which makes zeros of zeros, to a
 convolution or matrix that reads it. Removing it is then the same as zeroing it.
@@ -33,8 +33,8 @@ class Narrowed:
 
     Attributes:
         model: The smaller model.
-        kept: The output channels that stay, by the name of a convolution's weights.
-        num_channels: How many there were, by the same.
+        kept: The output channels retained, by the name of a convolution's weights.
+        num_channels: Channels before, by the same name.
     """
 
     model: onnx.ModelProto
@@ -44,12 +44,12 @@ class Narrowed:
 
 @dataclass(slots=True)
 class _Chain:
-    """Where the channels of a convolution go.
+    """The operators that the channels of a convolution reach.
 
     Attributes:
-        depthwise: Convolutions of each channel on the way.
-        reader: Reads them in the end.
-        block: Columns of a matrix for each channel; 0 for a convolution.
+        depthwise: Depthwise convolutions on the way.
+        reader: The operator that finally reads them.
+        block: Matrix columns per channel; 0 for a convolution.
     """
 
     depthwise: list[onnx.NodeProto] = field(default_factory=list)
@@ -62,7 +62,7 @@ def remove_channels(model: onnx.ModelProto, density: float) -> Narrowed:
 
     Args:
         model: Its batch norms folded.
-        density: Share of the channels that stay, at least one of each; above 0, at most 1.
+        density: Share of the channels to retain, at least one each; above 0, at most 1.
 
     Raises:
         ValueError: The density is not in that range.
@@ -108,7 +108,7 @@ class _Editor:
         return np.asarray(onnx.numpy_helper.to_array(self._tensors[name]))
 
     def chain(self, node: onnx.NodeProto) -> _Chain | None:
-        """Return where the channels of a convolution go, None if they have to stay."""
+        """Return where the channels of a convolution go; None if none may be removed."""
         if node.op_type != "Conv" or group_of(node) != 1 or not self._owns(node):
             return None
         num_channels = self._tensors[node.input[1]].dims[0]
@@ -153,7 +153,7 @@ class _Editor:
         return chain if chain.block and inputs == num_channels * chain.block else None
 
     def narrow(self, node: onnx.NodeProto, chain: _Chain, kept: Indices) -> None:
-        """Let only some of the channels of a convolution be."""
+        """Retain only some of the channels of a convolution."""
         assert chain.reader is not None
         for each in (node, *chain.depthwise):
             for name in filter(None, each.input[1:3]):

@@ -1,4 +1,4 @@
-"""Retraining what compression took, through PyTorch: the extra `train`."""
+"""Retraining of compressed models in PyTorch: the extra `train`."""
 
 from arenite.compression.training.codebook_tuning import (
     TunedCodebooks,

@@ -1,4 +1,4 @@
-"""Train the shared values of weights; which weight shares which value stays."""
+"""Train the shared values of weights; the assignment of weights to values is fixed."""
 
 import copy
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class SharedWeights(Protocol):
-    """What weight sharing gives: `arenite.compression.share.Shared` is one."""
+    """The result of weight sharing, such as `arenite.compression.share.Shared`."""
 
     @property
     def codebook(self) -> NDArray[np.float32]:
-        """The values, one axis."""
+        """The shared values, in one axis."""
 
     @property
     def indices(self) -> NDArray[np.uint8]:
-        """Which of them each weight has, in the shape of the weights."""
+        """The entry that each weight takes, in the shape of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class TunedCodebooks:
     """A model after training its codebooks.
 
     Attributes:
-        model: Its weights restored from the codebooks; the one that was given is as it was.
+        model: A trained copy, its weights restored from the codebooks.
         codebooks: By parameter name.
-        losses: The mean of each epoch.
+        losses: Mean loss per epoch.
     """
 
     model: "nn.Module"
@@ -99,17 +99,17 @@ def tune_codebooks(
     *,
     half: bool = False,
 ) -> TunedCodebooks:
-    """Train codebooks, and the parameters that have none, biases say.
+    """Train codebooks, and parameters without one, such as biases.
 
     A value of 0 stays 0: it is what pruning left out.
 
     Args:
-        model: Left as it is.
+        model: Not modified.
         shared: By parameter name.
         data: Inputs and targets.
         schedule: How long and how fast.
         distillation: The teacher, if there is one.
-        half: Round all that was trained to 16-bit floats in the end.
+        half: Round all trained values to 16-bit floats at the end.
 
     Raises:
         MissingDependencyError: PyTorch is absent.

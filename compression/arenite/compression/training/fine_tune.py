@@ -1,4 +1,4 @@
-"""Retrain the weights that pruning left; those it took stay zero."""
+"""Retrain the weights that pruning retained; pruned ones stay zero."""
 
 import copy
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Masks: TypeAlias = Mapping[str, NDArray[np.bool_]]
-"""Of parameters by name, True where a weight is kept; others are kept whole."""
+"""By parameter name, True where a weight is retained; parameters without a mask are whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class FineTuned:
     """A model after training.
 
     Attributes:
-        model: Trained; the one that was given is as it was.
-        losses: The mean of each epoch.
+        model: A trained copy.
+        losses: Mean loss per epoch.
     """
 
     model: "nn.Module"
@@ -40,7 +40,7 @@ def fine_tune(
     schedule: Schedule,
     distillation: Distillation | None = None,
 ) -> FineTuned:
-    """Prune by masks and train what is left.
+    """Prune by masks and train the remaining weights.
 
     Raises:
         MissingDependencyError: PyTorch is absent.

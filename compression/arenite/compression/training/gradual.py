@@ -1,4 +1,4 @@
-"""Prune in rounds: a little, train, a little more, train again."""
+"""Gradual pruning: rounds of pruning a little more and training again."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Weights: TypeAlias = NDArray[np.float32]
 Masking: TypeAlias = Callable[[Mapping[str, Weights]], dict[str, NDArray[np.bool_]]]
-"""Makes the masks of a round of the weights as they are then, by parameter name."""
+"""Computes the masks of a round from the current weights, by parameter name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class PrunedModel:
 
     Attributes:
         model: Pruned and trained.
-        masks: By parameter name, True where a weight is kept.
-        losses: The mean of each epoch, all rounds in turn.
+        masks: By parameter name, True where a weight is retained.
+        losses: Mean loss per epoch, over all rounds.
     """
 
     model: "nn.Module"
@@ -70,10 +70,10 @@ def prune_gradually(
     schedule: Schedule,
     distillation: Distillation | None = None,
 ) -> PrunedModel:
-    """Prune and train, round by round; a weight once pruned stays so.
+    """Prune and train, round by round; pruned weights stay pruned.
 
     Args:
-        model: Left as it is.
+        model: Not modified.
         rounds: At least one, as `falling_densities` and `rising_deviations` give them.
         data: Inputs and targets.
         schedule: Of each round.

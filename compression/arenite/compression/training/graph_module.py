@@ -39,7 +39,7 @@ class GraphModule(nn.Module):  # type: ignore[misc]  # PyTorch is not read by my
         opset: Version of the default domain.
         arrays: Initialisers by name.
         trained: Those that become parameters.
-        statistics: Those that training moves without a gradient, running means say.
+        statistics: Those updated without a gradient, such as running means.
 
     Attributes:
         entries: By initialiser, the entry of the module's state that it is.

@@ -25,13 +25,13 @@ def train(
     """Train parameters in place; return the mean loss of each epoch.
 
     Args:
-        model: What gives the outputs; it is left in the mode it was in.
-        parameters: What the optimiser moves.
+        model: Trained in place; its training mode is restored afterwards.
+        parameters: Those that the optimiser updates.
         data: Inputs and targets.
         schedule: How long and how fast.
         distillation: The teacher, if there is one.
-        before_step: Called when the gradients of a batch are there.
-        after_step: Called when the parameters have moved.
+        before_step: Called after the backward pass of each batch.
+        after_step: Called after each optimiser step.
 
     Raises:
         ValueError: There is no data.
@@ -71,7 +71,7 @@ def train(
 
 @contextmanager
 def _still(distillation: Distillation | None) -> Iterator[None]:
-    """Have the teacher answer as it does in use, without dropout."""
+    """Put the teacher into evaluation mode meanwhile, so without dropout."""
     if distillation is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""An ONNX model as a PyTorch module, with the way back for its weights."""
+"""An ONNX model as a PyTorch module, and its trained weights back by initialiser."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class TrainableOnnx:
     """A module made of an ONNX model.
 
     Attributes:
-        module: What is trained.
+        module: Ready to be trained.
         sources: By entry of the module's state, the initialiser that it is.
     """
 
@@ -29,15 +29,15 @@ class TrainableOnnx:
     sources: dict[str, str]
 
     def by_parameter(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return arrays by initialiser, masks say, as arrays by entry of the module."""
+        """Return arrays keyed by initialiser, such as masks, keyed by entry of the module."""
         return {name: arrays[source] for name, source in self.sources.items() if source in arrays}
 
     def by_initialiser(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return arrays by entry of the module as arrays by initialiser."""
+        """Return arrays keyed by entry of the module, keyed by initialiser."""
         return {self.sources[name]: each for name, each in arrays.items()}
 
     def weights(self, module: "nn.Module") -> dict[str, NDArray[np.float32]]:
-        """Return a copy of the weights of a module, a trained one say, by initialiser."""
+        """Return a copy of a module's weights, trained ones as a rule, by initialiser."""
         state = module.state_dict()
         return self.by_initialiser(
             {name: state[name].cpu().numpy().copy() for name in self.sources}
@@ -51,7 +51,7 @@ def trainable(model: onnx.ModelProto, path: str = "model") -> TrainableOnnx:
     nodes read it; scalars stay constant. Running means and variances become buffers.
 
     Args:
-        model: Left as it is.
+        model: Not modified.
         path: How errors name it.
 
     Raises:

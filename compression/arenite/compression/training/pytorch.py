@@ -1,10 +1,10 @@
-"""Whether PyTorch, the extra `train`, is there."""
+"""A check for PyTorch, which the extra `train` installs."""
 
 from arenite.planner.errors import MissingDependencyError
 
 
 def require_pytorch() -> None:
-    """Return if PyTorch can be imported.
+    """Check that PyTorch can be imported.
 
     Raises:
         MissingDependencyError: It cannot.

@@ -1,4 +1,4 @@
-"""How a model is trained again: on what, for how long, and after which teacher."""
+"""Schedules of training, data, and distillation from a teacher."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 Batch: TypeAlias = "tuple[torch.Tensor, torch.Tensor]"
 Data: TypeAlias = "tuple[torch.Tensor, torch.Tensor] | Iterable[Batch]"
-"""Inputs and targets: two tensors, which are shuffled and cut to batches, or batches, a
-`DataLoader` say, which is gone through once an epoch."""
+"""Inputs and targets: two tensors, which are shuffled and batched, or an iterable of batches,
+such as a `DataLoader`, iterated once per epoch."""
 
 Loss: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
 Optimiser: TypeAlias = "Callable[[Sequence[torch.Tensor], float], torch.optim.Optimizer]"
@@ -38,11 +38,11 @@ class Schedule:
 
     Attributes:
         epochs: Passes over the data, at least 1.
-        learning_rate: At the start; it falls along half a cosine, epoch by epoch.
-        batch_size: Of data given as two tensors.
+        learning_rate: Initial; it decays along half a cosine, epoch by epoch.
+        batch_size: For data given as two tensors.
         optimiser: Makes the optimiser.
         loss: Of outputs and targets.
-        seed: Of shuffling and of what the model draws, dropout say.
+        seed: Of shuffling and of the model's own randomness, such as dropout.
     """
 
     epochs: int
@@ -59,12 +59,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Distillation:
-    """Learn from the outputs of another network too, the dense one as a rule.
+    """Learn from the outputs of a teacher network too, as a rule the dense one.
 
     Attributes:
         teacher: A classifier; its outputs are logits.
-        temperature: Logits are divided by it, above 0.
-        weight: Of the teacher's share of the loss, 0 to 1; targets have the rest.
+        temperature: Divisor of the logits, above 0.
+        weight: The teacher's share of the loss, 0 to 1; the targets have the rest.
 
     Source: Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network,
     arXiv 1503.02531, section 2.
