@@ -219,7 +219,7 @@ def against_tflm(name: str, path: Path) -> Row:
     scratch = learn_scratch(model)
     written = model.problem(scratch)
     safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
-    reaching = replace(model, graph=alias(model.graph, AliasKind))
+    reaching = replace(model, graph=alias(model.graph, tuple(AliasKind)))
     # Overlaps as merged storages, as permission for the placement, and as both.
     ways = [
         (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
@@ -308,13 +308,8 @@ def summary(rows: list[Row]) -> Iterator[str]:
     for peer in dict.fromkeys(row.peer for row in rows):
         stood = [row for row in rows if row.peer == peer and not row.refused]
         if stood:
-            lower, equal = (
-                sum(test(row) for row in stood)
-                for test in (
-                    lambda row: row.placed < row.theirs,
-                    lambda row: row.placed == row.theirs,
-                )
-            )
+            lower = sum(row.placed < row.theirs for row in stood)
+            equal = sum(row.placed == row.theirs for row in stood)
             yield (
                 f"{peer}: {lower} of {len(stood)} lower, {equal} equal, "
                 f"{len(stood) - lower - equal} higher; "

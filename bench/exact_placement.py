@@ -30,7 +30,9 @@ from arenite.planner.errors import AreniteError
 from arenite.planner.importers.csv import read_csv
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
+from arenite.planner.strategy import run
 from arenite.planner.verify import verify
+from arenite.strategies.deadline import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
@@ -130,7 +132,7 @@ def distance(answer: Answer | None, lower_bound: int) -> str:
 def solve(path: Path, time_limit_s: float, solvers: dict[str, Solve]) -> Row:
     """Return the results of all solvers on one instance, ours without the capacity in its name."""
     problem = read_csv(path).with_capacity(None)
-    seconds, plan = timed(lambda: Optimal(time_limit_s=time_limit_s)(problem))
+    seconds, plan = timed(lambda: run(Optimal(max_nodes=None), problem, deadline(time_limit_s)))
     verify(problem, plan)
     answers = {"arenite": Answer(plan.height, round(seconds, 3))}
     if len(problem.records) <= MOST_RECORDS_OF_PEERS:
@@ -187,7 +189,7 @@ def peers(time_limit_s: float, minimalloc: Path | None) -> Iterator[tuple[str, S
 
         def run_cp_sat(_path: Path, problem: Problem) -> tuple[int, ...] | None:
             try:
-                return CpSat(time_limit_s=time_limit_s)(problem).offsets
+                return run(CpSat(max_work=None), problem, deadline(time_limit_s)).offsets
             except AreniteError:
                 return None
 

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from arenite.planner.importers.csv import read_csv
+from arenite.planner.strategy import run
 from arenite.planner.verify import verify
+from arenite.strategies.deadline import deadline
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 
@@ -40,7 +42,7 @@ def test_an_instance_is_small_and_hard_for_greedy_by_size(path):
 def test_the_exact_solver_reaches_the_bound(name):
     (path,) = INSTANCES.glob(f"{name}.*.csv")
     problem = read_csv(path)
-    plan = Optimal(time_limit_s=60)(problem)
+    plan = run(Optimal(max_nodes=None), problem, deadline(60))
     verify(problem, plan)
     assert plan.optimal
     assert plan.height == problem.lower_bound
