@@ -35,7 +35,7 @@ class Stack:
     quick: ClassVar[bool] = True
     refused: str | None = None
 
-    def supports(self, problem):
+    def why_unsupported(self, problem):
         return self.refused if problem.memories[0].name == "slow" else None
 
     def __call__(self, problem):
