@@ -102,7 +102,12 @@ def one_step(
 
     read = [-1 if each is None else add(f"i{i}", each) for i, each in enumerate(inputs)]
     made = [add(f"o{i}", each) for i, each in enumerate(outputs)]
-    step = {"name": "only", "kernel_type": kind, "kernel": dict(kernel), "inputs": read}
+    step: dict[str, Any] = {
+        "name": "only",
+        "kernel_type": kind,
+        "kernel": dict(kernel),
+        "inputs": read,
+    }
     step["outputs"] = made
     if scratch is not None:
         step["scratch"] = add("scratch", Given((scratch,), "uint8"), shift)
