@@ -8,6 +8,7 @@ Times are wall-clock seconds, medians of interleaved rounds with their range.
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.table import Table
 
@@ -72,9 +73,7 @@ def by_strategy(count: int, num_rounds: int) -> list[Row]:
     """Return the seconds of each quick strategy on a random problem."""
     problem = random_problem(count)
     quick: dict[str, Callable[[], object]] = {
-        strategy.name: lambda chosen=strategy: chosen(problem)
-        for strategy in STRATEGIES
-        if strategy.quick
+        strategy.name: partial(strategy, problem) for strategy in STRATEGIES if strategy.quick
     }
     return measured(quick, problem, num_rounds)
 
@@ -83,10 +82,11 @@ def measured(
     works: dict[str, Callable[[], object]], problem: Problem, num_rounds: int
 ) -> list[Row]:
     """Return the rows of some works on one problem."""
-    times = interleaved(
-        {name: lambda work=work: timed(work)[0] for name, work in works.items()}, num_rounds
-    )
-    return [Row(name, len(problem.records), Spread.of(found)) for name, found in times.items()]
+    times = interleaved({name: partial(timed, work) for name, work in works.items()}, num_rounds)
+    return [
+        Row(name, len(problem.records), Spread.of(seconds for seconds, _ in found))
+        for name, found in times.items()
+    ]
 
 
 def shown(title: str, what: str, rows: Sequence[Row]) -> Table:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def references(
             interpreter.allocate_tensors()
         except (RuntimeError, ValueError):
             continue
-        yield label, lambda arrays, interpreter=interpreter: interpreted(interpreter, arrays)
+        yield label, partial(interpreted, interpreter)
 
 
 def interpreted(interpreter: Any, arrays: Sequence[Array]) -> list[Array]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from published_networks import PUBLISHED
 
 GAP_BITS = (4, 5, 8)
 NUM_ROUNDS = 3
-NNCODEC: dict[str, dict[str, object]] = {
+NNCODEC: dict[str, dict[str, Any]] = {
     "step -38": {"qp": -38},
     "step -32": {"qp": -32},
 }

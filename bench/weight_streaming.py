@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -163,13 +164,8 @@ def rows_of(name: str, case: Case, runner: Path, rounds: int) -> Iterator[Row]:
             return Ran(raced.latencies_ms[0], raced.peaks_bytes[0])
 
         expected: list[Raced] = []
-        ran = interleaved(
-            {
-                **{each.name: lambda each=each: ours(each) for each in variants},
-                ONNXRUNTIME: theirs,
-            },
-            rounds,
-        )
+        runs: dict[str, Callable[[], Ran]] = {each.name: partial(ours, each) for each in variants}
+        ran = interleaved({**runs, ONNXRUNTIME: theirs}, rounds)
         outputs = np.concatenate([each.reshape(-1) for each in expected[0].outputs])
         base = [each.median_ms for each in ran[variants[0].name]]
 

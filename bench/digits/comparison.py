@@ -111,11 +111,14 @@ def folds(recipe: Recipe) -> Iterator[Fold]:
             compressed = compress(recipe, dense, split.training, drawn)
             student, student_bytes = train_student(recipe, dense, split.training, drawn)
             count = len(split.held_out[1])
-            errors = [
+            dense_error, compressed_error, student_error = (
                 100 * num_wrong(model, split.held_out) / count
                 for model in (dense, compressed.model, student)
-            ]
-            yield Fold(*errors, num_bytes(dense), len(compressed.container), student_bytes)
+            )
+            yield Fold(
+                dense_error, compressed_error, student_error,
+                num_bytes(dense), len(compressed.container), student_bytes,
+            )  # fmt: skip
 
 
 def rows(network: str, measured: Sequence[Fold]) -> list[Row]:

@@ -33,13 +33,14 @@ def build_runner() -> Path:
     """
     folder = CHECKOUT / "build" / "capi"
     prefix = folder / "installed"
+    commands: tuple[list[str | Path], ...] = (
+        ["-S", CHECKOUT / "runtime" / "capi", "-B", folder,
+         f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"],
+        ["--build", folder],
+        ["--install", folder],
+    )  # fmt: skip
     try:
-        for command in (
-            ["-S", CHECKOUT / "runtime" / "capi", "-B", folder,
-             f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"],
-            ["--build", folder],
-            ["--install", folder],
-        ):  # fmt: skip
+        for command in commands:
             subprocess.run(["cmake", *command], check=True, stdout=subprocess.DEVNULL)
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
         raise MissingInputsError(
