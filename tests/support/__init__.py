@@ -6,8 +6,8 @@ Judges that share no code with what they judge: `oracle`, `brute_force`, `optima
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
 plan is known.
 
-Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`, `tflite_operator`,
-`command_models`, `tiny_programs`, `coded_programs`, `hostile_programs`,
+Models and programs: `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
+`tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`, `hostile_programs`,
 `hostile_edits`, `hostile_steps`.
 
 Running: `running` our session beside the reference, `c_library` built and installed,
