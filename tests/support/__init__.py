@@ -7,8 +7,9 @@ Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tiling
 plan is known.
 
 Models and programs: `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
-`tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`, `hostile_programs`,
-`hostile_edits`, `hostile_steps`.
+`tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`.
+
+Programs that are wrong: `one_step`, `hostile_programs`, `hostile_edits`, `hostile_steps`.
 
 Running: `running` our session beside the reference, `c_library` built and installed,
 `shared_material` that may lie beside the checkout.
