@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from click.testing import CliRunner
 
-from arenite.cli.main import arenite
+from arenite.cli.group import arenite, commands
 from arenite.planner.ordering import OrderStrategy
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind
@@ -23,7 +23,7 @@ _TITLES = {
 def command_line() -> str:
     """Return the help of every command, as it prints it."""
     parts = [_help()]
-    for name in arenite.commands:
+    for name, _ in commands():
         parts.append(f"## {name}\n\n{_help(name)}")
     return "\n\n".join(parts)
 

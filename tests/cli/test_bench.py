@@ -90,8 +90,8 @@ def test_wrong_numbers_are_wrong_usage(misused, classifier, option):
     [
         ("absent.onnx", None, 1, "cannot be read"),
         ("broken.onnx", b"garbage", 1, "broken.onnx"),
-        ("model.arena", b"", 2, "give the file this was built from"),
-        ("records.csv", b"id,lower,upper,size\na,0,1,3\n", 2, "records cannot be run"),
+        ("model.arena", b"", 2, "give the model instead"),
+        ("records.csv", b"id,lower,upper,size\na,0,1,3\n", 2, "a CSV cannot be run"),
         ("model.bin", b"", 1, "known: .onnx"),
     ],
 )

@@ -76,7 +76,7 @@ def test_accuracy_is_told_where_labels_are_given(path, run, run_json, tmp_path):
     assert said["stages"][0]["accuracy"] == 1
     code, out, _ = run("compress", path, "-o", tmp_path / "o.onnx", "--evaluate", data)
     assert code == 0
-    assert "100.0 % right on data.npz" in out
+    assert "100.0 % correct on data.npz" in out
 
 
 def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
@@ -84,7 +84,7 @@ def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
     assert (code, err) == (0, "")
     assert "32x6x3x3" in out
     assert "50.0 % kept" in out
-    assert "pruned without training" in out
+    assert "pruned without retraining" in out
     assert "o.arena" in out
 
 
@@ -113,7 +113,7 @@ def test_wrong_usage_is_told_and_nothing_written(path, run, tmp_path, arguments)
 def test_an_output_of_another_kind_is_wrong_usage(path, run, tmp_path):
     code, _, err = run("compress", path, "-o", tmp_path / "o.tflite")
     assert code == 2
-    assert "neither .onnx nor .arena" in err
+    assert "must end in .onnx or .arena" in err
 
 
 def expect_failure(run, tmp_path, *arguments):
@@ -204,7 +204,7 @@ def test_channels_go_and_the_arena_shrinks(deep, run, run_json, tmp_path):
     assert [each["stage"] for each in said["stages"]] == ["original", "narrowed", "shared"]
     code, out, _ = run("compress", deep, "-o", tmp_path / "narrow.arena", "--channels", "0.5")
     assert code == 0
-    assert "40 of 80 stay in 2 convolutions" in out
+    assert "40 of 80 kept in 2 convolutions" in out
 
 
 def test_a_scan_proposes_densities(deep, run, run_json, tmp_path):

@@ -91,7 +91,7 @@ def test_an_unnamed_file_for_several_inputs_is_not_guessed(file):
 
 def test_an_input_is_fed_once(file):
     path = file("x.npy", ONES)
-    with pytest.raises(click.UsageError, match="'a' is fed twice"):
+    with pytest.raises(click.UsageError, match="'a' is given twice"):
         read_feeds([Feed(path, "a"), Feed(path, "a")], [A, B], PLAIN)
 
 
@@ -134,8 +134,8 @@ def member(name, content):
     ("content", "message"),
     [
         (None, "cannot be read: No such file"),
-        (b"", "this is none of .npy"),
-        (b"a,b\n1,2\n", "this is none of .npy"),
+        (b"", "must be one of .npy"),
+        (b"a,b\n1,2\n", "must be one of .npy"),
         (npy()[:-1], "is damaged"),
         (npy()[:20], "is damaged"),
         (npy().replace(b"}", b"("), "is damaged"),  # a bracket that never closes

@@ -1,14 +1,31 @@
 """Plans for what a runtime places, beside the graph as written."""
 
 import json
+from dataclasses import fields
 
 import pytest
+from tflite import BuiltinOperator as Op
 
 from arenite.cli.main import main
+from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.table import TARGETS
 from arenite.planner import planfile
 from support.shared_material import shared
+from support.tiny_chains import dense_chain
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 HEIGHTS = {"generic": 55_296, "tflm": 55_296, "litert": 108_288}
+
+
+def branch():
+    """ABS, then an IF whose branches are operators of subgraphs."""
+    names = ("x", "a", "y")
+    operators = [TinyOperator(Op.ABS, [0], [1]), TinyOperator(Op.IF, [1, 1], [2], (1, 2))]
+    arms = [
+        TinySubgraph([TinyTensor("a"), TinyTensor("b")], [TinyOperator(code, [0], [1])], [0], [1])
+        for code in (Op.EXP, Op.NEG)
+    ]
+    return tiny_tflite(TinySubgraph(list(map(TinyTensor, names)), operators, [0], [2]), *arms)
 
 
 @pytest.fixture(params=HEIGHTS)
@@ -35,6 +52,61 @@ def test_what_a_target_decides_cannot_be_asked_for(tmp_path, capsys):
     model.write_bytes(b"")
     assert main(["plan", str(model), "--target", "tflm", "--align", "32"]) == 2
     assert "--target tflm decides" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_every_target_says_what_it_is_and_what_stays_open(target):
+    assert TARGETS[target.name] is target
+    assert target.summary
+    assert target.open_fields <= {field.name for field in fields(Reading)} - {"target"}
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "reason"),
+    [
+        ("arenite", "csv", "there is nothing to run"),
+        ("tflm", "onnx", "it runs TFLite models alone"),
+        ("litert", "onnx", "it runs TFLite models alone"),
+        ("onnxruntime", "tflite", "it runs ONNX models alone"),
+    ],
+)
+def test_a_target_says_why_it_takes_no_such_file(name, suffix, reason, tmp_path, run):
+    model = tmp_path / f"m.{suffix}"
+    model.write_text("id,lower,upper,size\na,0,1,16\n")
+    assert reason in TARGETS[name].why_unsupported(model)
+    assert TARGETS["generic"].why_unsupported(model) is None
+    code, out, err = run("plan", model, "--target", name)
+    assert (code, out) == (1, "")
+    assert reason in err
+
+
+@pytest.mark.parametrize("order", ["given", "best"])
+def test_an_order_cannot_be_asked_of_a_runtime_that_has_its_own(order, tmp_path, run):
+    model = tmp_path / "m.tflite"
+    model.write_bytes(dense_chain())
+    code, _, err = run("plan", model, "--target", "tflm", "--order", order)
+    assert code == 2
+    assert "--target tflm decides" in err
+
+
+def test_operators_of_subgraphs_keep_their_order_unless_another_is_asked_for(
+    tmp_path, run, run_json
+):
+    model = tmp_path / "branch.tflite"
+    model.write_bytes(branch())
+    said = run_json("plan", model, "--target", "generic")
+    assert said["order"] == "given"
+    code, _, err = run("plan", model, "--target", "generic", "--order", "best")
+    assert code == 1
+    assert "keep the given order" in err
+
+
+def test_records_alone_have_no_order_and_share_nothing(tmp_path, run_json):
+    model = tmp_path / "m.csv"
+    model.write_text("id,lower,upper,size\na,0,1,16\n")
+    said = run_json("plan", model)
+    assert (said["target"], said["order"], said["aliases"]) == ("generic", "given", [])
+    assert said["fallback"] is None
 
 
 def test_a_model_of_another_format_is_refused(tmp_path, capsys):

@@ -5,30 +5,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from arenite.cli.console.output import check_destination, emit_json, results
-from arenite.cli.options.shared import (
+from arenite.cli.console.results import Results
+from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.model import dim_option, order_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import (
     capacity_option,
-    dim_option,
-    huffman_option,
-    json_option,
-    order_option,
-    refuse_beside,
     seed_option,
-    shape_option,
     strategy_option,
     time_limit_option,
-    weight_budget_option,
 )
-from arenite.cli.planning.order_search import order_finder
+from arenite.cli.options.sections import SEARCH, SectionedCommand
+from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
-from arenite.cli.render.numbers import both, gap
+from arenite.cli.render.numbers import both, distance
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
+from arenite.cli.targets.arenite import compiled_for
+from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import Shapes
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.strategies import find
 
@@ -38,15 +37,22 @@ _DECIDED_BY_PLAN = (
 )  # fmt: skip
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "Reading the model": ("order_name", "dims", "shapes"),
+        **SEARCH,
+        "Weights": ("code_weights", "huffman", "weight_budget"),
+    },
+)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="MODEL.arena",
-    help="The program file to write.",
+    help="Program file to write.",
 )  # fmt: skip
 @click.option(
     "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
-    help="Use this plan, which `arenite plan` made.",
+    help="Use this plan instead of making one.",
 )  # fmt: skip
 @strategy_option
 @order_option
@@ -56,10 +62,10 @@ _DECIDED_BY_PLAN = (
 @weight_budget_option
 @click.option(
     "--code-weights", is_flag=True,
-    help="Code weights that share few values, as `arenite compress` leaves them.",
+    help="Compress weights that share few values, as 'arenite compress' leaves them.",
 )  # fmt: skip
 @huffman_option
-@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
+@time_limit_option()
 @seed_option
 @json_option
 def build(
@@ -67,7 +73,7 @@ def build(
     output: Path,
     plan_path: Path | None,
     requested: str,
-    order_name: str,
+    order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
     capacity: int | None,
@@ -78,21 +84,19 @@ def build(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Lower MODEL, plan it, and write one file that the runtime maps into memory.
+    """Build MODEL, its plan and its weights into one file that our runtime maps into memory.
 
-    To run the file takes neither the model nor the packages that read it.
+    Running that file takes neither the model nor the packages that read it.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-    check_destination(output, model, *(() if plan_path is None else (plan_path,)))
+    results = Results(as_json=as_json)
+    results.reserve(output, sources=(model, plan_path))
     if plan_path is None:
-        compiled = compile_model(
-            model,
-            dims=dims,
-            shapes=shapes,
-            order=order_finder(order_name, time_limit_s),
-            capacity=capacity,
-            weight_budget=weight_budget,
-        )
+        reading = Reading(
+            dims, shapes, order_name=order_name, weight_budget=weight_budget,
+            time_limit_s=time_limit_s,
+        )  # fmt: skip
+        compiled = compiled_for(reading, model, capacity)
         check_bound(compiled.source.problem)
         outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
         check_capacity(capacity, outcome, requested)
@@ -103,32 +107,34 @@ def build(
     write_program(output, compiled, outcome, code=code)
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
-    if as_json:
-        emit_json(
-            {
-                "model": str(model),
-                "output": str(output),
-                "num_steps": len(problem.steps),
-                "operators": dict(operators),
-                "arena_bytes": plan.height,
-                "lower_bound": plan.lower_bound,
-                "optimal": plan.optimal,
-                "file_bytes": output.stat().st_size,
-                "weights": weights_as_json(compiled),
-                "strategy": plan.strategy,
-                "notes": list(compiled.lowered.notes),
-            }
-        )
-        return
-    console = results()
-    console.print(name(output.name, "bold"), soft_wrap=True)
-    distance = "optimal" if plan.optimal else f"{gap(plan.height, plan.lower_bound)} above bound"
-    kinds = ", ".join(f"{count} {kind}" for kind, count in operators.most_common())
-    rows = [
-        ("steps", f"{len(problem.steps)}: {kinds}"),
-        ("arena", f"{both(plan.height)}, {distance}"),
-        *weights_rows(compiled),
-        ("file", both(output.stat().st_size)),
-        *(("note", note) for note in compiled.lowered.notes),
-    ]
-    console.print(facts(rows))
+    notes = compiled.lowered.notes
+
+    def text(console: Console) -> None:
+        console.print(name(output.name, "bold"), soft_wrap=True)
+        kinds = ", ".join(f"{count} {kind}" for kind, count in operators.most_common())
+        rows = [
+            ("steps", f"{len(problem.steps)}: {kinds}"),
+            ("arena", f"{both(plan.height)}, {distance(plan)}"),
+            *weights_rows(compiled),
+            ("file", both(output.stat().st_size)),
+            *(("note", each) for each in notes),
+        ]
+        console.print(facts(rows))
+
+    results.show(
+        {
+            "model": str(model),
+            "output": str(output),
+            "num_steps": len(problem.steps),
+            "operators": dict(operators),
+            "height": plan.height,
+            "arena_bytes": plan.height,
+            "lower_bound": plan.lower_bound,
+            "optimal": plan.optimal,
+            "file_bytes": output.stat().st_size,
+            "weights": weights_as_json(compiled),
+            "strategy": plan.strategy,
+            "notes": list(notes),
+        },
+        text,
+    )

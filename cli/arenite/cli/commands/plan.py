@@ -6,57 +6,51 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
-from arenite.cli.console.output import (
-    check_destination,
-    drawing_width,
-    emit_json,
-    has_colour,
-    note,
-    results,
-)
-from arenite.cli.options.shared import (
-    Reading,
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import drawing_width, has_colour, note
+from arenite.cli.options.model import reading_options
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import (
     capacity_option,
-    json_option,
-    open_reading_options,
     seed_option,
     strategy_option,
     time_limit_option,
 )
+from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
 from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.targets.choice import Settled, settle
+from arenite.cli.targets.choice import Chosen, choose_target
+from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import GENERIC
-from arenite.planner import planfile
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.source import Source
 from arenite.strategies import find
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections={**MODEL, **SEARCH})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="PLAN.json",
-    help="Write the plan file.",
+    help="Write the plan to a file.",
 )
 @strategy_option
-@open_reading_options
+@reading_options
 @capacity_option
-@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
+@time_limit_option()
 @seed_option
 @json_option
 @click.option(
     "--map/--no-map",
     "with_map",
     default=None,
-    help="Draw the memory map.  [default: on a terminal]",
+    help="Draw the memory map.  [default: only on a terminal]",
 )
 def plan(
     reading: Reading,
@@ -69,50 +63,50 @@ def plan(
     as_json: bool,
     with_map: bool | None,
 ) -> None:
-    """Place the records of MODEL in one arena.
+    """Plan the memory of MODEL.
 
-    The plan is for our runtime, `arenite run MODEL --plan PLAN.json`, unless it cannot run
-    the model or --target names another.
+    Places all tensors in one arena that is as small as possible. The plan is for our own
+    runtime ('arenite build MODEL --plan PLAN.json') unless it cannot run the model or
+    --target names another.
 
-    Ctrl-C during a search keeps the best plan so far.
+    Ctrl-C stops a search and keeps the best plan so far.
     """
     if as_json and with_map:
-        raise click.UsageError("--map draws for people; leave out --json")
+        raise click.UsageError("--map and --json exclude each other")
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-    reading = replace(reading, time_limit_s=time_limit_s)
-    if output is not None:
-        check_destination(output, model)
-    settled = settle(reading, model, capacity)
-    source, problem = settled.source, settled.source.problem
-    if settled.reason is not None:
-        note(f"planned as written, with --target {settled.target}: {settled.reason}")
+    results = Results(as_json=as_json)
+    results.reserve(output, sources=(model,))
+    chosen = choose_target(replace(reading, time_limit_s=time_limit_s), model, capacity)
+    source, problem = chosen.source, chosen.source.problem
+    if chosen.note is not None:
+        note(chosen.note)
     check_bound(problem)
     outcome = search(strategy, problem, time_limit_s=time_limit_s)
     check_capacity(problem.capacity, outcome, requested)
-    plan_file = _plan_file(settled, outcome)
-    if output is not None:
-        planfile.write(output, plan_file)
-    if as_json:
-        emit_json(
-            _as_json(model, source, plan_file, outcome)
-            | {
-                "order": reading.order_name,
-                "requested": requested,
-                "fallback": settled.reason,
-                "output": output and str(output),
-            }
-        )
-        return
-    console = results()
-    console.print(name(source.name, "bold"), soft_wrap=True)
-    console.print(_summary(plan_file, outcome, requested, output))
-    if console.is_terminal if with_map is None else with_map:
-        console.print()
-        console.print(_map(plan_file, console))
+    plan_file = _plan_file(chosen, outcome)
+    results.write(output, plan_file.to_bytes)
+
+    def text(console: Console) -> None:
+        console.print(name(source.name, "bold"), soft_wrap=True)
+        console.print(_summary(plan_file, outcome, requested, output))
+        if console.is_terminal if with_map is None else with_map:
+            console.print()
+            console.print(_map(plan_file, console))
+
+    results.show(
+        _as_json(model, source, plan_file, outcome)
+        | {
+            "order": chosen.order_name,
+            "requested": requested,
+            "fallback": chosen.fallback,
+            "output": output and str(output),
+        },
+        text,
+    )
 
 
-def _plan_file(settled: Settled, outcome: Outcome) -> PlanFile:
-    reading, source = settled.reading, settled.source
+def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:
+    reading, source = chosen.reading, chosen.source
     alignments = (record.alignment for record in source.problem.records)
     return PlanFile(
         ModelReference(
@@ -122,10 +116,10 @@ def _plan_file(settled: Settled, outcome: Outcome) -> PlanFile:
             reading.shapes,
             "" if reading.weight_budget is None else str(reading.weight_budget),
         ),
-        settled.target,
+        chosen.target.name,
         reading.boundary,
         reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
-        reading.aliases,
+        chosen.aliases,
         source.problem,
         outcome.plan,
     )
@@ -169,7 +163,7 @@ def _summary(
     )
     maker = plan.strategy if plan.strategy == requested else f"{plan.strategy}, of {requested}"
     stopped = ", interrupted" if outcome.interrupted else ""
-    whose = "as written" if plan_file.target == GENERIC else f"for {plan_file.target}"
+    whose = "as written" if plan_file.target == GENERIC.name else f"for {plan_file.target}"
     rows: list[tuple[str, RenderableType]] = [
         (
             "planned",
@@ -182,7 +176,10 @@ def _summary(
     if plan.height:
         saved, times = 1 - plan.height / problem.naive, problem.naive / plan.height
         rows.append(
-            ("no reuse", f"{both(problem.naive)}: {percent(saved)} saved, {times:.3g} times less")
+            (
+                "no reuse",
+                f"{both(problem.naive)}: {percent(saved)} saved, {times:.3g} times smaller",
+            )
         )
     if problem.capacity is not None:
         free = problem.capacity - plan.height

@@ -1,9 +1,9 @@
-"""`arenite strategies`: what can be asked for with `--strategy`."""
+"""`arenite strategies`: what `--strategy` accepts."""
 
 import click
 
-from arenite.cli.console.output import emit_json, results
-from arenite.cli.options.shared import json_option
+from arenite.cli.console.results import Results
+from arenite.cli.options.output import json_option
 from arenite.cli.render.tables import strategies_table
 from arenite.strategies import known
 
@@ -11,22 +11,20 @@ from arenite.strategies import known
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
-    """List the strategies: name, kind, complexity, source."""
+    """List the strategies, with their complexity and source."""
     table = known().values()
-    if as_json:
-        emit_json(
-            {
-                "strategies": [
-                    {
-                        "name": strategy.name,
-                        "kind": strategy.kind.value,
-                        "complexity": strategy.complexity,
-                        "source": strategy.source,
-                        "quick": strategy.quick,
-                    }
-                    for strategy in table
-                ]
-            }
-        )
-        return
-    results().print(strategies_table(table))
+    Results(as_json=as_json).show(
+        {
+            "strategies": [
+                {
+                    "name": strategy.name,
+                    "kind": strategy.kind.value,
+                    "complexity": strategy.complexity,
+                    "source": strategy.source,
+                    "quick": strategy.quick,
+                }
+                for strategy in table
+            ]
+        },
+        lambda console: console.print(strategies_table(table)),
+    )

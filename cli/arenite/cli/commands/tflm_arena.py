@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from arenite.cli.console.output import emit_json, results
-from arenite.cli.options.shared import json_option, seed_option, strategy_option, time_limit_option
+from arenite.cli.console.results import Results
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.planning import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -14,21 +16,21 @@ from arenite.cli.render.text import name
 @click.command("tflm-arena")
 @click.argument("model", type=click.Path(path_type=Path))
 @strategy_option
-@time_limit_option(None, "Seconds a search may take, if the strategy searches.")
+@time_limit_option()
 @seed_option
 @json_option
 def tflm_arena(
     model: Path, requested: str, time_limit_s: float | None, seed: int | None, as_json: bool
 ) -> None:
-    """Say what tensor_arena MODEL needs in TensorFlow Lite Micro, and with our plan.
+    """Size the tensor_arena of MODEL for TensorFlow Lite Micro, with and without our plan.
 
-    Measured in the real interpreter where the package tflite-micro is installed (the extra
-    tflm; x86-64 Linux), else the head alone is computed.
+    Measures the real interpreter if the package tflite-micro is installed (extra 'tflm',
+    x86-64 Linux). Otherwise only the head of the arena is computed.
     """
     export = tflm.exported(model, requested, seed, time_limit_s)
-    if as_json:
-        emit_json(tflm.as_json(model, export))
-        return
-    console = results()
-    console.print(name(model.name, "bold"), soft_wrap=True)
-    console.print(facts(tflm.rows(export)))
+
+    def text(console: Console) -> None:
+        console.print(name(model.name, "bold"), soft_wrap=True)
+        console.print(facts(tflm.rows(export)))
+
+    Results(as_json=as_json).show(tflm.as_json(model, export), text)

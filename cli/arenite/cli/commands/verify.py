@@ -1,22 +1,23 @@
-"""`arenite verify`: is the plan right, and is it the model's?"""
+"""`arenite verify`: check a plan, on its own or against its model."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from arenite.cli.console.output import emit_json, results
-from arenite.cli.options.shared import dim_option, json_option, shape_option
-from arenite.cli.planning.programs import compile_in_order
+from arenite.cli.console.results import Results
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
-from arenite.cli.targets.table import ARENITE, GENERIC, TARGETS, read_for_runtime
+from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.table import TARGETS
 from arenite.planner import planfile
-from arenite.planner.errors import about_file
+from arenite.planner.errors import OrderError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import read
 from arenite.planner.planfile import PlanFile
-from arenite.planner.planfile.errors import WrongTypeError
+from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
 
 
 @click.command()
@@ -32,36 +33,39 @@ def verify(
     shapes: Mapping[str, tuple[int, ...]],
     as_json: bool,
 ) -> None:
-    """Check a plan file, against MODEL too if it is given.
+    """Check a plan, on its own or against MODEL.
 
-    Free dimensions are bound as they were when the plan was made, unless said otherwise.
+    Without MODEL: no two tensors that are live at once may overlap. With it, the plan must
+    also have been made for this very file. Free dimensions default to those of the plan.
     """
     plan_file = planfile.read(plan_path)
     if model is not None:
         _check_model(plan_path, plan_file, model, dims, shapes)
     plan = plan_file.plan
-    if as_json:
-        emit_json(
-            {
-                "valid": True,
-                "plan": str(plan_path),
-                "model": None if model is None else str(model),
-                "target": plan_file.target,
-                "strategy": plan.strategy,
-                "num_operators": len(plan_file.problem.steps),
-                "num_records": len(plan_file.problem.records),
-                "lower_bound": plan.lower_bound,
-                "height": plan.height,
-                "optimal": plan.optimal,
-            }
+
+    def text(console: Console) -> None:
+        records = plural(len(plan_file.problem.records), "record")
+        against = "" if model is None else f", made for {model.name}"
+        optimal = ", optimal" if plan.optimal else ""
+        console.print(
+            printable(f"valid: {plan_path}: {records} in {both(plan.height)}{optimal}{against}"),
+            soft_wrap=True,
         )
-        return
-    records = plural(len(plan_file.problem.records), "record")
-    against = "" if model is None else f", made for {model.name}"
-    optimal = ", optimal" if plan.optimal else ""
-    results().print(
-        printable(f"valid: {plan_path}: {records} in {both(plan.height)}{optimal}{against}"),
-        soft_wrap=True,
+
+    Results(as_json=as_json).show(
+        {
+            "valid": True,
+            "plan": str(plan_path),
+            "model": None if model is None else str(model),
+            "target": plan_file.target,
+            "strategy": plan.strategy,
+            "num_operators": len(plan_file.problem.steps),
+            "num_records": len(plan_file.problem.records),
+            "lower_bound": plan.lower_bound,
+            "height": plan.height,
+            "optimal": plan.optimal,
+        },
+        text,
     )
 
 
@@ -75,32 +79,16 @@ def _check_model(
     """Return if the plan was made for this model and for the records it has."""
     with about_file(plan_path):
         plan_file.check_digest(model_digest(model))
-    problem = plan_file.problem
-    if plan_file.target not in TARGETS:
+    target = TARGETS.get(plan_file.target)
+    if target is None:
         raise WrongTypeError(
             f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
             path=plan_path,
         )
-    dims = {**plan_file.model.dims, **dims}
-    shapes = {**plan_file.model.shapes, **shapes}
-    if plan_file.target == ARENITE:
-        compile_in_order(model, plan_path, plan_file, dims, shapes)
-        return
-    if plan_file.target != GENERIC:
-        source = read_for_runtime(plan_file.target, model, dims, shapes)
-        with about_file(plan_path):
-            plan_file.check_against(source.digest, source.problem)
-        return
-    # Where records differ in alignment, as those of a CSV may, the file states them.
-    uniform = all(record.alignment == plan_file.alignment for record in problem.records)
-    source = read(
-        model,
-        dims=dims,
-        shapes=shapes,
-        boundary=plan_file.boundary,
-        alignment=plan_file.alignment if uniform else None,
-        order=problem.steps,
-        aliases=plan_file.aliases,
-    )
+    reading = Reading({**plan_file.model.dims, **dims}, {**plan_file.model.shapes, **shapes})
+    try:
+        source = target.reread(reading, model, plan_file)
+    except OrderError as error:
+        raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     with about_file(plan_path):
         plan_file.check_against(source.digest, source.problem)

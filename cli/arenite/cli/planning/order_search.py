@@ -1,4 +1,4 @@
-"""Find an order under the eyes of the user: Ctrl-C, time, and whether it is proved."""
+"""Find an order while the user watches: Ctrl-C, time, and whether it is proved."""
 
 import logging
 import multiprocessing
@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import click
 
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
-from arenite.cli.console.output import note
+from arenite.cli.console.streams import note
 from arenite.planner.graph import Graph
 from arenite.planner.ordering import AnytimeOrder, FindOrder, MemoryModel, Order
 from arenite.planner.rewrites.aliasing import has_parts
@@ -56,7 +56,7 @@ def _search(
             nonlocal was_stopped
             if request.asked and not was_stopped:
                 click.echo(
-                    f"order {strategy.name}: stopping, the best order so far is kept "
+                    f"order {strategy.name}: stopping; the best order so far is kept "
                     "(Ctrl-C again to abort)",
                     err=True,
                 )

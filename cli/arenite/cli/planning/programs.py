@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.planning.search import Outcome, search
+from arenite.cli.targets.arenite import compiled_by, compiled_for
+from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
-from arenite.planner.planfile import PlanFile
 from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.strategy import Strategy
-from arenite.runtime.compiler import Compiled, compile_model
+from arenite.runtime.compiler import Compiled
 from arenite.runtime.lowering.lowered import Lowered
-from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Code
 from arenite.runtime.session import Session
@@ -39,8 +39,8 @@ class PlanTargetError(AreniteError):
 
     def __init__(self, path: Path, target: str) -> None:
         super().__init__(
-            f"{path}: made for --target {target}; to run it takes one that `arenite plan` makes "
-            f"with --target {ARENITE}"
+            f"{path}: made for --target {target}; our runtime runs plans for --target "
+            f"{ARENITE.name} alone"
         )
         self.path = path
         self.target = target
@@ -61,7 +61,7 @@ def build_program(
         PlanError: There is no plan.
         OutputError: The file cannot be written.
     """
-    compiled = compile_model(model, dims=dims, shapes=shapes)
+    compiled = compiled_for(Reading(dims, shapes), model)
     outcome = search(strategy or find("best"), compiled.source.problem)
     write_program(output, compiled, outcome)
     return compiled
@@ -78,33 +78,16 @@ def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
     plan_file = planfile.read(plan_path)
     with about_file(plan_path):
         plan_file.check_digest(model_digest(model))
-    if plan_file.target != ARENITE:
+    if plan_file.target != ARENITE.name:
         raise PlanTargetError(plan_path, plan_file.target)
-    reference = plan_file.model
-    compiled = compile_in_order(model, plan_path, plan_file, reference.dims, reference.shapes)
-    return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
-
-
-def compile_in_order(
-    model: Path, plan_path: Path, plan_file: PlanFile, dims: Mapping[str, int], shapes: Shapes
-) -> Compiled:
-    """Return the program of a model, if it is the one that a plan file was made for.
-
-    Raises:
-        ModelError: The model cannot be read or run.
-        PlanFileError: The plan was made for another model or program.
-    """
-    steps, budget = plan_file.problem.steps, plan_file.model.weight_budget
+    reading = Reading(plan_file.model.dims, plan_file.model.shapes)
     try:
-        compiled = compile_model(
-            model, dims=dims, shapes=shapes, order=steps,
-            weight_budget=WeightBudget.parse(budget) if budget else None,
-        )  # fmt: skip
+        compiled = compiled_by(reading, model, plan_file)
     except OrderError as error:
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     with about_file(plan_path):
         plan_file.check_against(compiled.source.digest, compiled.source.problem)
-    return compiled
+    return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
 
 
 def write_program(

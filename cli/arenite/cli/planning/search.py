@@ -1,4 +1,4 @@
-"""Run one strategy under the eyes of the user: progress, Ctrl-C, time."""
+"""Run one strategy while the user watches: progress, Ctrl-C, time."""
 
 import dataclasses
 import logging
@@ -11,7 +11,7 @@ import click
 from rich.status import Status
 
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
-from arenite.cli.console.output import progress
+from arenite.cli.console.streams import progress
 from arenite.cli.render.numbers import exact, gap
 from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import Plan
@@ -28,7 +28,7 @@ _LIMITS_OF_WORK = {"max_nodes", "max_work"}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a strategy made, verified.
+    """The plan of a strategy, verified.
 
     Attributes:
         plan: The plan.
@@ -85,7 +85,7 @@ def search(
 
     Raises:
         PlanError: It made none, or a wrong one.
-        KeyboardInterrupt: The user does not want to wait for the best plan either.
+        KeyboardInterrupt: The user interrupts a second time.
     """
     with _status(strategy.name, watched) as status:
         if isinstance(strategy, Anytime):
@@ -134,7 +134,7 @@ def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> No
         raise InfeasibleError(capacity, plan.lower_bound)
     raise SearchLimitError(
         f"strategy {requested!r} found no plan within {capacity} B: its lowest takes "
-        f"{plan.height} B, at least {plan.lower_bound} B are needed, so one may exist; raise "
+        f"{plan.height} B, but one may exist: the lower bound is {plan.lower_bound} B. Raise "
         "--capacity or --time-limit, or try --strategy optimal",
         capacity,
     )
@@ -154,7 +154,7 @@ class _Watcher:
         if self.request.asked and not self._announced:
             self._announced = True
             click.echo(
-                f"{self.strategy}: stopping, the best plan so far is kept (Ctrl-C again to abort)",
+                f"{self.strategy}: stopping; the best plan so far is kept (Ctrl-C again to abort)",
                 err=True,
             )
         if self.status is not None:

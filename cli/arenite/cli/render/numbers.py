@@ -1,5 +1,6 @@
 """Numbers as people read them."""
 
+from arenite.planner.plan import Plan
 from arenite.planner.units import format_size
 
 
@@ -28,6 +29,11 @@ def percent(share: float) -> str:
 def gap(size: int, bound: int) -> str:
     """Return how far `size` is above `bound`, as a percentage of it."""
     return percent(size / bound - 1 if bound else 0.0)
+
+
+def distance(plan: Plan) -> str:
+    """Return how far a plan is above its bound, in a few words."""
+    return "optimal" if plan.optimal else f"{gap(plan.height, plan.lower_bound)} above the bound"
 
 
 def change(stock: int, ours: int) -> str:

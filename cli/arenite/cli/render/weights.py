@@ -25,7 +25,7 @@ def weights_rows(compiled: Compiled) -> list[tuple[str, str]]:
     if streaming is None:
         return []
     if not streaming.num_tiles:
-        return [("weights", f"{both(streaming.resident)}, all resident: the budget holds them")]
+        return [("weights", f"{both(streaming.resident)}, all resident: they fit the budget")]
     return [
         ("weights", f"{both(streaming.resident)} resident, {both(streaming.streamed)} streamed"),
         (

@@ -1,1 +1,1 @@
-"""Whose memory is planned, one target a file."""
+"""Whose memory is planned, one target a file: the graph as written, or a runtime."""

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import click
 import numpy as np
+from rich.console import Console
 from rich.text import Text
 
 from arenite.cli.commands.bench.engines import ENGINES, OURS, check_installed
 from arenite.cli.commands.bench.rounds import Contest, Measured, measure, ours, outputs_of
-from arenite.cli.console.output import emit_json, progress, results
-from arenite.cli.options.shared import SecondsType, dim_option, json_option, shape_option
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import progress
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.types import NumberType, SecondsType
 from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.tables import listing
@@ -27,22 +31,32 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 @click.option(
     "--against",
     metavar="ENGINE,...",
-    help="Other engines; `all` for every one that is installed, `none` for ours alone.  [default: "
+    help="Engines to compare with: names, 'all' (every installed one) or 'none'.  [default: "
     "onnxruntime for ONNX, litert-xnnpack for TFLite]",
 )
 @click.option(
-    "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of each engine."
+    "--threads",
+    type=NumberType(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Threads per engine.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), default=5, show_default=True,
-    help="How often each engine gets a fresh process.",
+    "--rounds", type=NumberType(1, 1000), default=5, show_default=True, metavar="N",
+    help="Number of rounds; each starts every engine in a fresh process.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=SecondsType(), default=1.0, show_default=True, metavar="S",
-    help="That each process measures.",
+    help="Seconds to measure in each process.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the inputs."
+    "--seed",
+    type=NumberType(),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random inputs.",
 )
 @dim_option
 @shape_option
@@ -58,14 +72,15 @@ def bench(
     shapes: Shapes,
     as_json: bool,
 ) -> None:
-    """Measure MODEL on our runtime and on others.
+    """Measure the latency and memory of MODEL on our runtime and on others.
 
-    Every round starts each engine in a process of its own, one after the other, so that
-    whatever else the machine does meets all of them. A ratio is the median over the rounds
-    of an engine's latency to ours: above 1, ours is faster. Ctrl-C keeps complete rounds.
+    Each round runs the engines one after another, each in a fresh process, so that noise on
+    the machine hits all of them alike. The ratio is the median over all rounds of an engine's
+    latency divided by ours: above 1, ours is faster. Ctrl-C keeps the rounds that are
+    complete.
     """
     if model.suffix == SUFFIX:
-        raise click.UsageError("other engines need the model; give the file this was built from")
+        raise click.UsageError(f"only our runtime runs {SUFFIX} files; give the model instead")
     kind = model_format(model)
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
@@ -85,27 +100,25 @@ def bench(
                 ),
             )
         errors = {each.engine: _distance(contest, each.engine) for each in measured}
-    if as_json:
-        emit_json(
-            {
-                "model": str(model),
-                "threads": threads,
-                "rounds": len(measured[0].samples),
-                "interrupted": len(measured[0].samples) < rounds,
-                "engines": [
-                    each.as_json(ours(measured)) | {"max_difference": errors[each.engine]}
-                    for each in measured
-                ],
-            }
-        )
-        return
-    _print(model, threads, rounds, measured, errors)
+    Results(as_json=as_json).show(
+        {
+            "model": str(model),
+            "threads": threads,
+            "rounds": len(measured[0].samples),
+            "interrupted": len(measured[0].samples) < rounds,
+            "engines": [
+                each.as_json(ours(measured)) | {"max_difference": errors[each.engine]}
+                for each in measured
+            ],
+        },
+        lambda console: _print(console, model, threads, rounds, measured, errors),
+    )
 
 
 def _opponents(kind: str, against: str | None) -> tuple[str, ...]:
     known = ENGINES.get(kind)
     if known is None:
-        raise click.UsageError("records cannot be run; give an .onnx or .tflite model")
+        raise click.UsageError("a CSV cannot be run; give an .onnx or .tflite model")
     if against is None:
         names: tuple[str, ...] = _DEFAULTS[kind]
     elif against == "all":
@@ -117,7 +130,7 @@ def _opponents(kind: str, against: str | None) -> tuple[str, ...]:
         if engine not in known:
             others = ", ".join(each for each in known if each != OURS)
             raise click.BadParameter(
-                f"{engine!r} does not run {kind.upper()}; those that do: {others}",
+                f"{engine!r} does not run {kind.upper()} models; choose from {others}",
                 param_hint="--against",
             )
         check_installed(engine)
@@ -151,13 +164,13 @@ def _distance(contest: Contest, engine: str) -> float | None:
 
 
 def _print(
+    console: Console,
     model: Path,
     threads: int,
     num_wanted: int,
     measured: list[Measured],
     errors: Mapping[str, float | None],
 ) -> None:
-    console = results()
     own = ours(measured)
     rows = []
     for each in measured:

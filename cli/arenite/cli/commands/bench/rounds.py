@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arenite.cli.commands.bench.engines import OURS
-from arenite.cli.console.output import note
+from arenite.cli.console.streams import note
 from arenite.planner.errors import AreniteError
 
 _LONGEST = 200

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, TypeVar
 
-from arenite.cli.commands.compare.processes import Died
+from arenite.cli.commands.compare.processes import Crash
 from arenite.planner.errors import AreniteError, MissingDependencyError
 
 _T = TypeVar("_T")
@@ -29,11 +29,11 @@ class ClusterError(AreniteError):
 
 def each_on_cluster(
     address: str, function: Callable[[_T], _R], items: Iterable[tuple[int, _T]]
-) -> Iterator[tuple[int, _R | Died]]:
+) -> Iterator[tuple[int, _R | Crash]]:
     """Yield the index of each item and what the function gives for it, as they are done.
 
     A worker that dies loses nothing: its items go to the others. One that brings worker
-    after worker down ends as `Died`, and so does one whose function fails.
+    after worker down becomes a `Crash`, and so does one whose function fails.
 
     Args:
         address: Of the scheduler, such as `tcp://10.0.0.1:8786`.
@@ -54,7 +54,10 @@ def each_on_cluster(
         indexes = {client.submit(function, item, pure=False): index for index, item in items}
         for future in distributed.as_completed(indexes, loop=client.loop):
             failure = future.exception()
-            yield indexes[future], future.result() if failure is None else Died(_sentence(failure))
+            yield (
+                indexes[future],
+                future.result() if failure is None else Crash(_sentence(failure)),
+            )
 
 
 def _sentence(error: BaseException) -> str:

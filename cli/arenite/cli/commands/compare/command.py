@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from arenite.cli.commands.compare.baseline import Difference, differences, read_baseline
 from arenite.cli.commands.compare.comparing import (
     Compared,
+    TargetReport,
     Task,
     compare_in_processes,
     compare_model,
@@ -19,33 +20,26 @@ from arenite.cli.commands.compare.comparing import (
 )
 from arenite.cli.commands.compare.model_files import model_files
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
-from arenite.cli.console.output import (
-    check_destination,
-    drawing_width,
-    emit_json,
-    has_colour,
-    progress,
-    results,
-    write_result,
-)
-from arenite.cli.options.shared import (
-    PercentType,
-    Reading,
-    json_option,
-    reading_options,
-    seed_option,
-    time_limit_option,
-)
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import complain, drawing_width, has_colour, note, output, progress
+from arenite.cli.options.model import reading_options
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import seed_option, time_limit_option
+from arenite.cli.options.sections import MODEL, SectionedCommand
+from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.planning.search import configured
 from arenite.cli.render import memory_map
 from arenite.cli.render.numbers import percent
-from arenite.cli.render.text import name, one_line
-from arenite.cli.report.compression import CompressionResult, read_compression
+from arenite.cli.render.text import name
+from arenite.cli.report.compression import read_compression
+from arenite.cli.report.page import as_page, check_packages
 from arenite.cli.report.tables import as_csv, as_markdown
 from arenite.cli.report.trace import as_trace
+from arenite.cli.targets.choice import check_options
+from arenite.cli.targets.reading import Reading
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.report import FailedModel, ModelReport
+from arenite.planner.report import FailedModel
 from arenite.planner.strategy import Strategy
 from arenite.strategies import find, known
 
@@ -53,92 +47,59 @@ _DEFAULT_TIME_LIMIT_S = 5.0
 _FILE = click.Path(path_type=Path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Where the comparison is written, as far as it is."""
-
-    page: Path | None
-    csv: Path | None
-    markdown: Path | None
-    trace: Path | None
-    compressions: Sequence[CompressionResult]
-
-    def check(self, *sources: Path) -> None:
-        """Return if all can be written; asked before the long work starts.
-
-        Raises:
-            OutputError: One cannot.
-            MissingDependencyError: What draws the page is absent.
-        """
-        for path in (self.page, self.csv, self.markdown, self.trace):
-            if path is not None:
-                check_destination(path, *sources)
-        if self.page is not None:
-            from arenite.cli.report.page import check_packages
-
-            check_packages()
-
-    def write(self, compared: Sequence[Compared]) -> None:
-        """Write those that are wanted.
-
-        Raises:
-            OutputError: One cannot be written.
-        """
-        reports = [each for each in compared if isinstance(each, ModelReport)]
-        if self.csv is not None:
-            write_result(self.csv, as_csv(reports))
-        if self.markdown is not None:
-            write_result(self.markdown, as_markdown(reports))
-        if self.trace is not None:
-            write_result(self.trace, as_trace(reports))
-        if self.page is not None:
-            from arenite.cli.report.page import as_page
-
-            command = click.get_current_context().obj
-            write_result(self.page, as_page(compared, command, self.compressions))
-
-
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "Files": ("page", "csv", "markdown", "trace", "compression_paths"),
+        "Regressions": ("baseline", "most_growth"),
+        "Processes": ("jobs", "scheduler"),
+        **MODEL,
+    },
+)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=_FILE)
-@click.option("-o", "--output", "page", type=_FILE, metavar="REPORT.html", help="Write a page.")
-@click.option("--csv", type=_FILE, metavar="FILE", help="Write a table for programs.")
-@click.option("--markdown", type=_FILE, metavar="FILE", help="Write a table for pull requests.")
+@click.option(
+    "-o", "--output", "page", type=_FILE, metavar="REPORT.html", help="Write an HTML report."
+)
+@click.option("--csv", type=_FILE, metavar="FILE", help="Write a CSV table.")
+@click.option("--markdown", type=_FILE, metavar="FILE", help="Write a Markdown table.")
 @click.option(
     "--trace", type=_FILE, metavar="FILE", help="Write the lowest plans as a Perfetto trace."
 )
 @click.option(
     "--compression", "compression_paths", type=_FILE, multiple=True, metavar="RESULT.json",
-    help="Show on the page what `compress --json` said of a model; repeatable.",
+    help="Add the output of 'arenite compress --json' to the report. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--strategy",
     "requested",
     metavar="NAME",
     multiple=True,
-    help="Compare this one; repeatable.  [default: all]",
+    help="Compare only this strategy. Repeatable.",
 )
-@click.option("--quick", is_flag=True, help="Leave out the strategies that search.")
-@click.option("--peers", "with_peers", is_flag=True, help="Ask other tools that are installed.")
+@click.option("--quick", is_flag=True, help="Skip the strategies that search.")
 @click.option(
-    "--baseline", type=_FILE, metavar="OLD.json", help="Show what changed since this --json."
+    "--peers", "with_peers", is_flag=True, help="Also ask other tools that are installed."
+)
+@click.option(
+    "--baseline", type=_FILE, metavar="OLD.json", help="Show what changed since an earlier --json."
 )
 @click.option(
     "--fail-over",
     "most_growth",
     type=PercentType(),
     metavar="PERCENT",
-    help="Exit 1 if a model's lowest arena grew by more, such as 2%; needs --baseline.",
+    help="Exit with 1 if an arena grew by more than this, such as 2%; needs --baseline.",
 )
 @click.option(
     "-j",
     "--jobs",
-    type=click.IntRange(1),
+    type=NumberType(1),
     metavar="N",
-    help="Models at a time.  [default: one a processor]",
+    help="Number of models to plan at once.  [default: number of processors]",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Plan on the Dask cluster of this scheduler.")
 @reading_options
-@time_limit_option(_DEFAULT_TIME_LIMIT_S, "Seconds for each search on each model.")
+@time_limit_option(_DEFAULT_TIME_LIMIT_S, "Stop each search after S seconds.")
 @seed_option
 @json_option
 def compare(
@@ -160,18 +121,19 @@ def compare(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Run every strategy on every MODEL; a folder stands for the models in and below it.
+    """Compare all strategies on every MODEL, or on all models in a folder.
 
-    Capacities are left aside: what counts is how low each strategy gets. Several models run
-    in a process each, and one that fails does not stop the others: the exit code is then 1.
-    Ctrl-C keeps the models that are done; with one model it ends the search that is running
-    and goes on with the next.
+    What counts is how low each strategy gets; capacities are ignored. Several models are
+    planned in parallel. If one fails, the others continue and the exit code is 1.
+
+    Ctrl-C keeps the models that are done. With a single model, it stops the current search
+    and moves on to the next strategy.
     """
     if most_growth is not None and baseline is None:
         raise click.UsageError("--fail-over needs --baseline OLD.json")
     if compression_paths and page is None:
         raise click.UsageError("--compression needs --output REPORT.html")
-    reading.check()
+    check_options(reading)
     strategies = tuple(
         configured(strategy, seed=seed, time_limit_s=time_limit_s)
         for strategy in _chosen(requested)
@@ -180,30 +142,40 @@ def compare(
     old = {} if baseline is None else read_baseline(baseline)
     paths = list(model_files(models))
     compressions = [read_compression(path) for path in compression_paths]
-    files = _Files(page, csv, markdown, trace, compressions)
-    files.check(*paths, *compression_paths)
+    results = Results(as_json=as_json)
+    results.reserve(page, csv, markdown, trace, sources=(*paths, *compression_paths))
+    if page is not None:
+        check_packages()
     watched = len(paths) == 1 and scheduler is None
     reading = replace(reading, time_limit_s=time_limit_s)
     tasks = [Task(path, reading, strategies, with_peers, watched, time_limit_s) for path in paths]
 
     def show(each: Compared) -> None:
         if isinstance(each, FailedModel):
-            click.echo(one_line(f"error: {each.error}"), err=True)
-        elif not as_json:
-            console = results()
+            complain(each.error)
+            return
+        if each.note is not None:
+            note(f"{each.model}: {each.note}")
+        if not as_json:
+            console = output()
             console.print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
             if watched and console.is_terminal and each.winner is not None:
-                console.print(_map(each.source.problem, each.winner.plan))
+                console.print(_map(each.source.problem, each.winner.plan, console))
 
     compared = _collected(_run(tasks, jobs, scheduler), tasks, show)
-    reports = [each for each in compared if isinstance(each, ModelReport)]
+    reports = [each for each in compared if isinstance(each, TargetReport)]
     failures = [each for each in compared if isinstance(each, FailedModel)]
     changes = differences(old, reports) if baseline is not None else []
-    if as_json:
-        emit_json(_as_json(reports, failures, changes if baseline is not None else None))
-    elif baseline is not None:
-        results().print(differences_table(changes, most_growth))
-    files.write(compared)
+    results.show(
+        _as_json(reports, failures, changes if baseline is not None else None),
+        lambda console: (
+            None if baseline is None else console.print(differences_table(changes, most_growth))
+        ),
+    )
+    results.write(csv, lambda: as_csv(reports))
+    results.write(markdown, lambda: as_markdown(reports))
+    results.write(trace, lambda: as_trace(reports))
+    results.write(page, lambda: as_page(compared, click.get_current_context().obj, compressions))
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
     if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)
@@ -263,13 +235,12 @@ def _collected(
     return [done[index] for index in range(len(tasks))]
 
 
-def _map(problem: Problem, plan: Plan) -> RenderableType:
-    console = results()
+def _map(problem: Problem, plan: Plan, console: Console) -> RenderableType:
     return memory_map.draw(problem, plan, drawing_width(console), colour=has_colour(console))
 
 
 def _as_json(
-    reports: Sequence[ModelReport],
+    reports: Sequence[TargetReport],
     failures: Sequence[FailedModel],
     changes: Sequence[Difference] | None,
 ) -> dict[str, object]:
@@ -290,14 +261,11 @@ def _grew(changes: Sequence[Difference], most: float | None) -> bool:
         return False
     grown = [change for change in changes if change.growth > most]
     for change in grown:
-        click.echo(
-            one_line(
-                f"error: {change.model}: the lowest arena grew from {change.before} B to "
-                f"{change.now} B, by {percent(change.growth)}; allowed are {percent(most)}"
-            ),
-            err=True,
+        complain(
+            f"{change.model}: the lowest arena grew from {change.before} B to {change.now} B, "
+            f"by {percent(change.growth)}; at most {percent(most)} is allowed"
         )
     if all(change.before is None or change.now is None for change in changes):
-        click.echo("error: the baseline has none of these models", err=True)
+        complain("the baseline has none of these models")
         return True
     return bool(grown)

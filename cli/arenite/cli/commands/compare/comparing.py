@@ -7,9 +7,10 @@ from typing import TypeAlias, TypeVar
 
 from arenite.cli.commands.compare.cluster import each_on_cluster
 from arenite.cli.commands.compare.peers import ask_peers
-from arenite.cli.commands.compare.processes import Died, each_in_a_process
-from arenite.cli.options.shared import Reading
+from arenite.cli.commands.compare.processes import Crash, each_in_a_process
 from arenite.cli.planning.search import search
+from arenite.cli.targets.choice import Chosen, choose_target
+from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import (
     AreniteError,
     InvalidPlanError,
@@ -24,11 +25,39 @@ from arenite.planner.report import (
     SkippedStrategy,
     StrategyResult,
 )
-from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
 
-Compared: TypeAlias = ModelReport | FailedModel
 _Outcome = TypeVar("_Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport(ModelReport):
+    """A model, read for a target, and what every strategy made of it.
+
+    Attributes:
+        target: The target's name.
+        order: What ordered the operators.
+        phrase: Both, in a few words.
+        note: What the user should know of the choice, if anything.
+    """
+
+    target: str = ""
+    order: str = ""
+    phrase: str = ""
+    note: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures, without the offsets."""
+        winner = self.winner
+        return {
+            **ModelReport.as_json(self),
+            "target": self.target,
+            "order": self.order,
+            "height": None if winner is None else winner.height,
+        }
+
+
+Compared: TypeAlias = TargetReport | FailedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +86,7 @@ class ReadTask:
     """A task whose model was read: all that planning needs, without the file."""
 
     task: Task
-    source: Source
+    chosen: Chosen
     peers: tuple[PeerResult, ...]
 
 
@@ -70,22 +99,25 @@ def compare_model(task: Task) -> Compared:
 def read_model(task: Task) -> ReadTask | FailedModel:
     """Return the task with its model read and, if wanted, given to the peers."""
     try:
-        source = task.reading.read(task.model)
+        chosen = choose_target(task.reading, task.model)
     except (AreniteError, OSError) as error:
         return FailedModel(str(task.model), str(error))
+    source = chosen.source
     peers = tuple(ask_peers(task.model, task.reading, source)) if task.with_peers else ()
-    return ReadTask(task, replace(source, problem=source.problem.with_capacity(None)), peers)
+    boundless = replace(source, problem=source.problem.with_capacity(None))
+    return ReadTask(task, replace(chosen, source=boundless), peers)
 
 
-def plan_model(read: ReadTask) -> ModelReport:
+def plan_model(read: ReadTask) -> TargetReport:
     """Run the strategies of the task."""
+    chosen = read.chosen
     results: list[StrategyResult] = []
     skipped: list[SkippedStrategy] = []
     for strategy in read.task.strategies:
         try:
             outcome = search(
                 strategy,
-                read.source.problem,
+                chosen.source.problem,
                 watched=read.task.watched,
                 time_limit_s=read.task.time_limit_s,
             )
@@ -107,7 +139,10 @@ def plan_model(read: ReadTask) -> ModelReport:
                 )
             )
     model = str(read.task.model)
-    return ModelReport(model, read.source, tuple(results), tuple(skipped), read.peers)
+    return TargetReport(
+        model, chosen.source, tuple(results), tuple(skipped), read.peers,
+        chosen.target.name, chosen.order_name, chosen.phrase, chosen.note,
+    )  # fmt: skip
 
 
 def compare_in_processes(
@@ -144,7 +179,7 @@ def compare_on_cluster(
     yield from failed
 
 
-def _survived(task: Task, outcome: _Outcome | FailedModel | Died) -> _Outcome | FailedModel:
-    if isinstance(outcome, Died):
+def _survived(task: Task, outcome: _Outcome | FailedModel | Crash) -> _Outcome | FailedModel:
+    if isinstance(outcome, Crash):
         return FailedModel(str(task.model), f"{task.model}: {outcome.reason}")
     return outcome

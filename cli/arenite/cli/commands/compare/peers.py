@@ -1,12 +1,12 @@
-"""What other tools need for a model, asked in a process each: some bring theirs down."""
+"""What other tools need for a model, each asked in a process of its own: some crash."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from arenite.cli.commands.compare.processes import Died, each_in_a_process
-from arenite.cli.options.shared import Reading
+from arenite.cli.commands.compare.processes import Crash, each_in_a_process
+from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import AreniteError
 from arenite.planner.report import PeerResult
 from arenite.planner.source import Source
@@ -62,7 +62,7 @@ def _answers(questions: Sequence[_Question]) -> list[PeerResult]:
     answers = list(questions)
     results: dict[int, PeerResult] = {}
     for index, answer in each_in_a_process(_answer, answers, _PROCESSES):
-        if isinstance(answer, Died):
+        if isinstance(answer, Crash):
             answer = PeerResult(questions[index].peer.name, None, answer.reason)
         results[index] = answer
     return [results[index] for index in range(len(questions))]

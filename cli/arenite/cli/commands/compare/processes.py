@@ -1,4 +1,4 @@
-"""A process for each item: one that dies takes nothing else along."""
+"""A process for each item: a crash loses that item alone."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +13,8 @@ _R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
-    """A process ended without a result.
+class Crash:
+    """A process that ended without a result.
 
     Attributes:
         reason: How it ended.
@@ -25,7 +25,7 @@ class Died:
 
 def each_in_a_process(
     function: Callable[[_T], _R], items: Sequence[_T], num_processes: int
-) -> Iterator[tuple[int, _R | Died]]:
+) -> Iterator[tuple[int, _R | Crash]]:
     """Yield the index of each item and what the function gives for it, as they are done.
 
     Items, results and the function are pickled. Ctrl-C reaches the caller alone; processes
@@ -33,8 +33,8 @@ def each_in_a_process(
 
     Args:
         function: Importable by its name.
-        items: What it is called with.
-        num_processes: At most so many at a time.
+        items: Its arguments, one each.
+        num_processes: The most that run at a time.
     """
     context = get_context("spawn")  # a fork would inherit the threads of native libraries
     waiting = iter(enumerate(items))
@@ -54,10 +54,10 @@ def each_in_a_process(
                 assert isinstance(ready, Connection)
                 index, process = running[ready]
                 try:
-                    result: _R | Died = ready.recv()
+                    result: _R | Crash = ready.recv()
                 except EOFError:
                     process.join()
-                    result = Died(_ending(process.exitcode))
+                    result = Crash(_ending(process.exitcode))
                 process.join()
                 ready.close()
                 del running[ready]

@@ -6,15 +6,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from arenite.cli.commands.compare.baseline import Difference
-from arenite.cli.render.numbers import both, duration, gap, grouped, percent
+from arenite.cli.commands.compare.comparing import TargetReport
+from arenite.cli.render.numbers import both, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, one_line
-from arenite.planner.report import ModelReport, PeerResult, SkippedStrategy, StrategyResult
+from arenite.planner.report import PeerResult, SkippedStrategy, StrategyResult
 
 _Row = tuple[RenderableType, ...]
 
 
-def comparison_table(report: ModelReport) -> RenderableType:
+def comparison_table(report: TargetReport) -> RenderableType:
     """Return the table of one model and the reasons for its gaps."""
     rows = [*_strategy_rows(report), *map(_peer_row, report.peers)]
     reasons = [(each.strategy, each.reason) for each in report.skipped]
@@ -41,9 +42,9 @@ def differences_table(differences: Iterable[Difference], most: float | None) -> 
     )
 
 
-def _facts(report: ModelReport) -> Iterator[tuple[str, str]]:
+def _facts(report: TargetReport) -> Iterator[tuple[str, str]]:
     problem = report.source.problem
-    yield "records", grouped(len(problem.records))
+    yield "planned", f"{plural(len(problem.records), 'record')} {report.phrase}"
     yield "no reuse", both(report.naive)
     yield "lower bound", both(problem.lower_bound)
     if report.best_bound > problem.lower_bound:
@@ -54,7 +55,7 @@ def _facts(report: ModelReport) -> Iterator[tuple[str, str]]:
             break
 
 
-def _strategy_rows(report: ModelReport) -> Iterator[_Row]:
+def _strategy_rows(report: TargetReport) -> Iterator[_Row]:
     """Yield the rows of the strategies in the order of their table, those without a plan last."""
     lowest = None if report.winner is None else report.winner.height
     for result in report.results:
@@ -63,7 +64,7 @@ def _strategy_rows(report: ModelReport) -> Iterator[_Row]:
         yield _skipped_row(skipped)
 
 
-def _row(report: ModelReport, result: StrategyResult, *, wins: bool) -> _Row:
+def _row(report: TargetReport, result: StrategyResult, *, wins: bool) -> _Row:
     objects = result.plan.objects
     style = "bold green" if wins else ""
     return (

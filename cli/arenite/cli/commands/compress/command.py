@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.commands.compress.stages import (
@@ -27,24 +28,23 @@ from arenite.cli.commands.compress.tables import (
     sensitivity_table,
     summary_rows,
 )
-from arenite.cli.console.output import check_destination, emit_json, progress, results
-from arenite.cli.options.shared import (
-    dim_option,
-    huffman_option,
-    json_option,
-    seed_option,
-    shape_option,
-    weight_budget_option,
-)
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import progress
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.types import NumberType
+from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.planning.programs import SUFFIX, code_of, write_program
 from arenite.cli.planning.search import search
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.planner.errors import MissingDependencyError, OutputError
+from arenite.cli.targets.arenite import compiled_for
+from arenite.cli.targets.reading import Reading
+from arenite.planner.errors import MissingDependencyError
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program.assembly import Code
 from arenite.strategies import find
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class ShareType(click.ParamType[float]):
-    """A share: above 0, at most 1."""
+    """A share above 0 and at most 1, such as `30%`."""
 
     name = "share"
 
@@ -70,7 +70,7 @@ class ShareType(click.ParamType[float]):
         except ValueError:
             share = -1.0
         if not 0 < share <= 1:
-            self.fail(f"{value!r} is not above 0 and at most 1", param, ctx)
+            self.fail(f"{value!r} is not a share such as 0.3 or 30%", param, ctx)
         return share
 
 
@@ -93,7 +93,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
             if key == "density":
                 density = ShareType().convert(number, param, ctx)
             elif key == "bits":
-                bits = int(click.IntRange(0, 8)(number, param, ctx))
+                bits = NumberType(0, 8).convert(number, param, ctx)
             else:
                 colon = ""
         if not (layer and colon):
@@ -101,68 +101,101 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
         return layer, density, bits
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "Pruning": ("deviation", "budget", "sensitivity", "scan_path"),
+        "Sharing weights": (
+            "conv_bits",
+            "fc_bits",
+            "mean_bits",
+            "exceptions",
+            "start",
+            "half",
+            "seed",
+        ),
+        "Program file (OUT.arena)": ("huffman", "weight_budget", "dims", "shapes"),
+    },
+)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="OUT.onnx|OUT.arena",
-    help="A model with the new weights, or a program with coded ones.",
+    help="Model or program file to write.",
 )  # fmt: skip
 @click.option(
     "--channels", type=ShareType(), metavar="D",
-    help="Output channels that stay, of convolutions where they can go; the arena shrinks too.",
+    help="Keep this share of the channels of convolutions; shrinks the arena too.",
 )  # fmt: skip
 @click.option(
     "--sensitivity", type=click.FloatRange(0, min_open=True), metavar="LOSS",
-    help="Prune each layer as far as it alone loses so much accuracy, or output without labels.",
+    help="Prune each layer until it alone costs this much accuracy (or output error, without "
+    "labels).",
 )  # fmt: skip
 @click.option(
     "--scan", "scan_path", type=click.Path(path_type=Path), metavar="FILE",
-    help="Keep here what --sensitivity finds, and go on from it.",
+    help="Save the progress of --sensitivity here, and resume from it.",
 )  # fmt: skip
-@click.option("--density", type=ShareType(), metavar="D", help="Weights that stay, of each layer.")
+@click.option(
+    "--density",
+    type=ShareType(),
+    metavar="D",
+    help="Keep this share of each layer's weights, the largest.",
+)
 @click.option(
     "--deviation", type=click.FloatRange(0, 10), metavar="X",
-    help="Weights stay beyond so many standard deviations of their layer.",
+    help="Keep weights above X standard deviations of their layer.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=ShareType(), metavar="D", help="Weights that stay, of all layers together."
-)
-@click.option(
-    "--bits", type=click.IntRange(0, 8), default=8, show_default=True,
-    help="Of a shared weight; 0 leaves the values as they are.",
+    "--budget",
+    type=ShareType(),
+    metavar="D",
+    help="Keep this share of the weights of all layers together.",
 )  # fmt: skip
 @click.option(
-    "--conv-bits", type=click.IntRange(0, 8), help="The same, for convolutions.  [default: --bits]"
-)
+    "--bits", type=NumberType(0, 8), default=8, show_default=True, metavar="N",
+    help="Bits per weight, 1 to 8; 0 leaves the values unchanged.",
+)  # fmt: skip
 @click.option(
-    "--fc-bits", type=click.IntRange(0, 8), help="The same, for matrices.  [default: --bits]"
-)
+    "--conv-bits",
+    type=NumberType(0, 8),
+    metavar="N",
+    help="Bits per weight of convolutions.  [default: --bits]",
+)  # fmt: skip
+@click.option(
+    "--fc-bits",
+    type=NumberType(0, 8),
+    metavar="N",
+    help="Bits per weight of fully connected layers.  [default: --bits]",
+)  # fmt: skip
 @click.option(
     "--mean-bits", type=click.FloatRange(1, 8), metavar="N",
-    help="Choose the bits of each layer so that they lose the least for this mean.",
+    help="Choose the bits of each layer for the least loss at this average.",
 )  # fmt: skip
 @click.option(
     "--layer", "exceptions", type=LayerType(), multiple=True, metavar="NAME:density=D,bits=N",
-    help="An exception for one layer; repeatable.",
+    help="Settings for one layer. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--start", type=click.Choice(("linear", "density", "forgy")), default="linear",
-    show_default=True, help="Where k-means begins.",
+    show_default=True, help="Starting point of k-means.",
 )  # fmt: skip
-@click.option("--half", is_flag=True, help="Let codebooks have 16-bit floats.")
+@click.option("--half", is_flag=True, help="Store codebooks as 16-bit floats.")
 @click.option(
     "--evaluate", "dataset_path", type=click.Path(path_type=Path), metavar="DATASET.npz",
-    help="Inputs by name, samples along the first axis, and `labels`.  [default: random inputs]",
+    help="Evaluate on this data: inputs by name, samples along the first axis, and 'labels'.  "
+    "[default: random inputs]",
 )  # fmt: skip
 @click.option(
     "--int8", "with_int8", is_flag=True,
-    help="Show what ONNX Runtime's quantiser makes of the model beside it.",
+    help="Also compare with the 8-bit quantisation of ONNX Runtime.",
 )  # fmt: skip
 @weight_budget_option
 @huffman_option
 @dim_option
 @shape_option
-@seed_option
+@click.option(
+    "--seed", type=NumberType(), metavar="N", help="Seed of k-means and of random inputs."
+)
 @json_option
 def compress(
     model: Path,
@@ -189,10 +222,11 @@ def compress(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Compress the weights of the ONNX file MODEL, and say what each layer came to.
+    """Compress the weights of the ONNX file MODEL.
 
-    Weights share the few values of a codebook; with --density, --deviation or --budget the
-    smallest become 0 first. Nothing is trained: look at what the evaluation says.
+    Writes an .onnx with the new weights, or an .arena that holds them compressed. The weights
+    of a layer share the few values of a codebook; pruning sets the smallest to zero first.
+    Nothing is retrained, so check the evaluation.
     """
     _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
     _check_packages()
@@ -201,12 +235,12 @@ def compress(
     from arenite.compression.pipeline import compress as run_pipeline
     from arenite.compression.share import Start
 
-    check_destination(output, model, *(() if dataset_path is None else (dataset_path,)))
+    results = Results(as_json=as_json)
+    results.reserve(output, scan_path, sources=(model, dataset_path))
     scan_file = None
     if scan_path is not None:
         if sensitivity is None:
             raise click.UsageError("--scan needs --sensitivity")
-        check_destination(scan_path, model, output)
         samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
         channels_left = "" if channels is None else f", {channels:g} of the channels"
         scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left)
@@ -241,19 +275,19 @@ def compress(
         int8 = int8_of(original, judge) if with_int8 else None
     code = code_of(huffman=huffman)
     program = _write(output, model, source, compressed, dims, shapes, weight_budget, code)
-    if as_json:
-        said = compression_as_json(model, output, compressed, qualities, scanned, narrowing)
-        emit_json(said | {"int8": None if int8 is None else asdict(int8)})
-        return
-    console = results()
-    console.print(styled_name(model.name, "bold"), soft_wrap=True)
-    if scanned:
-        console.print(sensitivity_table(scanned))
+
+    def text(console: Console) -> None:
+        console.print(styled_name(model.name, "bold"), soft_wrap=True)
+        if scanned:
+            console.print(sensitivity_table(scanned))
+            console.print()
+        console.print(layers_table(compressed))
         console.print()
-    console.print(layers_table(compressed))
-    console.print()
-    rows = summary_rows(compressed, qualities, int8, dataset_path, program, output)
-    console.print(facts([*narrowing_rows(narrowing), *rows]))
+        rows = summary_rows(compressed, qualities, int8, dataset_path, program, output)
+        console.print(facts([*narrowing_rows(narrowing), *rows]))
+
+    said = compression_as_json(model, output, compressed, qualities, scanned, narrowing)
+    results.show(said | {"int8": None if int8 is None else asdict(int8)}, text)
 
 
 def _check_usage(
@@ -265,10 +299,10 @@ def _check_usage(
         )
     if output.suffix not in (".onnx", SUFFIX):
         raise click.BadParameter(
-            f"{output.name!r} ends in neither .onnx nor {SUFFIX}", param_hint="--output"
+            f"{output.name!r} must end in .onnx or {SUFFIX}", param_hint="--output"
         )
     if weight_budget is not None and output.suffix != SUFFIX:
-        raise click.UsageError(f"--weight-budget is for a program; let --output end in {SUFFIX}")
+        raise click.UsageError(f"--weight-budget is for a program file; end --output in {SUFFIX}")
 
 
 def _check_packages() -> None:
@@ -282,7 +316,7 @@ def _check_layers(source: "OnnxModel", exceptions: "Mapping[str, LayerRecipe]") 
     for name in exceptions:
         if name not in known:
             raise click.BadParameter(
-                f"there is no layer {name!r}; there are {', '.join(known)}", param_hint="--layer"
+                f"there is no layer {name!r}; choose from {', '.join(known)}", param_hint="--layer"
             )
 
 
@@ -306,16 +340,13 @@ def _write(
     from arenite.compression.onnx_model import write_onnx
 
     written = source.with_weights(compressed.shared)
-    try:
-        if output.suffix != SUFFIX:
-            write_onnx(output, written)
-            return None
-        with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
-            twin = Path(folder) / model.name
-            write_onnx(twin, written)
-            compiled = compile_model(twin, dims=dims, shapes=shapes, weight_budget=weight_budget)
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=output) from error
+    if output.suffix != SUFFIX:
+        write_onnx(output, written)
+        return None
+    with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
+        twin = Path(folder) / model.name
+        write_onnx(twin, written)
+        compiled = compiled_for(Reading(dims, shapes, weight_budget=weight_budget), twin)
     outcome = search(find("best"), compiled.source.problem)
     write_program(output, compiled, outcome, code=code)
     return compiled

@@ -1,13 +1,12 @@
-"""What a scan has found so far, in a file: an interrupted one goes on from there."""
+"""The file of a scan: an interrupted scan resumes from it."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arenite.cli.console.output import write_result
 from arenite.planner.errors import FileError
-from arenite.planner.files import read_json
+from arenite.planner.files import read_json, write_atomically
 
 if TYPE_CHECKING:
     from arenite.compression.sensitivity import Sensitivity
@@ -16,19 +15,19 @@ _MAX_MEBIBYTES = 64
 
 
 class ScanFileError(FileError):
-    """A file does not hold what a scan of this model has found."""
+    """A file does not hold the findings of a scan of this model."""
 
     remedy = "; name another file for --scan"
 
 
 @dataclass(frozen=True, slots=True)
 class ScanFile:
-    """Where a scan keeps its findings.
+    """Where a scan saves its findings.
 
     Attributes:
         path: The file.
         digest: SHA-256 of the model.
-        samples: What it is judged on.
+        samples: The data it is evaluated on.
     """
 
     path: Path
@@ -54,14 +53,15 @@ class ScanFile:
                 for layer, losses in document["losses"].items()
             ]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ScanFileError("holds no findings of a scan", path=self.path) from error
+            reason = "does not hold the findings of a scan"
+            raise ScanFileError(reason, path=self.path) from error
 
     def write(self, found: "list[Sensitivity]") -> None:
-        """Keep the findings, whole or not at all.
+        """Save the findings, whole or not at all.
 
         Raises:
             OutputError: The file cannot be written.
         """
         losses = {each.layer: dict(each.losses) for each in found}
         document = {"digest": self.digest, "samples": self.samples, "losses": losses}
-        write_result(self.path, json.dumps(document, indent=1))
+        write_atomically(self.path, json.dumps(document, indent=1).encode())

@@ -1,4 +1,4 @@
-"""What `arenite compress` finds out about a model: what stages, layers and channels cost."""
+"""What compression does to a model: the cost of stages, layers and channels."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.planning.search import search
+from arenite.cli.targets.arenite import compiled_for
+from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import Shapes
-from arenite.runtime.compiler import compile_model
 from arenite.strategies import find
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _NUM_RANDOM_SAMPLES = 8
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """Channels that went.
+    """Channels that were removed.
 
     Attributes:
         layers: Convolutions that lost some.
@@ -52,7 +53,7 @@ def narrowing_of(
     dims: Mapping[str, int],
     shapes: Shapes,
 ) -> Narrowing:
-    """Return what fewer channels make of the arena."""
+    """Return how the arena shrinks with the channels."""
     from arenite.compression.onnx_model import write_onnx
 
     heights = []
@@ -60,7 +61,7 @@ def narrowing_of(
         twin = Path(folder) / model.name
         for each in (original, smaller):
             write_onnx(twin, each.original())
-            problem = compile_model(twin, dims=dims, shapes=shapes).source.problem
+            problem = compiled_for(Reading(dims, shapes), twin).source.problem
             heights.append(search(find("best"), problem).plan.height)
     return Narrowing(
         len(narrowed.kept), sum(map(len, narrowed.kept.values())),
@@ -69,7 +70,7 @@ def narrowing_of(
 
 
 def judge_of(original: "OnnxModel", path: Path | None, seed: int) -> "Judge | None":
-    """Return what judges a model; None if there are no labels and inputs cannot be made."""
+    """Return the judge of a model; None without data if no random inputs can be made for it."""
     from arenite.compression.evaluate import DatasetError, Judge, random_dataset, read_dataset
 
     try:
@@ -91,13 +92,13 @@ def scan_layers(
     file: ScanFile | None,
     report: Callable[[str], None],
 ) -> "list[Sensitivity]":
-    """Return what pruning each layer alone costs, in accuracy, or in output without labels.
+    """Return the loss of accuracy, or of output without labels, from pruning each layer alone.
 
     Args:
         source: The model.
         judge: Compares it with the original.
-        file: Keeps the findings, and has those of a scan that was interrupted.
-        report: Is told what goes on.
+        file: Saves the findings, and holds those of an interrupted scan.
+        report: Called with the progress.
 
     Raises:
         UsageError: Nothing judges the model.

@@ -79,13 +79,13 @@ def sensitivity_table(scanned: "Sequence[Sensitivity]") -> RenderableType:
 
 
 def narrowing_rows(narrowing: Narrowing | None) -> list[tuple[str, RenderableType]]:
-    """Return how many channels went and what the arena became; nothing if all stay."""
+    """Return the channels removed and the arena before and after; nothing if all stay."""
     if narrowing is None:
         return []
     return [
         (
             "channels",
-            f"{narrowing.kept:,} of {narrowing.total:,} stay in "
+            f"{narrowing.kept:,} of {narrowing.total:,} kept in "
             f"{plural(narrowing.layers, 'convolution')}",
         ),
         ("arena", f"{both(narrowing.before)} before, {both(narrowing.after)} after"),
@@ -93,7 +93,7 @@ def narrowing_rows(narrowing: Narrowing | None) -> list[tuple[str, RenderableTyp
 
 
 def layers_table(compressed: "Compressed") -> RenderableType:
-    """Return what each layer came to, as the paper's tables have it."""
+    """Return the result of each layer, in the columns of the paper."""
     return listing(
         (
             "layer", "shape", "weights>", "kept>", "bits>", "coded>", "positions>", "layout",
@@ -136,7 +136,7 @@ def _position_bits(result: "LayerResult") -> float | None:
 
 def _quality(quality: "Quality") -> str:
     if quality.accuracy is not None:
-        return f"{percent(quality.accuracy)} right"
+        return f"{percent(quality.accuracy)} correct"
     text = f"output error {quality.error:.1e}"
     if quality.agreement is not None:
         text += f", same class in {percent(quality.agreement)}"
@@ -151,13 +151,13 @@ def summary_rows(
     program: CompiledProgram | None,
     output: Path,
 ) -> list[tuple[str, RenderableType]]:
-    """Return what the whole came to."""
+    """Return the totals."""
     dense = sum(4 * each.num_weights for each in compressed.results)
     coded = sum(each.coded_size for each in compressed.results)
     kept = sum(each.num_kept for each in compressed.results) / (dense // 4)
     rows: list[tuple[str, RenderableType]] = [
         ("weights", f"{both(dense)} in {len(compressed.results)} layers, {percent(kept)} kept"),
-        ("coded", f"{both(coded)}: {dense / coded:.1f} times less"),
+        ("coded", f"{both(coded)}: {dense / coded:.1f} times smaller"),
     ]
     on = "on random inputs" if dataset is None else f"on {dataset.name}"
     for stage, quality in qualities:
@@ -167,7 +167,7 @@ def summary_rows(
         text = f"{_quality(int8.quality)} {on}, {both(int8.size)}, by ONNX Runtime's quantiser"
         rows.append(("int8", text))
     if compressed.pruned:
-        rows.append(("note", "pruned without training; `arenite.compression.training` retrains"))
+        rows.append(("note", "pruned without retraining; see `arenite.compression.training`"))
     if program is not None:
         rows += weights_rows(program)
     rows.append(("written", f"{output}, {both(output.stat().st_size)}"))

@@ -6,23 +6,18 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from arenite.cli.commands.export import onnxruntime
-from arenite.cli.console.output import check_destination, emit_json, results
-from arenite.cli.options.shared import (
-    dim_option,
-    json_option,
-    seed_option,
-    shape_option,
-    strategy_option,
-    time_limit_option,
-)
+from arenite.cli.console.results import Results
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
+from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.planning import tflm
 from arenite.cli.planning.order_search import order_finder
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.planner.files import write_atomically
 from arenite.planner.importers import Shapes
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
@@ -31,7 +26,7 @@ from arenite.strategies.order import ORDERS, find_order
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What to export, and how to plan it."""
+    """What to export and how to plan it."""
 
     model: Path
     strategy: str
@@ -44,7 +39,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Exported:
-    """What came of it.
+    """A model for another runtime.
 
     Attributes:
         data: The file for the other runtime.
@@ -61,7 +56,7 @@ class _Exported:
 
 def _to_tflm(request: _Request) -> _Exported:
     if request.order_name or request.dims or request.shapes:
-        raise click.UsageError("--order, --dim and --shape are for the target 'onnxruntime'")
+        raise click.UsageError("--order, --dim and --shape are for --to onnxruntime")
     export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
@@ -71,7 +66,8 @@ def _to_tflm(request: _Request) -> _Exported:
 def _to_onnxruntime(request: _Request) -> _Exported:
     if (request.strategy, request.seed) != ("best", None):
         raise click.UsageError(
-            "--strategy and --seed: the runtime places its tensors itself; choose an --order"
+            "--strategy and --seed are for --to tflm; ONNX Runtime places its tensors itself, "
+            "so choose an --order"
         )
     order_name = request.order_name or "best"
     find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
@@ -91,14 +87,20 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
 """For each target, what makes its file."""
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "For TensorFlow Lite Micro (tflm)": ("header_path", "requested", "seed"),
+        "For ONNX Runtime (onnxruntime)": ("order_name", "dims", "shapes"),
+    },
+)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "target",
     type=click.Choice(list(_EXPORTERS)),
     required=True,
-    help="The runtime that is to run it.",
+    help="Runtime to export for.",
 )
 @click.option(
     "-o",
@@ -106,25 +108,26 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Write the planned model.",
+    help="File to write.",
 )
 @click.option(
     "--header",
     "header_path",
     type=click.Path(path_type=Path),
     metavar="FILE.h",
-    help="Write a C header too: the arena's size, a check, a map (tflm).",
+    help="Also write a C header with the size and the map of the arena.",
 )
 @click.option(
     "--order",
     "order_name",
     type=click.Choice([order.name for order in ORDERS]),
-    help="What orders the operators (onnxruntime).  [default: best]",
+    metavar="NAME",
+    help="How to order the operators.  [default: best]",
 )
 @dim_option
 @shape_option
 @strategy_option
-@time_limit_option(None, "Seconds that each search, of an order or a placement, may take.")
+@time_limit_option()
 @seed_option
 @json_option
 def export(
@@ -140,33 +143,30 @@ def export(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Write MODEL so that another runtime, unmodified, runs it by our plan.
+    """Export MODEL so that another runtime, unmodified, runs it by our plan.
 
-    Where our plan is no gain the model is copied as it is, and the command says so.
+    If our plan is no better than the runtime's own, the model is copied unchanged.
     """
-    check_destination(output, model)
-    if header_path is not None:
-        check_destination(header_path, model, output)
-        if header_path.resolve() == output.resolve():
-            raise click.UsageError("--header and --output name the same file")
+    results = Results(as_json=as_json)
+    results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes)
     )
     if header_path is not None and exported.header is None:
-        raise click.UsageError(f"--header: there is none for the target {target!r}")
-    write_atomically(output, exported.data)
-    if header_path is not None and exported.header is not None:
-        write_atomically(header_path, exported.header.encode())
-    written = [path for path in (output, header_path) if path is not None]
-    if as_json:
-        emit_json(
-            {
-                **exported.as_json,
-                "output": str(output),
-                "header": None if header_path is None else str(header_path),
-            }
-        )
-        return
-    console = results()
-    console.print(name(model.name, "bold"), soft_wrap=True)
-    console.print(facts([*exported.rows, *(("written", name(str(path))) for path in written)]))
+        raise click.UsageError(f"--header is for --to tflm; {target} has no use for one")
+    results.write(output, lambda: exported.data)
+    results.write(header_path, lambda: exported.header or "")
+
+    def text(console: Console) -> None:
+        console.print(name(model.name, "bold"), soft_wrap=True)
+        written = (("written", name(str(path))) for path in results.written)
+        console.print(facts([*exported.rows, *written]))
+
+    results.show(
+        {
+            **exported.as_json,
+            "output": str(output),
+            "header": None if header_path is None else str(header_path),
+        },
+        text,
+    )

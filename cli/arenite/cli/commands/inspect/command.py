@@ -11,78 +11,100 @@ from rich.table import Table
 from rich.text import Text
 
 from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
-from arenite.cli.console.output import drawing_width, emit_json, has_colour, results
-from arenite.cli.options.shared import Reading, json_option, reading_options
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import drawing_width, has_colour, note
+from arenite.cli.options.model import reading_options
+from arenite.cli.options.output import json_option
+from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.planning.programs import backends
+from arenite.cli.planning.search import search
 from arenite.cli.render import load_chart
-from arenite.cli.render.numbers import both, grouped, percent, plural
+from arenite.cli.render.numbers import both, distance, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
+from arenite.cli.targets.choice import Chosen, choose_target
+from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.plan import Plan
 from arenite.planner.problem import load_spans
 from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
 from arenite.planner.source import Source
 from arenite.runtime.compiler import compile_model
+from arenite.strategies import find
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections=MODEL)
 @click.argument("model", type=click.Path(path_type=Path))
 @reading_options
 @json_option
 def inspect(reading: Reading, model: Path, as_json: bool) -> None:
-    """Show operators, tensors and load of MODEL, and what can lower its peak.
+    """Show what MODEL needs, what limits it and what could lower its peak.
 
-    With --target arenite also whose kernels run it.
+    Lists operators, tensors and the load at every step. Where our runtime runs the model, it
+    also shows whose kernels run each operator.
     """
-    source, ran, notes = _read(reading, model)
+    chosen = choose_target(reading, model)
+    source = chosen.source
+    ran, notes = _ran(chosen, model)
+    plan = search(find("best"), source.problem.with_capacity(None)).plan
     diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
-    aliasing = sharing(reading, model, source)
-    found = () if diagnosis is None else tuple(remedies(reading, model, source, aliasing))
-    if as_json:
-        emit_json(
-            _as_json(model, source, diagnosis, found, aliasing, ran)
-            | {"target": reading.target, "notes": list(notes)}
-        )
-        return
-    console = results()
-    console.print(name(source.name, "bold"), soft_wrap=True)
-    console.print(_summary(source, diagnosis))
-    if source.graph is not None:
-        console.print(_contents(source.graph))
-    else:
-        console.print()
-    if ran and source.graph is not None:
-        console.print(_backends(source.graph, ran))
-    console.print(_chart(source, diagnosis, console))
-    if diagnosis is not None:
-        console.print()
-        console.print(printable(diagnosis.advice))
-        if found:
+    aliasing = sharing(chosen, model)
+    found = () if diagnosis is None else tuple(remedies(chosen, model, aliasing))
+    if chosen.note is not None:
+        note(chosen.note)
+
+    def text(console: Console) -> None:
+        console.print(name(source.name, "bold"), soft_wrap=True)
+        console.print(_summary(chosen, plan, diagnosis))
+        console.print("" if source.graph is None else _contents(source.graph))
+        if ran and source.graph is not None:
+            console.print(_backends(source.graph, ran))
+        console.print(_chart(source, diagnosis, console))
+        if diagnosis is not None:
             console.print()
-            console.print(facts(_remedy_row(remedy, source) for remedy in found))
-            console.print(f"With {found[-1].options}: {printable(found[-1].advice)}")
-        if aliasing is not None and (aliasing.num_shared or aliasing.refusals):
-            console.print()
-            console.print(_sharing(aliasing))
-    for note in notes:
-        console.print(f"note: {printable(note)}")
+            console.print(printable(diagnosis.advice))
+            if found:
+                console.print()
+                console.print(facts(_remedy_row(remedy, source) for remedy in found))
+                console.print(f"With {found[-1].options}: {printable(found[-1].advice)}")
+            if aliasing is not None and (aliasing.num_shared or aliasing.refusals):
+                console.print()
+                console.print(_sharing(aliasing))
+        for each in notes:
+            console.print(f"note: {printable(each)}")
+
+    Results(as_json=as_json).show(
+        _as_json(model, source, diagnosis, found, aliasing, ran)
+        | {
+            "target": chosen.target.name,
+            "order": chosen.order_name,
+            "aliases": [kind.value for kind in chosen.aliases],
+            "fallback": chosen.fallback,
+            "height": plan.height,
+            "strategy": plan.strategy,
+            "optimal": plan.optimal,
+            "notes": list(notes),
+        },
+        text,
+    )
 
 
-def _read(reading: Reading, model: Path) -> tuple[Source, tuple[str, ...], tuple[str, ...]]:
-    """Return what the file holds, whose kernel runs each step if ours is the target, and notes."""
-    ran: tuple[str, ...] = ()
-    lowering: tuple[str, ...] = ()
-    if reading.target == ARENITE:
-        reading.check()
-        compiled = compile_model(
-            model, dims=reading.dims, shapes=reading.shapes, order=reading.order
-        )
-        source, ran, lowering = compiled.source, backends(compiled), compiled.lowered.notes
-    else:
-        source = reading.read(model)
-    return source, ran, (*(source.graph.notes if source.graph else ()), *lowering)
+def _ran(chosen: Chosen, model: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return whose kernel runs each step, if our runtime does, and notes on the model."""
+    source, reading = chosen.source, chosen.reading
+    read = source.graph.notes if source.graph else ()
+    if chosen.target is not ARENITE:
+        return (), read
+    compiled = compile_model(
+        model,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        order=source.problem.steps,
+        weight_budget=reading.weight_budget,
+    )
+    return backends(compiled), (*read, *compiled.lowered.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +228,17 @@ def _step_as_json(step: StepLoad) -> dict[str, object]:
     }
 
 
-def _summary(source: Source, diagnosis: Diagnosis | None) -> RenderableType:
-    problem = source.problem
+def _summary(chosen: Chosen, plan: Plan, diagnosis: Diagnosis | None) -> RenderableType:
+    source, problem = chosen.source, chosen.source.problem
     rows: list[tuple[str, RenderableType]] = [
         ("digest", source.digest),
         (
             "to place",
-            f"{plural(len(problem.records), 'record')} over {plural(problem.num_steps, 'step')}",
+            f"{plural(len(problem.records), 'record')} over {plural(problem.num_steps, 'step')}"
+            f", {chosen.phrase}",
         ),
         ("no reuse", both(problem.naive)),
+        ("height", f"{both(plan.height)}, {distance(plan)}"),
         ("lower bound", _bound(problem.lower_bound, problem.naive)),
     ]
     if problem.capacity is not None:

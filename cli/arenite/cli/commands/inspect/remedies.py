@@ -1,16 +1,16 @@
-"""What each rewrite would bring, found by trying it, and what would be left."""
+"""How far each rewrite would lower the bound, found by trying it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.cli.options.shared import Reading
+from arenite.cli.targets.choice import Chosen, choose_target
 from arenite.cli.targets.table import GENERIC
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.importers import read
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, explain
-from arenite.planner.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +28,39 @@ class Remedy:
     advice: str
 
 
-def remedies(
-    reading: Reading, model: Path, source: Source, sharing: Aliasing | None
-) -> Iterator[Remedy]:
-    """Yield the rewrites that lower the bound of `source`, the simplest first.
+def remedies(chosen: Chosen, model: Path, sharing: Aliasing | None) -> Iterator[Remedy]:
+    """Yield the options that lower the bound, the simplest first.
 
     The kinds of sharing are added one by one, those alone that find something to share. A
     combination is left out where a simpler one does as well.
 
     Args:
-        reading: How `source` was read.
+        chosen: What is to be lowered, and how it was read.
         model: Its file.
-        source: What is to be lowered.
         sharing: What could share storage in it; None if that is not open.
     """
-    lowest = source.problem.lower_bound
-    tried = [(reading.aliases, "best", "--order best")]
+    lowest = chosen.source.problem.lower_bound
+    given, aliases = chosen.order_name, chosen.aliases
+    tried = [(aliases, "best", "--order best")]
     if sharing is not None:
         finding = [kind for kind in AliasKind if sharing.num_shared.get(kind)]
         some = [tuple(finding[: count + 1]) for count in range(len(finding) - 1)]
         tried = [
-            *((kinds, reading.order_name, f"--alias {','.join(kinds)}") for kinds in some),
-            (SAFE_KINDS, reading.order_name, "--alias all"),
+            *((kinds, given, f"--alias {','.join(kinds)}") for kinds in some),
+            (SAFE_KINDS, given, "--alias all"),
             *tried,
             (SAFE_KINDS, "best", "--alias all --order best"),
         ]
-    for aliases, order_name, options in tried:
-        other = replace(reading, aliases=aliases, order_name=order_name)
-        if other == reading:
+    for kinds, order_name, options in tried:
+        if order_name == given and set(kinds) <= set(aliases):
             continue
+        other = replace(
+            chosen.reading,
+            aliases=chosen.reading.aliases if kinds == aliases else kinds,
+            order_name=order_name,
+        )
         try:
-            found = other.read(model)
+            found = choose_target(other, model).source
         except UnsupportedModelError:  # its operators cannot be reordered
             continue
         if found.graph is not None and found.problem.lower_bound < lowest:
@@ -66,19 +68,25 @@ def remedies(
             yield Remedy(options, lowest, diagnose(found.graph, found.problem).advice)
 
 
-def sharing(reading: Reading, model: Path, source: Source) -> Aliasing | None:
+def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
     """Return all that could share storage, and what is against the rest.
 
     None where that is not open: for records alone, and where the target decides it.
 
     Args:
-        reading: How `source` was read.
+        chosen: How the model was read; its own order counts.
         model: Its file.
-        source: As it was read; its own order counts.
     """
-    if reading.target not in (None, GENERIC):
+    reading, source = chosen.reading, chosen.source
+    if chosen.target is not GENERIC or source.graph is None:
         return None
-    plain = source if not reading.aliases else replace(reading, aliases=()).read(model)
+    plain = source
+    if chosen.aliases:
+        plain = read(
+            model, dims=reading.dims, shapes=reading.shapes, boundary=reading.boundary,
+            alignment=reading.alignment,
+            order=None if source.order is None else source.problem.steps,
+        )  # fmt: skip
     if plain.graph is None:
         return None
     alignment = reading.alignment or DEFAULT_ALIGNMENT

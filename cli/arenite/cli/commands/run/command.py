@@ -13,30 +13,23 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
 from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
 from arenite.cli.commands.run.images import Normalisation
-from arenite.cli.console.output import (
-    check_destination,
-    emit_json,
-    results,
-    write_result,
-)
-from arenite.cli.options.shared import (
-    dim_option,
-    json_option,
-    refuse_beside,
-    shape_option,
-    strategy_option,
-)
+from arenite.cli.console.results import Results
+from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import strategy_option
+from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.types import NumberType
 from arenite.cli.planning.programs import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.text import printable
-from arenite.planner.files import write_atomically
 from arenite.planner.importers import Shapes
 from arenite.runtime.session import Session, StepProfile
 from arenite.runtime.trace import chrome_trace
@@ -72,14 +65,14 @@ class NumbersType(click.ParamType[tuple[float, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
         outputs: By name.
         arena_bytes: Of the arena.
         backends: Whose kernel ran each step.
-        steps: What each took, if that was asked.
-        likeliest: The best classes.
+        steps: The time each took, if that was asked for.
+        likeliest: The classes with the highest scores.
     """
 
     outputs: Mapping[str, NDArray[Any]]
@@ -89,45 +82,59 @@ class _Result:
     likeliest: tuple[Likely, ...]
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "Pictures and classes": ("mean", "std", "labels_path", "top"),
+        "Planning": ("plan_path", "requested", "dims", "shapes"),
+        "Diagnosis": ("profile", "trace", "poison"),
+    },
+)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--input", "feeds", type=FeedType(), multiple=True, metavar="[NAME=]FILE",
-    help="A .npy, a .npz with all inputs, or a picture; repeatable.",
+    help="Input: a .npy, a .npz with all inputs, or a picture. Repeatable.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="OUT.npz",
-    help="Write the outputs.",
+    help="Write the outputs to a file.",
 )  # fmt: skip
 @click.option(
     "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
-    help="Use this plan, which `arenite plan` made.",
+    help="Use this plan instead of making one.",
 )  # fmt: skip
 @click.option(
-    "--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="That compute."
+    "--threads",
+    type=NumberType(1, 256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of threads.",
 )
 @click.option(
     "--labels", "labels_path", type=click.Path(path_type=Path), metavar="FILE",
-    help="Names of the classes, one a line.",
+    help="Text file with one class name per line.",
 )  # fmt: skip
 @click.option(
-    "--top", type=click.IntRange(1), default=5, show_default=True,
-    help="How many classes to print.",
+    "--top", type=NumberType(1), default=5, show_default=True, metavar="N",
+    help="Number of classes to print.",
 )  # fmt: skip
 @click.option(
     "--mean", type=NumbersType(), default="127.5", show_default=True, metavar="X[,Y,Z]",
-    help="Subtracted from the pixels of a picture.",
+    help="Mean to subtract from the pixels of a picture.",
 )  # fmt: skip
 @click.option(
     "--std", type=NumbersType(above_zero=True), default="127.5", show_default=True,
-    metavar="X[,Y,Z]", help="What they are divided by then.",
+    metavar="X[,Y,Z]", help="Standard deviation to divide the pixels by.",
 )  # fmt: skip
-@click.option("--profile", is_flag=True, help="Print what the slowest steps took.")
+@click.option("--profile", is_flag=True, help="Print the slowest steps.")
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="TRACE.json",
-    help="Write what each step took, for Perfetto or chrome://tracing.",
+    help="Write the time of each step, for Perfetto or chrome://tracing.",
 )  # fmt: skip
-@click.option("--poison", is_flag=True, help="Fill what is dead with NaN: a wrong plan shows.")
+@click.option(
+    "--poison", is_flag=True, help="Fill dead memory with NaN, so that a wrong plan shows."
+)
 @strategy_option
 @dim_option
 @shape_option
@@ -150,18 +157,16 @@ def run(
     shapes: Shapes,
     as_json: bool,
 ) -> None:
-    """Run MODEL once: an .onnx or .tflite file, or an .arena that `build` made.
+    """Run MODEL once: an .onnx or .tflite file, or an .arena file from 'arenite build'.
 
-    With --labels, or an output that looks like classes, the likeliest are printed. Inputs
-    that hold pixels, of 8 bits, take a picture as it is; --mean and --std are for the others.
+    Prints the likeliest classes if --labels is given or the output looks like class scores.
+    8-bit inputs take the pixels of a picture as they are; for float inputs they are
+    normalised with --mean and --std.
     """
-    read = (path for path in (model, plan_path, labels_path) if path is not None)
-    sources = (*read, *(feed.path for feed in feeds))
-    for written in (output, trace):
-        if written is not None:
-            check_destination(written, *sources)
-    if output is not None and output == trace:
-        raise click.UsageError("--output and --trace name one file; give each its own")
+    results = Results(as_json=as_json)
+    results.reserve(
+        output, trace, sources=(model, plan_path, labels_path, *(feed.path for feed in feeds))
+    )
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, dims, shapes) as program,
@@ -178,22 +183,20 @@ def run(
             steps = session.profile()
         best = likeliest(outputs, labels, top)
         result = _Result(outputs, session.arena_bytes, session.backends(), steps, best)
-    if output is not None:
-        _write(output, outputs)
-    if trace is not None:
-        write_result(trace, chrome_trace(printable(model.name), steps))
-    if as_json:
-        emit_json(_as_json(model, result, output, trace, with_steps=profile))
-        return
-    console = results()
-    console.print(styled_name(model.name, "bold"), soft_wrap=True)
-    console.print(_summary(result, output, trace))
-    if result.likeliest:
-        console.print()
-        console.print(_classes(result.likeliest))
-    if profile:
-        console.print()
-        console.print(_slowest(steps))
+    results.write(output, lambda: _as_npz(outputs))
+    results.write(trace, lambda: chrome_trace(printable(model.name), steps))
+
+    def text(console: Console) -> None:
+        console.print(styled_name(model.name, "bold"), soft_wrap=True)
+        console.print(_summary(result, results.written))
+        if result.likeliest:
+            console.print()
+            console.print(_classes(result.likeliest))
+        if profile:
+            console.print()
+            console.print(_slowest(steps))
+
+    results.show(_as_json(model, result, output, trace, with_steps=profile), text)
 
 
 @contextmanager
@@ -250,7 +253,7 @@ def _as_json(
     }
 
 
-def _summary(result: _Result, output: Path | None, trace: Path | None) -> RenderableType:
+def _summary(result: _Result, written: Sequence[Path]) -> RenderableType:
     kinds = sorted({*result.backends}, key=lambda kind: (-result.backends.count(kind), kind))
     ran = ", ".join(f"{result.backends.count(kind)} {kind}" for kind in kinds)
     rows: list[tuple[str, RenderableType]] = [
@@ -260,9 +263,7 @@ def _summary(result: _Result, output: Path | None, trace: Path | None) -> Render
     for key, value in result.outputs.items():
         shape = "x".join(map(str, value.shape)) or "scalar"
         rows.append((printable(key), f"{value.dtype} {shape}, {_range(value)}"))
-    for path in (output, trace):
-        if path is not None:
-            rows.append(("written", styled_name(str(path))))
+    rows += (("written", styled_name(str(path))) for path in written)
     return facts(rows)
 
 
@@ -295,10 +296,10 @@ def _range(value: NDArray[Any]) -> str:
     return f"{value.min():.6g} to {value.max():.6g}"
 
 
-def _write(path: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
+def _as_npz(outputs: Mapping[str, NDArray[Any]]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:  # np.savez stumbles over the name "file"
         for key, value in outputs.items():
             with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, value, allow_pickle=False)
-    write_atomically(path, stream.getvalue())
+    return stream.getvalue()

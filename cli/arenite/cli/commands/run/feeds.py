@@ -90,7 +90,7 @@ def read_feeds(
     for feed in feeds:
         for name, array in _arrays(feed, by_name, normalisation).items():
             if name in arrays:
-                raise click.UsageError(f"--input {feed.path}: input {name!r} is fed twice")
+                raise click.UsageError(f"--input {feed.path}: input {name!r} is given twice")
             arrays[name] = array
     missing = [port for port in ports if port.name not in arrays]
     if missing:
@@ -107,7 +107,7 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
         return _load(feed.path)
     if feed.name is None and len(ports) != 1:
         raise click.UsageError(
-            f"--input {feed.path}: the model has {len(ports)} inputs, say which as NAME=FILE: "
+            f"--input {feed.path}: the model has {len(ports)} inputs; name one, as in NAME=FILE: "
             f"{', '.join(ports)}"
         )
     name = next(iter(ports)) if feed.name is None else feed.name
@@ -119,7 +119,7 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
     stored = _load(feed.path)
     if name not in stored and len(stored) != 1:
         held = ", ".join(map(repr, stored)) or "nothing"
-        raise InputFileError(f"there is no array {name!r}; it holds {held}", path=feed.path)
+        raise InputFileError(f"has no array {name!r}; it holds {held}", path=feed.path)
     return {name: stored[name] if name in stored else next(iter(stored.values()))}
 
 
@@ -130,7 +130,7 @@ def _load(path: Path) -> dict[str, Array]:
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
                 known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
-                raise InputFileError(f"this is none of {known}", path=path)
+                raise InputFileError(f"must be one of {known}", path=path)
             stream.seek(0)
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):

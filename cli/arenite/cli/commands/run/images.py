@@ -25,7 +25,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """What becomes of a pixel, unless the input holds pixels: (pixel - mean) / std.
+    """How the pixels of a picture become floats: (pixel - mean) / std.
 
     Attributes:
         mean: One number, or one a channel.

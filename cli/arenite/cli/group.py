@@ -1,0 +1,117 @@
+"""The group `arenite`: its commands by name, each imported when it is asked for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import click
+
+from arenite.cli.console.log import log_to_stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command that is not imported yet.
+
+    Attributes:
+        module: Where it is, below `arenite.cli.commands`.
+        summary: Its line in the help of the group.
+    """
+
+    module: str
+    summary: str
+
+    def load(self, name: str) -> click.Command:
+        """Import the command."""
+        module = import_module(f"arenite.cli.commands.{self.module}")
+        command = getattr(module, name.replace("-", "_"))
+        assert isinstance(command, click.Command)
+        return command
+
+
+SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
+    "Plan": {
+        "inspect": Entry("inspect.command", "Show what a model needs and what limits it."),
+        "plan": Entry("plan", "Plan the memory of a model."),
+        "verify": Entry("verify", "Check a plan, on its own or against its model."),
+        "compare": Entry("compare.command", "Compare all strategies on one or more models."),
+        "strategies": Entry("strategies", "List the strategies."),
+    },
+    "Run": {
+        "build": Entry("build", "Build a model, its plan and its weights into one file."),
+        "run": Entry("run.command", "Run a model once."),
+        "bench": Entry("bench.command", "Measure a model on our runtime and on others."),
+    },
+    "Shrink and export": {
+        "compress": Entry("compress.command", "Compress the weights of a model."),
+        "export": Entry("export.command", "Export a planned model for another runtime."),
+        "tflm-arena": Entry("tflm_arena", "Size the arena for TensorFlow Lite Micro."),
+    },
+}
+"""The commands, as the help of the group lists them."""
+
+ENTRIES: Final = {name: entry for part in SECTIONS.values() for name, entry in part.items()}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported by name: help and version need none of them."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(ENTRIES)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        """Return a command, or None if there is none of that name."""
+        entry = ENTRIES.get(name)
+        return None if entry is None else entry.load(name)
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section."""
+        width = max(map(len, ENTRIES))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), entry.summary) for name, entry in section.items()]
+                )
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Import all commands and yield them by name."""
+    for name, entry in ENTRIES.items():
+        yield name, entry.load(name)
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("arenite")
+    except PackageNotFoundError:
+        number = "(not installed)"
+    click.echo(f"arenite {number}")
+    context.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+@click.option("-v", "--verbose", count=True, help="Log to standard error; repeat for more detail.")
+@click.pass_context
+def arenite(context: click.Context, verbose: int) -> None:
+    """Plan, run and shrink neural networks in as little memory as possible.
+
+    A MODEL is an .onnx or .tflite file, or a .csv of buffers to place
+    (id,lower,upper,size; a buffer is live from lower to just before upper).
+
+    Results go to standard output, everything else to standard error.
+    """
+    context.with_resource(log_to_stderr(verbose))

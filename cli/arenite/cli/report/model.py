@@ -1,0 +1,238 @@
+"""All the page says, word for word: the template adds nothing but markup."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Sortable: TypeAlias = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: What it says.
+        value: What its column is sorted by.
+        title: Shown when the pointer rests on it.
+        heat: 0 for the best to 4, where the cell is coloured; None where it is not.
+    """
+
+    text: str
+    value: Sortable
+    title: str = ""
+    heat: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer in one glance.
+
+    Attributes:
+        question: Its title.
+        answer: A few words.
+        more: A sentence.
+        names: Whether the answer is a name.
+    """
+
+    question: str
+    answer: str
+    more: str
+    names: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What the page says first.
+
+    Attributes:
+        subject: The model, where there is one.
+        before: The sentence up to its figure.
+        figure: The figure.
+        after: The rest.
+        answers: Below it.
+    """
+
+    subject: str
+    before: str
+    figure: str
+    after: str
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A model that could not be compared, and why."""
+
+    model: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An arena beside what no reuse would take.
+
+    Attributes:
+        share: Percentage of the bar that is the arena.
+        bound: Percentage at which the bound stands.
+        value: What its column is sorted by.
+    """
+
+    share: str
+    bound: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model in the table of models.
+
+    Attributes:
+        name: Elided where it is long.
+        full_name: The whole.
+        bar: None where there is no plan.
+        arena: Bytes of the lowest plan.
+        saved: Against no reuse.
+        above: Distance to the bound.
+        strategy: The one that made it.
+        limit: What binds.
+    """
+
+    name: str
+    full_name: str
+    bar: Bar | None
+    arena: Cell
+    saved: Cell
+    above: Cell
+    strategy: Cell
+    limit: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRow:
+    """A strategy over all models.
+
+    Attributes:
+        strategy: Its name.
+        wins: Whether it is the lowest on every model.
+        figures: Models won, the worst gap, the time, then the gap on each model.
+    """
+
+    strategy: str
+    wins: bool
+    figures: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The tables over several models.
+
+    Attributes:
+        models: One row a model.
+        columns: Name and whole name of each model, as the columns of the standings.
+        standings: One row a strategy.
+    """
+
+    models: tuple[ModelRow, ...]
+    columns: tuple[tuple[str, str], ...]
+    standings: tuple[StandingRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRow:
+    """A strategy on one model.
+
+    Attributes:
+        strategy: Its name.
+        kind: What it decides; `peer` for another tool.
+        figures: Arena, distance to the bound, saved, time, proof.
+        wins: Whether no strategy is lower.
+        shown: Whether the page holds its map.
+        is_peer: Whether it is another tool.
+    """
+
+    strategy: str
+    kind: str
+    figures: tuple[Cell, ...]
+    wins: bool = False
+    shown: bool = False
+    is_peer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The interactive figures of a model.
+
+    Attributes:
+        choices: Name and label of each strategy whose map can be shown.
+        loads: Colour and meaning of what a load is made of; none where that is not known.
+    """
+
+    choices: tuple[tuple[str, str], ...]
+    loads: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A table of layers with bars.
+
+    Attributes:
+        title: Above it.
+        summary: A sentence.
+        columns: Titles; none where the table needs none.
+        rows: Texts of the columns, then the percentage of the bar.
+    """
+
+    title: str
+    summary: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, ...], str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSection:
+    """All about one model.
+
+    Attributes:
+        name: As a heading.
+        figures: Label, text and title of each figure of its lowest plan.
+        advice: What could lower it further; empty if it stands in the headline.
+        figure: The maps; None where there is nothing to draw.
+        strategies: One row a strategy, then the peers.
+        remarks: Below that table.
+        layers: Tables about its weights.
+        notes: About reading it.
+    """
+
+    name: str
+    figures: tuple[tuple[str, str, str], ...]
+    advice: str
+    figure: Figure | None
+    strategies: tuple[StrategyRow, ...]
+    remarks: tuple[str, ...]
+    layers: tuple[Layers, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageModel:
+    """The page.
+
+    Attributes:
+        title: Of the window.
+        headline: None where there is no plan at all.
+        failures: Models that could not be compared.
+        overview: Over several models; None for one.
+        sections: One a model.
+        command: As it was typed.
+        made_with: Versions and machine.
+        digests: Name and SHA-256 of each model.
+    """
+
+    title: str
+    headline: Headline | None
+    failures: tuple[Failure, ...]
+    overview: Overview | None
+    sections: tuple[ModelSection, ...]
+    command: str
+    made_with: str
+    digests: tuple[tuple[str, str], ...]

@@ -1,0 +1,77 @@
+"""Our own runtime."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from arenite.cli.planning.order_search import order_finder
+from arenite.cli.targets.reading import Reading
+from arenite.planner.importers import model_format
+from arenite.planner.planfile import PlanFile
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.source import Source
+from arenite.runtime.compiler import Compiled, compile_model
+from arenite.runtime.lowering.streaming import WeightBudget
+
+
+class Arenite:
+    """The steps that our runtime runs; it takes any order."""
+
+    name: ClassVar[str] = "arenite"
+    summary: ClassVar[str] = "our own runtime"
+    open_fields: ClassVar[frozenset[str]] = frozenset(
+        {"dims", "shapes", "order_name", "weight_budget"}
+    )
+    shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
+
+    def why_unsupported(self, path: Path) -> str | None:
+        """Return why there is nothing to run in such a file."""
+        if model_format(path) == "csv":
+            return "a CSV states records alone; there is nothing to run"
+        return None
+
+    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
+        """Return the records of the program."""
+        return compiled_for(reading, path, capacity).source
+
+    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+        """Return the records of the program in the order of the plan."""
+        return compiled_by(reading, path, plan_file).source
+
+
+def compiled_for(reading: Reading, path: Path, capacity: int | None = None) -> Compiled:
+    """Return the program of a model: in the best order, unless the user decides it.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget cannot be met.
+    """
+    return compile_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        order=order_finder(reading.order_name or "best", reading.time_limit_s),
+        capacity=capacity,
+        weight_budget=reading.weight_budget,
+    )
+
+
+def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
+    """Return the program of a model in the order of a plan.
+
+    Args:
+        reading: Dimensions and shapes.
+        path: The model.
+        plan_file: States the order and the weight budget.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        OrderError: The model does not have the steps of the plan.
+    """
+    budget = plan_file.model.weight_budget
+    return compile_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        order=plan_file.problem.steps,
+        weight_budget=WeightBudget.parse(budget) if budget else None,
+    )

@@ -1,0 +1,36 @@
+"""What the user asked for about how a model is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from arenite.planner.importers import Shapes
+from arenite.planner.liveness import Boundary
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.runtime.lowering.streaming import WeightBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the model files of a command are read; what is None the target decides.
+
+    Attributes:
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+        boundary: Whether graph inputs and outputs lie in the arena.
+        alignment: Bytes of every offset.
+        aliases: What may share storage.
+        order_name: What orders the operators.
+        target: Whose memory is planned.
+        weight_budget: Weights that may be resident in a run; None for all.
+        time_limit_s: Seconds that the search of an order may take; None for as many as it takes.
+    """
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=dict)
+    boundary: Boundary = Boundary.INCLUDE
+    alignment: int | None = None
+    aliases: tuple[AliasKind, ...] | None = None
+    order_name: str | None = None
+    target: str | None = None
+    weight_budget: WeightBudget | None = None
+    time_limit_s: float | None = field(default=None, compare=False)

@@ -1,0 +1,86 @@
+"""What the page says, before it is marked up."""
+
+import dataclasses
+
+import pytest
+
+from arenite.cli.commands.compare.comparing import Task, compare_model
+from arenite.cli.report.model import PageModel
+from arenite.cli.report.words import page_model
+from arenite.cli.targets.reading import Reading
+from arenite.planner.report import FailedModel, PeerResult
+from arenite.strategies import find
+from support.tiny_onnx import parse, save
+
+COLOURS = ("#111111", "#222222")
+COMMAND = ("compare", "a b.onnx")
+CHAIN = "(float[1,64] x) => (y) <float[64,64] w> { h = MatMul(x, w) r = Relu(h) y = Exp(r) }"
+
+
+@pytest.fixture
+def report(tmp_path):
+    model = save(tmp_path, parse(CHAIN))
+    strategies = tuple(map(find, ("no-reuse", "greedy-by-size")))
+    reading = Reading(target="generic", order_name="given", aliases=())
+    return compare_model(Task(model, reading, strategies))
+
+
+def words(*compared):
+    choices = [report.results for report in compared if not isinstance(report, FailedModel)]
+    return page_model(compared, choices, COMMAND, {}, COLOURS)
+
+
+def test_one_model_is_the_headline(report):
+    page = words(report)
+    assert isinstance(page, PageModel)
+    assert page.title == "Arenite: tiny.onnx"
+    assert page.overview is None
+    headline = page.headline
+    assert (headline.subject, headline.before) == ("tiny.onnx", "needs")
+    assert (headline.figure, headline.after) == ("512 B", ", 50.0 % less than without reuse")
+    assert [answer.answer for answer in headline.answers][:2] == ["greedy-by-size", "512 B"]
+    (section,) = page.sections
+    assert (section.name, section.figures, section.advice) == ("Memory map", (), "")
+    assert section.figure.loads[0] == (COLOURS[0], "working set: what the step itself touches")
+
+
+def test_several_models_have_an_overview_and_figures_each(report):
+    page = words(report, dataclasses.replace(report, model="other"))
+    assert page.title == "Arenite: 2 models"
+    assert page.headline.before == "2 models need"
+    assert page.headline.figure == "50.0 % less"
+    row = page.overview.models[0]
+    assert (row.bar.share, row.bar.bound, row.arena.text) == ("50.00", "50.00", "512 B")
+    assert row.above.text == "optimal"
+    best = page.overview.standings[0]
+    assert (best.strategy, best.wins) == ("greedy-by-size", True)
+    assert [cell.text for cell in best.figures[-2:]] == ["0", "0"]
+    assert [cell.heat for cell in page.overview.standings[1].figures[-2:]] == [4, 4]
+    assert page.sections[0].figures[0] == ("arena", "512 B", "512 B")
+
+
+def test_strategies_are_listed_the_lowest_first_and_peers_last(report):
+    peers = (PeerResult("TFLM", 600), PeerResult("LiteRT", None, "absent"))
+    (section,) = words(dataclasses.replace(report, peers=peers)).sections
+    assert [row.strategy for row in section.strategies] == [
+        "greedy-by-size", "no-reuse", "TFLM", "LiteRT",
+    ]  # fmt: skip
+    assert [row.wins for row in section.strategies] == [True, False, False, False]
+    assert [row.figures[0].text for row in section.strategies] == ["512", "1,024", "600", "-"]
+    (remark,) = section.remarks
+    assert remark.endswith("LiteRT: absent.")
+
+
+def test_failures_are_stated_and_nothing_else_where_nothing_is_planned():
+    page = words(FailedModel("m\x1b.onnx", "m: damaged"))
+    assert page.headline is None
+    assert page.failures[0].model == "m\\x1b.onnx"
+    assert page.sections == ()
+
+
+def test_how_it_was_made_can_be_repeated(report):
+    page = words(report)
+    assert page.command == "arenite compare 'a b.onnx'"
+    assert page.made_with.startswith("Python ")
+    assert page.made_with.endswith("Every plan was verified. Times are of one run each.")
+    assert page.digests == (("tiny.onnx", report.source.digest),)

@@ -1,0 +1,125 @@
+"""What happens before a command runs: help, version, lazy imports, Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from arenite.cli.group import ENTRIES, arenite, commands
+from arenite.cli.options.sections import SectionedCommand
+
+HEAVY = {"numpy", "rich", "onnx", "tflite", "bokeh", "jinja2"}
+IMPORTED = """
+import json, sys
+from arenite.cli.main import main
+main(sys.argv[1:])
+json.dump(sorted(sys.modules), sys.stderr)
+"""
+SLOW = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "arenite.cli.group":
+            print("importing", flush=True)
+            time.sleep(60)
+sys.meta_path.insert(0, Slow())
+from arenite.cli.main import entry_point
+sys.argv = ["arenite", "--version"]
+entry_point()
+"""
+"""A machine on which imports take long."""
+
+
+def help_of(*words):
+    result = CliRunner().invoke(
+        arenite, [*words, "--help"], prog_name="arenite", terminal_width=80
+    )
+    assert result.exit_code == 0
+    return result.output
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("-h",)])
+def test_help_and_version_import_nothing_heavy(words):
+    process = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *words], capture_output=True, text=True, check=True
+    )
+    assert process.stdout
+    modules = json.loads(process.stderr)
+    assert not {module.partition(".")[0] for module in modules} & HEAVY
+    ours = {module.split(".")[1] for module in modules if module.startswith("arenite.")}
+    assert ours == {"cli", "planner"}
+    assert not [module for module in modules if module.startswith("arenite.cli.commands.")]
+
+
+def test_a_command_imports_no_other(tmp_path):
+    process = subprocess.run(
+        [sys.executable, "-c", IMPORTED, "strategies"], capture_output=True, text=True, check=True
+    )
+    modules = json.loads(process.stderr)
+    found = [module for module in modules if module.startswith("arenite.cli.commands.")]
+    assert found == ["arenite.cli.commands.strategies"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_control_c_while_the_program_starts_is_one_word_and_130():
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "importing\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_every_command_is_listed_under_its_name():
+    found = dict(commands())
+    assert list(found) == list(ENTRIES)
+    assert all(isinstance(command, click.Command) for command in found.values())
+    assert all(command.name == name for name, command in found.items())
+    overall = help_of()
+    assert all(f"\n  {name} " in overall for name in found)
+
+
+def test_an_unknown_command_is_wrong_usage():
+    result = CliRunner().invoke(arenite, ["plann"], prog_name="arenite")
+    assert result.exit_code == 2
+    assert "plann" in result.output
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_option_has_a_sentence_of_help(name):
+    command = dict(commands())[name]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+            assert parameter.help[0].isupper(), parameter.help
+            assert parameter.help.rstrip()[-1] in ".]", parameter.help
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_help_fits_a_terminal_and_names_every_option_once(name):
+    text = help_of(name)
+    assert max(map(len, text.splitlines())) <= 80
+    command = dict(commands())[name]
+    words = [word.strip(",") for line in text.splitlines() for word in line.split()[:3]]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert words.count(parameter.opts[-1]) >= 1, parameter.opts
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_sections_name_parameters_that_exist_and_leave_few_without_one(name):
+    command = dict(commands())[name]
+    if isinstance(command, SectionedCommand):
+        named = [each for names in command.sections.values() for each in names]
+        assert len(named) == len(set(named))
+        assert set(named) <= {parameter.name for parameter in command.params}
+    options = help_of(name).partition("\nOptions:\n")[2].partition("\n\n")[0]
+    assert sum(line.startswith("  -") for line in options.splitlines()) < 10
