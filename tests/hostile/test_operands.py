@@ -71,7 +71,7 @@ IMAGES = {
 
 @pytest.mark.parametrize("kind", SCALES)
 def test_weights_have_the_scales_of_their_output_channels(kind):
-    with pytest.raises(ProgramError, match="one for each output channel"):
+    with pytest.raises(ProgramError, match="scales that are not those of its output channels"):
         Session.of_pieces(SCALES[kind](), kind)
 
 

@@ -8,7 +8,7 @@ import pytest
 from arenite.runtime import _core
 
 CORE = Path(__file__).parents[2] / "runtime" / "core"
-REGISTERED = re.compile(r"program::Operator::(\w+), make_\w+(?:, KernelSet::xnnpack)?}")
+REGISTERED = re.compile(r"program::Operator::(\w+), make_\w+(?:, KernelSet::\w+)?}")
 
 
 def registered(folder):
@@ -24,11 +24,10 @@ def test_the_linker_drops_no_step():
     assert set(_core.supported()) == expected
 
 
-def test_every_file_of_steps_registers_one_operator():
-    files = {path.name for path in (CORE / "steps").glob("*.cpp")}
-    found = registered(CORE / "steps")
-    assert found.keys() == files
-    assert all(len(operators) == 1 for operators in found.values())
+def test_every_file_of_steps_registers_what_it_makes():
+    assert registered(CORE / "steps").keys() == {
+        path.name for path in (CORE / "steps").glob("*.cpp")
+    }
 
 
 @pytest.mark.parametrize("source", ["registry.cpp", "CMakeLists.txt"])

@@ -13,17 +13,12 @@ namespace {
 
 // XNNPACK aborts, rather than refuse, where integers would be scaled by more or less than it can.
 // With a scale for each channel it computes in floating point, where there is no too little.
-void require_scales(const Operands& operands, std::size_t channel_axis) {
+void require_scales(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
   require(operands, source.scales.size() <= 1 && result.scales.size() <= 1,
           "its input or output has a scale for each channel");
-  // XNNPACK reads as many scales as there are output channels, whatever axis they are of.
-  require(operands,
-          filter.scales.size() <= 1 ||
-              (filter.axis == channel_axis && filter.scales.size() == filter.shape[channel_axis]),
-          "its weights do not have one scale, or one for each output channel");
   if (!source.is_quantised() || !filter.is_quantised() || !result.is_quantised()) {
     return;
   }
@@ -35,14 +30,17 @@ void require_scales(const Operands& operands, std::size_t channel_axis) {
   }
 }
 
-// Requires constant weights, whose output channels are on this axis, and a bias of as many
-// elements.
-void require_weights(const Operands& operands, std::size_t channel_axis) {
+// Requires constant weights, with scales by output channel, which are on `axis`, if they have many;
+// and a bias of as many elements as there are output channels.
+void require_weights(const Operands& operands, std::size_t num_channels, std::uint32_t axis) {
   require_arity(operands, 2, 3, 2);
   const auto& filter = *operands.inputs[1];
   const auto* bias = optional_input(operands, 2);
-  const std::size_t num_channels = filter.shape[channel_axis];
   require(operands, filter.is_constant, "its weights are not constant");
+  require(
+      operands,
+      filter.scales.size() <= 1 || (filter.axis == axis && filter.scales.size() == num_channels),
+      "its filter has scales that are not those of its output channels");
   require(operands, bias == nullptr || (bias->is_constant && bias->num_elements() == num_channels),
           "its bias does not fit");
   const auto type = operands.inputs[0]->type;
@@ -50,7 +48,7 @@ void require_weights(const Operands& operands, std::size_t channel_axis) {
   // Weights of 8 bits may be signed where images are not; XNNPACK says whether it has that.
   require(operands, (filter.type == program::Type::float32) == (type == program::Type::float32),
           "input and weights differ in type");
-  require_scales(operands, channel_axis);
+  require_scales(operands);
 }
 
 std::optional<StreamedWeights> streamed_weights(const Operands& operands) {
@@ -77,7 +75,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   require_images(operands, window);
   const std::size_t groups = attributes.groups();
   const std::size_t num_outputs = filter.shape[0];
-  require_weights(operands, 0);
+  require_weights(operands, num_outputs, 0);
   require(operands,
           groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
               result.shape[3] == num_outputs,
@@ -109,7 +107,7 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   require_images(operands, window);
   const std::size_t num_outputs = filter.shape[3];
   const std::size_t channels = source.shape[3];
-  require_weights(operands, 3);
+  require_weights(operands, num_outputs, 3);
   require(operands,
           filter.shape[0] == 1 && num_outputs % channels == 0 && result.shape[3] == num_outputs,
           "its filter and channels do not fit");
@@ -152,7 +150,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   }
   const std::size_t groups = attributes.groups();
   const std::size_t num_outputs = filter.shape[0];
-  require_weights(operands, 0);
+  require_weights(operands, num_outputs, 0);
   require(operands,
           groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
               result.shape[3] == num_outputs,
@@ -180,7 +178,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& result = *operands.outputs[0];
   require(operands, source.rank() > 0 && weights.rank() == 2 && result.rank() > 0,
           "it must read rows and a matrix");
-  require_weights(operands, 0);
+  require_weights(operands, weights.shape[0], 0);
   const std::size_t num_inputs = weights.shape[1];
   const std::size_t num_outputs = weights.shape[0];
   require(operands,
