@@ -200,7 +200,7 @@ INT8 = {
         "MAX_POOL_2D", [Q], [eight(1, 3, 4, 4)],
         ("Pool2DOptions", {"strideH": 2, "strideW": 2, "filterHeight": 2, "filterWidth": 2}),
     ),
-    "MEAN": ("MEAN", [Q, integers(1, 2)], [eight(1, 4)], ("ReducerOptions", {})),
+    "MEAN": ("MEAN", [Q, integers(1)], [eight(1, 8, 4)], ("ReducerOptions", {})),
     "LOGISTIC": ("LOGISTIC", [Q], [eight(1, 6, 8, 4, **UNIT)], None),
     "TANH": ("TANH", [Q], [eight(1, 6, 8, 4, scale=1 / 128, zero_point=0)], None),
     "HARD_SWISH": ("HARD_SWISH", [Q], [eight(1, 6, 8, 4, scale=0.04)], None),
