@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* Counts up when this header changes in a way that programs notice. */
-#define ARENITE_API_VERSION 1
+#define ARENITE_API_VERSION 2
 
 /* Bytes that memory given to the library must be aligned to. */
 #define ARENITE_ALIGNMENT 64
@@ -48,7 +48,7 @@ typedef enum arenite_status {
   ARENITE_ERROR_FORMAT = 3,      /* not an .arena file, or a damaged one */
   ARENITE_ERROR_VERSION = 4,     /* an .arena file of another version */
   ARENITE_ERROR_UNSUPPORTED = 5, /* a step needs ONNX Runtime, which only Python brings */
-  ARENITE_ERROR_MEMORY = 6,      /* no memory, or the arena given is too small or misaligned */
+  ARENITE_ERROR_MEMORY = 6,      /* no memory, or what is given is too small or misaligned */
   ARENITE_ERROR_INTERNAL = 7     /* a fault of this library */
 } arenite_status;
 
@@ -84,15 +84,56 @@ typedef struct arenite_tensor {
   int32_t zero_point;
 } arenite_tensor;
 
+/* Structs that the caller makes begin with their size, `sizeof` as the caller was compiled, and
+ * grow at their end. A program that was compiled with an older header, whose struct is shorter, has
+ * what it does not know at its default, 0. One that was compiled with a newer header may run with
+ * this library: of what it knows more, all must be 0 in a struct that the library reads
+ * (ARENITE_ERROR_ARGUMENT otherwise), and all comes back as 0 in one that the library fills. */
+
+/* A stretch of memory that runs take. Most models have one, the arena. */
+typedef struct arenite_memory {
+  size_t struct_size; /* sizeof(arenite_memory) */
+  const char* name;   /* the model's, for as long as it is open */
+  size_t size;        /* bytes to supply: what the plan takes, and what kernels may read behind */
+  size_t alignment;   /* bytes that its address must be a multiple of */
+  int writable;       /* 0: what it holds is the caller's, and no step writes there */
+} arenite_memory;
+
+#define ARENITE_MEMORY_INIT {sizeof(arenite_memory), NULL, 0, 0, 0}
+
+/* Memory of the caller. */
+typedef struct arenite_buffer {
+  void* data;  /* null: the library takes memory */
+  size_t size; /* bytes */
+} arenite_buffer;
+
 /* How a session runs. Begin with ARENITE_OPTIONS_DEFAULT. */
 typedef struct arenite_options {
   size_t struct_size; /* sizeof(arenite_options) */
   unsigned threads;   /* that compute, the caller's included; 0 means 1 */
-  void* arena;        /* aligned to ARENITE_ALIGNMENT; null: the library takes memory */
+  void* arena;        /* of a model with one memory; null: the library takes it */
   size_t arena_size;  /* bytes, at least arenite_model_arena_size() */
+  /* Since version 2: one for each memory of the model, in its order, in the place of `arena`. Null:
+   * the library takes them all. Read during the call alone. */
+  const arenite_buffer* buffers;
+  size_t num_buffers;
 } arenite_options;
 
-#define ARENITE_OPTIONS_DEFAULT {sizeof(arenite_options), 1, NULL, 0}
+#define ARENITE_OPTIONS_DEFAULT {sizeof(arenite_options), 1, NULL, 0, NULL, 0}
+
+/* Bytes that a session holds while it lives. Not in it: threads and their stacks. */
+typedef struct arenite_resident {
+  size_t struct_size;        /* sizeof(arenite_resident) */
+  uint64_t memories;         /* of the model, the library's or the caller's */
+  uint64_t program;          /* of the file: the program */
+  uint64_t weights;          /* of the file: all weights */
+  uint64_t weights_resident; /* of those, what runs read and do not give back */
+  uint64_t decoded;          /* coded constants read without their code, and what decodes */
+  uint64_t kernels;          /* packed weights and tables, and the steps themselves */
+  uint64_t other;            /* what describes tensors, inputs and outputs */
+} arenite_resident;
+
+#define ARENITE_RESIDENT_INIT {sizeof(arenite_resident), 0, 0, 0, 0, 0, 0, 0}
 
 /* Version of the library, such as "0.1.0". */
 ARENITE_API const char* arenite_version(void);
@@ -111,21 +152,31 @@ ARENITE_API arenite_status arenite_model_open(const char* path, arenite_model** 
  * stay as they are until the model and its sessions are gone. On failure *model is null. */
 ARENITE_API arenite_status arenite_model_from_memory(const void* data, size_t size,
                                                      arenite_model** model);
-/* Sessions keep what they need: a model may be closed before them. Null is ignored. */
+/* Sessions keep what they need: a model may be closed before them. Null is ignored. Once closed it
+ * must not be used again, nor closed: what the pointer led to is gone. */
 ARENITE_API void arenite_model_close(arenite_model* model);
 ARENITE_API const char* arenite_model_name(const arenite_model* model);
-/* Bytes to supply for the arena: the plan's height, and what kernels may read behind it. */
+/* Bytes to supply for the arena: the plan's height, and what kernels may read behind it. Of a model
+ * with many memories, the sum. */
 ARENITE_API size_t arenite_model_arena_size(const arenite_model* model);
+/* The memories of a model, 1 to 16. */
+ARENITE_API size_t arenite_model_num_memories(const arenite_model* model);
+/* Fills the struct, whose struct_size is set. */
+ARENITE_API arenite_status arenite_model_memory(const arenite_model* model, size_t index,
+                                                arenite_memory* memory);
 /* Bytes of the weights in the file. */
 ARENITE_API size_t arenite_model_weights_size(const arenite_model* model);
 
-/* Lays out the arena and prepares every kernel; null options are the default. An arena of the
+/* Lays out the memories and prepares every kernel; null options are the default. Memory of the
  * caller is used until the session is destroyed. On failure *session is null. */
 ARENITE_API arenite_status arenite_session_create(const arenite_model* model,
                                                   const arenite_options* options,
                                                   arenite_session** session);
-/* Null is ignored. */
+/* Null is ignored. Once destroyed it must not be used again, nor destroyed. */
 ARENITE_API void arenite_session_destroy(arenite_session* session);
+/* Fills the struct, whose struct_size is set. */
+ARENITE_API arenite_status arenite_session_memory(const arenite_session* session,
+                                                  arenite_resident* resident);
 
 ARENITE_API size_t arenite_session_num_inputs(const arenite_session* session);
 ARENITE_API size_t arenite_session_num_outputs(const arenite_session* session);

@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "validation.hpp"
 
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
+static_assert(ARENITE_ALIGNMENT == arenite::Arena::kMinAlignment);
 static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::boolean));
 static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::MAX));
 
@@ -41,6 +44,8 @@ struct arenite_session {
 namespace {
 
 constexpr unsigned kMaxThreads = 256;
+// No struct of any version is as large: who says so has not set its size.
+constexpr std::size_t kMaxStruct = 4096;
 
 // Of a fixed size, so that running out of memory can be reported.
 thread_local char last_error[1024] = "";
@@ -123,24 +128,87 @@ arenite_status checked_copy(const std::vector<arenite_session::Port>& ports, std
   return data != nullptr || size == 0 ? ARENITE_OK : refuse_null();
 }
 
-// The options, checked; throws nothing.
-arenite_status translate(const arenite_options& given, std::size_t needed,
-                         arenite::SessionOptions& options) {
-  if (given.struct_size != sizeof given) {
-    return fail(ARENITE_ERROR_ARGUMENT,
-                "options of another size; begin with ARENITE_OPTIONS_DEFAULT, and compile with "
-                "the header of this library");
+// Sizes that structs of the caller had when they were first there.
+constexpr std::size_t kLeastOptions = offsetof(arenite_options, buffers);
+constexpr std::size_t kLeastMemory = sizeof(arenite_memory);
+constexpr std::size_t kLeastResident = sizeof(arenite_resident);
+
+arenite_status refuse_size(std::size_t size) {
+  return fail(ARENITE_ERROR_ARGUMENT, ("a struct_size of " + std::to_string(size) +
+                                       " is of no version; begin with the macro of the header")
+                                          .c_str());
+}
+
+// Reads what a caller of any version knows of the options.
+arenite_status read_options(const arenite_options& given, arenite_options& options) {
+  const std::size_t size = given.struct_size;
+  if (size < kLeastOptions || size > kMaxStruct) {
+    return refuse_size(size);
   }
-  if (given.threads > kMaxThreads) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
+  for (std::size_t i = sizeof options; i < size; ++i) {
+    if (bytes[i] != 0) {
+      return fail(ARENITE_ERROR_ARGUMENT,
+                  "an option is set that this version of the library does not know");
+    }
+  }
+  options = ARENITE_OPTIONS_DEFAULT;
+  std::memcpy(&options, &given, std::min(size, sizeof options));
+  return ARENITE_OK;
+}
+
+// Writes what a caller of any version knows of a struct, which begins with its size.
+template <typename Struct>
+arenite_status write_struct(Struct filled, std::size_t least, Struct* given) {
+  const std::size_t size = given->struct_size;
+  if (size < least || size > kMaxStruct) {
+    return refuse_size(size);
+  }
+  filled.struct_size = size;
+  auto* bytes = reinterpret_cast<unsigned char*>(given);
+  std::fill(bytes, bytes + size, static_cast<unsigned char>(0));
+  std::memcpy(given, &filled, std::min(size, sizeof filled));
+  return ARENITE_OK;
+}
+
+std::size_t supplied_size(const arenite::program::Memory& memory) {
+  return static_cast<std::size_t>(memory.size()) + arenite::Arena::kSlack;
+}
+
+arenite_status translate(const arenite_options& given, const arenite_model& model,
+                         arenite::SessionOptions& translated) {
+  arenite_options options;
+  const auto status = read_options(given, options);
+  if (status != ARENITE_OK) {
+    return status;
+  }
+  if (options.threads > kMaxThreads) {
     return fail(ARENITE_ERROR_ARGUMENT, "more than 256 threads");
   }
-  options.threads = given.threads == 0 ? 1 : static_cast<int>(given.threads);
-  if (given.arena != nullptr && given.arena_size < needed) {
-    return fail(ARENITE_ERROR_MEMORY, ("the arena given has " + std::to_string(given.arena_size) +
-                                       " B; the model needs " + std::to_string(needed))
-                                          .c_str());
+  translated.threads = options.threads == 0 ? 1 : static_cast<int>(options.threads);
+  const std::size_t num_memories = arenite_model_num_memories(&model);
+  if (options.buffers != nullptr) {
+    if (options.arena != nullptr) {
+      return fail(ARENITE_ERROR_ARGUMENT, "give either an arena or buffers");
+    }
+    if (options.num_buffers != num_memories) {
+      return fail(ARENITE_ERROR_ARGUMENT,
+                  ("the model has " + std::to_string(num_memories) + " memories; " +
+                   std::to_string(options.num_buffers) + " buffers are given")
+                      .c_str());
+    }
+    for (std::size_t i = 0; i < num_memories; ++i) {
+      const auto& buffer = options.buffers[i];
+      translated.buffers.push_back({static_cast<std::byte*>(buffer.data), buffer.size});
+    }
+  } else if (options.arena != nullptr) {
+    if (num_memories != 1) {
+      return fail(ARENITE_ERROR_ARGUMENT, ("the model has " + std::to_string(num_memories) +
+                                           " memories; give `buffers`, not `arena`")
+                                              .c_str());
+    }
+    translated.buffers.push_back({static_cast<std::byte*>(options.arena), options.arena_size});
   }
-  options.arena = static_cast<std::byte*>(given.arena);
   return ARENITE_OK;
 }
 
@@ -228,9 +296,38 @@ const char* arenite_model_name(const arenite_model* model) {
 }
 
 size_t arenite_model_arena_size(const arenite_model* model) {
-  return model == nullptr ? 0
-                          : static_cast<std::size_t>(model->file->program().arena_size()) +
-                                arenite::Arena::kSlack;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < arenite_model_num_memories(model); ++i) {
+    total += supplied_size(
+        *model->file->program().memories()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+  }
+  return total;
+}
+
+size_t arenite_model_num_memories(const arenite_model* model) {
+  return model != nullptr ? model->file->program().memories()->size() : 0;
+}
+
+arenite_status arenite_model_memory(const arenite_model* model, size_t index,
+                                    arenite_memory* memory) {
+  if (model == nullptr || memory == nullptr) {
+    return refuse_null();
+  }
+  return guarded([&] {
+    const std::size_t count = arenite_model_num_memories(model);
+    if (index >= count) {
+      return fail(ARENITE_ERROR_ARGUMENT, ("there is no memory " + std::to_string(index) +
+                                           "; the model has " + std::to_string(count))
+                                              .c_str());
+    }
+    const auto& stated =
+        *model->file->program().memories()->Get(static_cast<flatbuffers::uoffset_t>(index));
+    const std::size_t alignment =
+        std::max<std::size_t>(stated.alignment(), arenite::Arena::kMinAlignment);
+    return write_struct<arenite_memory>(
+        {0, stated.name()->c_str(), supplied_size(stated), alignment, stated.writable() ? 1 : 0},
+        kLeastMemory, memory);
+  });
 }
 
 size_t arenite_model_weights_size(const arenite_model* model) {
@@ -249,7 +346,7 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
   return guarded([&] {
     arenite::SessionOptions translated;
     if (options != nullptr) {
-      const auto status = translate(*options, arenite_model_arena_size(model), translated);
+      const auto status = translate(*options, *model, translated);
       if (status != ARENITE_OK) {
         return status;
       }
@@ -266,6 +363,19 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
 }
 
 void arenite_session_destroy(arenite_session* session) { delete session; }
+
+arenite_status arenite_session_memory(const arenite_session* session, arenite_resident* resident) {
+  if (session == nullptr || resident == nullptr) {
+    return refuse_null();
+  }
+  return guarded([&] {
+    const auto held = session->session.memory();
+    return write_struct<arenite_resident>(
+        {0, held.memories, held.program, held.weights, held.weights_resident, held.decoded,
+         held.kernels, held.other},
+        kLeastResident, resident);
+  });
+}
 
 size_t arenite_session_num_inputs(const arenite_session* session) {
   return session != nullptr ? session->inputs.size() : 0;

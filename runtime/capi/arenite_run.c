@@ -277,6 +277,26 @@ static int print_outputs(const arenite_session* session, const char* path) {
   return stream != NULL && fclose(stream) != 0 ? failed(path, "cannot be written") : 0;
 }
 
+static void print_memories(const arenite_model* model) {
+  const size_t count = arenite_model_num_memories(model);
+  printf("arena    %zu B\n", arenite_model_arena_size(model));
+  for (size_t i = 0; count > 1 && i < count; ++i) {
+    arenite_memory memory = ARENITE_MEMORY_INIT;
+    if (arenite_model_memory(model, i, &memory) == ARENITE_OK) {
+      printf("         %s: %zu B\n", memory.name, memory.size);
+    }
+  }
+}
+
+static void print_resident(const arenite_session* session) {
+  arenite_resident held = ARENITE_RESIDENT_INIT;
+  if (arenite_session_memory(session, &held) == ARENITE_OK) {
+    printf("kernels  %" PRIu64 " B\n", held.kernels);
+    printf("resident %" PRIu64 " B\n", held.memories + held.program + held.weights_resident +
+                                           held.decoded + held.kernels + held.other);
+  }
+}
+
 int main(int argc, char** argv) {
   arguments given = {NULL, NULL, 0, NULL, 1, 1};
   given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
@@ -294,8 +314,9 @@ int main(int argc, char** argv) {
     return failed(given.model, arenite_last_error());
   }
   printf("model    %s\n", arenite_model_name(model));
-  printf("arena    %zu B\n", arenite_model_arena_size(model));
+  print_memories(model);
   printf("weights  %zu B\n", arenite_model_weights_size(model));
+  print_resident(session);
   printf("load     %.3f ms\n", now_ms() - begun);
   void** inputs = read_inputs(session, &given);
   if (inputs == NULL || time_runs(session, inputs, &given) != 0 ||

@@ -3,25 +3,41 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "errors.hpp"
 
 namespace arenite {
 
-Arena::Arena(std::size_t size, bool guard, std::byte* memory) : data_(memory), size_(size) {
-  if (memory == nullptr) {
-    map(guard);
-  } else if (reinterpret_cast<std::uintptr_t>(memory) % 64 != 0) {
-    throw SystemError("the memory for the arena is not aligned to 64 B");
+Arena::Arena(std::size_t size, std::size_t alignment, bool guard, Buffer buffer)
+    : data_(buffer.data), size_(size) {
+  alignment = std::max(alignment, kMinAlignment);
+  if (buffer.data == nullptr) {
+    map(alignment, guard);
+    return;
+  }
+  if (buffer.size < kSlack || buffer.size - kSlack < size) {
+    throw SystemError("the memory given has " + std::to_string(buffer.size) +
+                      " B; the model needs " + std::to_string(size + kSlack));
+  }
+  if (reinterpret_cast<std::uintptr_t>(buffer.data) % alignment != 0) {
+    throw SystemError("the memory given is not aligned to " + std::to_string(alignment) + " B");
   }
 }
 
-void Arena::map(bool guard) {
+Arena::Arena(Arena&& other) noexcept
+    : data_(other.data_),
+      size_(other.size_),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapping_size_(other.mapping_size_) {}
+
+void Arena::map(std::size_t alignment, bool guard) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t guarded = guard ? page : 0;
   if (size_ > std::numeric_limits<std::size_t>::max() / 2) {
@@ -42,7 +58,7 @@ void Arena::map(bool guard) {
     mprotect(begin, guarded, PROT_NONE);
     mprotect(begin + guarded + inner, guarded, PROT_NONE);
     // The end lies as close to the guard as alignment allows.
-    data_ += (inner - size_ - kSlack) / 64 * 64;
+    data_ += (inner - size_ - kSlack) / alignment * alignment;
   }
 }
 
@@ -50,10 +66,6 @@ Arena::~Arena() {
   if (mapping_ != nullptr) {
     munmap(mapping_, mapping_size_);
   }
-}
-
-void Arena::poison(std::size_t offset, std::size_t size) const {
-  std::memset(data_ + offset, 0xff, size);
 }
 
 }  // namespace arenite

@@ -1,30 +1,38 @@
-// The memory that a plan is laid over.
+// A memory that a plan is laid over.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace arenite {
+
+// Memory of the caller; the library takes its own where `data` is null.
+struct Buffer {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+};
 
 class Arena {
  public:
   // Behind the end, kernels may read this far.
   static constexpr std::size_t kSlack = 128;
+  // Kernels expect no less, whatever a program asks for.
+  static constexpr std::size_t kMinAlignment = 64;
+  static constexpr std::size_t kMaxAlignment = 4096;
 
-  // Maps memory of its own, zeros, with `guard` between pages that cannot be touched; or
-  // uses the caller's, size + kSlack bytes aligned to 64. Throws SystemError.
-  Arena(std::size_t size, bool guard, std::byte* memory = nullptr);
+  // Maps memory of its own, zeros, with `guard` between pages that cannot be touched; or uses the
+  // caller's, size + kSlack bytes at `alignment`, at least kMinAlignment. Throws SystemError.
+  Arena(std::size_t size, std::size_t alignment, bool guard, Buffer buffer);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
+  Arena(Arena&& other) noexcept;
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  // Fills bytes with 1s: NaN for every floating-point type.
-  void poison(std::size_t offset, std::size_t size) const;
-
  private:
-  void map(bool guard);
+  void map(std::size_t alignment, bool guard);
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;

@@ -1,12 +1,18 @@
 // The core as the Python module `arenite.runtime._core`.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "errors.hpp"
@@ -58,6 +64,9 @@ const TensorView& checked(const Session& session, std::size_t index) {
 nb::object view(nb::handle self, std::size_t index) {
   const auto& session = nb::cast<const Session&>(self);
   const auto& tensor = checked(session, index);
+  if (tensor.coded_size != 0) {
+    throw nb::value_error("the tensor is a coded constant, whose elements do not lie in memory");
+  }
   if (tensor.is_constant) {
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
                                                    self, nullptr, dtype_of(tensor.type)));
@@ -125,21 +134,9 @@ std::vector<ExternalStep> external_steps(const Session& session) {
     if (external == nullptr) {
       continue;
     }
-    ExternalStep step{i,
-                      steps.Get(i)->name()->str(),
-                      external->model(),
-                      texts(external->input_names()),
-                      indices(steps.Get(i)->inputs()),
-                      texts(external->output_names()),
-                      indices(steps.Get(i)->outputs())};
-    const bool has_model = step.model >= 0 &&
-                           static_cast<std::size_t>(step.model) < session.num_tensors() &&
-                           session.tensor(static_cast<std::size_t>(step.model)).is_constant;
-    if (!has_model || step.inputs.size() != step.input_names.size() ||
-        step.outputs.size() != step.output_names.size()) {
-      throw ProgramError("step '" + step.name + "' lacks its model, or names of its tensors");
-    }
-    found.push_back(std::move(step));
+    found.push_back({i, steps.Get(i)->name()->str(), external->model(),
+                     texts(external->input_names()), indices(steps.Get(i)->inputs()),
+                     texts(external->output_names()), indices(steps.Get(i)->outputs())});
   }
   return found;
 }
@@ -173,6 +170,52 @@ std::vector<StepProfile> profile(const Session& session) {
   return found;
 }
 
+using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The caller keeps the buffers for as long as the session.
+void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t> poison,
+          bool guard, const std::map<std::string, Bytes>& buffers, bool packs_windows) {
+  SessionOptions options;
+  options.threads = threads;
+  options.poison = poison;
+  options.guard = guard;
+  options.packs_windows = packs_windows;
+  auto file = std::make_shared<const MappedFile>(descriptor);
+  std::size_t num_found = 0;
+  for (const auto* memory : *file->program().memories()) {
+    const auto found = buffers.find(memory->name()->str());
+    options.buffers.emplace_back();
+    if (found != buffers.end()) {
+      options.buffers.back() = {reinterpret_cast<std::byte*>(found->second.data()),
+                                found->second.size()};
+      ++num_found;
+    }
+  }
+  if (num_found != buffers.size()) {
+    throw nb::value_error("a buffer is of no memory of the program");
+  }
+  new (self) Session(std::move(file), options);
+}
+
+using MemoryInfo = std::tuple<std::string, std::uint64_t, std::uint32_t, bool, std::uintptr_t>;
+
+std::vector<MemoryInfo> memories(const Session& session) {
+  std::vector<MemoryInfo> found;
+  for (const auto* memory : *session.program().memories()) {
+    const auto* data = session.arenas()[found.size()].data();
+    found.emplace_back(memory->name()->str(), memory->size(), memory->alignment(),
+                       memory->writable(), reinterpret_cast<std::uintptr_t>(data));
+  }
+  return found;
+}
+
+void note_nanoseconds(Session& session, std::size_t step, std::int64_t value) {
+  if (step >= session.num_steps()) {
+    throw nb::index_error("there is no such step");
+  }
+  session.note_nanoseconds(step, value);
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -186,13 +229,17 @@ NB_MODULE(_core, module) {
       .def_ro("inputs", &ExternalStep::inputs)
       .def_ro("output_names", &ExternalStep::output_names)
       .def_ro("outputs", &ExternalStep::outputs);
+  nb::class_<SessionMemory>(module, "SessionMemory")
+      .def_ro("memories", &SessionMemory::memories)
+      .def_ro("program", &SessionMemory::program)
+      .def_ro("weights", &SessionMemory::weights)
+      .def_ro("weights_resident", &SessionMemory::weights_resident)
+      .def_ro("decoded", &SessionMemory::decoded)
+      .def_ro("kernels", &SessionMemory::kernels)
+      .def_ro("other", &SessionMemory::other);
   nb::class_<Session>(module, "Session")
-      .def(
-          "__init__",
-          [](Session* self, int descriptor, int threads, bool poison, bool guard) {
-            new (self) Session(descriptor, {threads, poison, guard, nullptr});
-          },
-          "descriptor"_a, "threads"_a, "poison"_a, "guard"_a)
+      .def("__init__", &open, "descriptor"_a, "threads"_a, "poison"_a.none(), "guard"_a,
+           "buffers"_a, "packs_windows"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("feed", &feed, "input"_a, "array"_a)
       .def("reset", &Session::reset)
@@ -202,7 +249,7 @@ NB_MODULE(_core, module) {
       .def("external_steps", &external_steps)
       .def("backends", &backends)
       .def("set_profiling", &Session::set_profiling, "wanted"_a)
-      .def("note_nanoseconds", &Session::note_nanoseconds, "step"_a, "value"_a)
+      .def("note_nanoseconds", &note_nanoseconds, "step"_a, "value"_a)
       .def("profile", &profile)
       .def("program",
            [](const Session& self) {
@@ -210,10 +257,8 @@ NB_MODULE(_core, module) {
                               self.file().program_size());
            })
       .def_prop_ro("num_steps", &Session::num_steps)
-      .def_prop_ro("arena_size", [](const Session& self) { return self.arena().size(); })
-      .def_prop_ro("arena_address", [](const Session& self) {
-        return reinterpret_cast<std::uintptr_t>(self.arena().data());
-      });
+      .def("memories", &memories)
+      .def("memory", &Session::memory);
   module.def("supported", &supported_operators);
 #ifdef ARENITE_HAVE_XNNPACK
   module.attr("has_xnnpack") = true;

@@ -17,6 +17,8 @@ namespace arenite {
 class MappedFile {
  public:
   static constexpr std::size_t kAlignment = 64;
+  // Behind the last constant, kernels may read this far.
+  static constexpr std::size_t kSlack = 128;
 
   // Maps an open file; the descriptor may be closed after. Throws ProgramError or SystemError.
   explicit MappedFile(int descriptor);

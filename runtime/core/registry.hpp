@@ -12,7 +12,11 @@
 namespace arenite {
 
 // In order of preference: the first that takes the operands makes the step.
-enum class KernelSet { xnnpack, arenite };
+enum class KernelSet {
+  xnnpack,
+  arenite,
+  fallback  // for some types of operands only, where no other set takes them
+};
 
 // Adds a maker while the program starts:
 //
@@ -30,7 +34,8 @@ class Registration {
 // Throws ProgramError where the operands do not fit the operator, or nothing runs it.
 std::unique_ptr<Step> make_step(const Operands& operands);
 
-// Names of the operators that something runs, in the schema's order.
+// Names of the operators that something runs, whatever the types of their operands, in the schema's
+// order.
 std::vector<std::string> supported_operators();
 
 }  // namespace arenite

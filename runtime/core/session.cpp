@@ -2,6 +2,7 @@
 
 #include <pthreadpool.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <iterator>
@@ -12,6 +13,8 @@
 #include "errors.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
+#include "weights/weight_loader.hpp"
+#include "weights/window_readers.hpp"
 
 namespace arenite {
 
@@ -32,43 +35,59 @@ Session::Session(int descriptor, const SessionOptions& options)
     : Session(std::make_shared<const MappedFile>(descriptor), options) {}
 
 Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
-    : file_(std::move(file)),
-      tensors_(validated_tensors(program())),
-      arena_(static_cast<std::size_t>(program().arena_size()), options.guard, options.arena),
-      poisons_(options.poison),
-      threads_(std::make_unique<Threads>(options.threads)) {
+    : file_(std::move(file)) {
+  const HeapAccount::Scope scope(&other_);
+  tensors_ = validated_tensors(program());
+  take_memories(options);
+  threads_ = std::make_unique<Threads>(options.threads);
   bind();
-  make_steps();
+  make_steps(options.packs_windows);
   make_port_copies();
+  if (options.poison.has_value()) {
+    poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
+  }
   nanoseconds_.resize(steps_.size());
   reset();
 }
 
 Session::~Session() = default;
 
+void Session::take_memories(const SessionOptions& options) {
+  const auto& memories = *program().memories();
+  if (!options.buffers.empty() && options.buffers.size() != memories.size()) {
+    throw SystemError("the program has " + std::to_string(memories.size()) + " memories; " +
+                      std::to_string(options.buffers.size()) + " are given");
+  }
+  arenas_.reserve(memories.size());
+  for (flatbuffers::uoffset_t i = 0; i < memories.size(); ++i) {
+    arenas_.emplace_back(static_cast<std::size_t>(memories.Get(i)->size()),
+                         memories.Get(i)->alignment(), options.guard,
+                         options.buffers.empty() ? Buffer{} : options.buffers[i]);
+  }
+}
+
 void Session::bind() {
   const auto& tensors = *program().tensors();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const auto& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
     // Constants are mapped read-only; no step writes one.
-    std::byte* base =
-        tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights()) : arena_.data();
+    std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights())
+                                              : arenas_[tensor.memory()].data();
     tensors_[i].data = base + static_cast<std::size_t>(tensor.offset());
   }
 }
 
-void Session::make_steps() {
+void Session::make_steps(bool packs_windows) {
   const auto& steps = *program().steps();
   steps_.reserve(steps.size());
+  const auto uses = window_uses(program(), tensors_);
+  std::vector<WeightLoader*> loaders(steps.size());
   for (const auto* step : steps) {
-    if (step->kernel_type() == program::Operator::External) {
-      steps_.push_back(nullptr);
-      continue;
-    }
-    const auto find = [this](std::int32_t index) {
-      return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
-    };
-    Operands operands{*step, {}, {}, find(step->scratch()), threads_->pool, &symbols_, file_.get()};
+    const auto& use = uses[steps_.size()];
+    auto* loader = use.loader == WindowUse::kNone ? nullptr : loaders[use.loader];
+    Operands operands{*step,          {},        {},     find(step->scratch()),
+                      threads_->pool, &decoder_, loader, packs_windows && use.may_pack,
+                      file_.get()};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) {
         operands.inputs.push_back(find(index));
@@ -79,41 +98,109 @@ void Session::make_steps() {
         operands.outputs.push_back(find(index));
       }
     }
-    std::vector<DecodedTensor> decoded = decode_constants(operands);
-    steps_.push_back(make_step(operands));
-    if (!steps_.back()->has_packed_constants()) {
-      std::move(decoded.begin(), decoded.end(), std::back_inserter(decoded_));
-    } else {
-      for (const auto* input : operands.inputs) {
-        if (input != nullptr && input->is_constant && input->coded_size == 0) {
-          file_->release(input->data, input->size);
-        }
-      }
+    if (step->kernel_type() == program::Operator::External) {
+      steps_.push_back(nullptr);
+      settle_constants(*step, {});
+      continue;
     }
+    std::vector<DecodedTensor> decoded = decode_constants(operands);
+    {
+      const HeapAccount::Scope scope(&kernels_);
+      steps_.push_back(make_step(operands));
+    }
+    if (step->kernel_type() == program::Operator::LoadWeights) {
+      loaders[steps_.size() - 1] = static_cast<WeightLoader*>(steps_.back().get());
+    }
+    settle_constants(*step, std::move(decoded));
   }
-  if (poisons_) {
-    dying_.resize(steps_.size() + 1);
-    starting_.resize(steps_.size() + 1);
-    const auto& records = *program().records();
-    for (std::uint32_t i = 0; i < records.size(); ++i) {
-      const auto* record = records.Get(i);
-      dying_[record->end() - 1].push_back(i);
-      starting_[record->start()].push_back(i);
+  for (const auto* port : *program().outputs()) {
+    note_resident(port_tensor(*port));
+  }
+  const bool decodes_in_runs = std::any_of(loaders.begin(), loaders.end(), [](const auto* loader) {
+    return loader != nullptr && loader->decodes();
+  });
+  if (!decodes_in_runs) {
+    const HeapAccount::Scope scope(&decoding_);
+    decoder_.release();
+  }
+}
+
+void Session::settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded) {
+  const Step* made = steps_.back().get();
+  const bool is_packed = made != nullptr && made->has_packed_constants();
+  {
+    const HeapAccount::Scope scope(&decoding_);
+    if (!is_packed) {
+      std::move(decoded.begin(), decoded.end(), std::back_inserter(decoded_));
+    }
+    std::vector<DecodedTensor>().swap(decoded);
+  }
+  if (const auto* external = step.kernel_as_External()) {
+    note_resident(*find(external->model()));
+  }
+  const std::size_t count = step.inputs() == nullptr ? 0 : step.inputs()->size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto* input = find(step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    if (input == nullptr || !input->is_constant) {
+      continue;
+    }
+    const bool is_loader = step.kernel_type() == program::Operator::LoadWeights && i == 0;
+    const bool is_read_in_runs =
+        is_loader ? input->coded_size != 0 : !is_packed && input->coded_size == 0;
+    if (is_read_in_runs) {
+      note_resident(*input);
+    } else {
+      file_->release(input->data, input->coded_size != 0 ? input->coded_size : input->size);
     }
   }
 }
 
+void Session::note_resident(const TensorView& constant) {
+  if (!constant.is_constant) {
+    return;
+  }
+  const std::byte* begin = constant.data;
+  const std::byte* end = begin + (constant.coded_size != 0 ? constant.coded_size : constant.size);
+  auto next = resident_weights_.upper_bound(begin);
+  if (next != resident_weights_.begin() && std::prev(next)->second >= begin) {
+    --next;
+    begin = next->first;
+  }
+  while (next != resident_weights_.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = resident_weights_.erase(next);
+  }
+  resident_weights_.emplace(begin, end);
+}
+
+SessionMemory Session::memory() const {
+  SessionMemory memory;
+  for (const auto& arena : arenas_) {
+    memory.memories += arena.size() + Arena::kSlack;
+  }
+  memory.program = file_->program_size();
+  memory.weights = file_->weights_size();
+  for (const auto& [begin, end] : resident_weights_) {
+    memory.weights_resident += static_cast<std::uint64_t>(end - begin);
+  }
+  memory.decoded = decoding_.bytes() + decoder_.context_size();
+  memory.kernels = kernels_.bytes();
+  memory.other = other_.bytes() + sizeof *this;
+  return memory;
+}
+
 std::vector<Session::DecodedTensor> Session::decode_constants(Operands& operands) {
+  const HeapAccount::Scope scope(&decoding_);
   std::vector<DecodedTensor> decoded;
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
     auto& input = operands.inputs[i];
-    const bool is_streamed = i == 1 && streams_weights(operands);
-    if (input == nullptr || input->coded_size == 0 || is_streamed) {
+    const bool is_loaded = i == 0 && operands.step.kernel_type() == program::Operator::LoadWeights;
+    if (input == nullptr || input->coded_size == 0 || is_loaded) {
       continue;
     }
     const std::string label = "step '" + operands.step.name()->str() + "'";
     const CodedWeights coded(input->data, input->coded_size, input->num_elements(), label,
-                             symbols_);
+                             decoder_);
     DecodedTensor made{{}, std::make_unique<TensorView>(*input)};
     try {
       made.elements.resize(input->num_elements());
@@ -191,8 +278,8 @@ void Session::run(std::size_t first, std::size_t last) {
     if (steps_[step] == nullptr) {
       throw ProgramError("step " + std::to_string(step) + " runs in another runtime");
     }
-    if (poisons_) {
-      poison_before(step);
+    if (poison_ != nullptr) {
+      poison_->before(step);
     }
     if (is_profiling_) {
       const auto begun = std::chrono::steady_clock::now();
@@ -202,30 +289,9 @@ void Session::run(std::size_t first, std::size_t last) {
     } else {
       steps_[step]->run();
     }
-    if (poisons_) {
-      poison_after(step);
+    if (poison_ != nullptr) {
+      poison_->after(step);
     }
-  }
-}
-
-void Session::poison_before(std::size_t step) {
-  // Inputs and states begin before the first step, and hold what they should.
-  if (step == 0) {
-    return;
-  }
-  for (const auto index : starting_[step]) {
-    const auto* record = program().records()->Get(index);
-    arena_.poison(record->offset(), record->size());
-  }
-}
-
-void Session::poison_after(std::size_t step) {
-  if (step + 1 == steps_.size()) {
-    return;  // outputs and states are still read
-  }
-  for (const auto index : dying_[step]) {
-    const auto* record = program().records()->Get(index);
-    arena_.poison(record->offset(), record->size());
   }
 }
 

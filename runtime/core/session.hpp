@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "arena.hpp"
-#include "coding/symbols.hpp"
+#include "coding/symbol_decoder.hpp"
+#include "heap_account.hpp"
 #include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
+#include "poison.hpp"
 #include "step.hpp"
 #include "tensor_view.hpp"
 
@@ -17,9 +21,25 @@ namespace arenite {
 
 struct SessionOptions {
   int threads = 1;
-  bool poison = false;         // fill what is dead with NaN
-  bool guard = false;          // pages around the arena that cannot be touched
-  std::byte* arena = nullptr;  // the caller's memory, arena_size + Arena::kSlack bytes
+  std::optional<std::uint8_t> poison;  // what is dead is filled with this byte
+  bool guard = false;                  // pages around each memory that cannot be touched
+  // Memory of the caller, one a memory of the program in that order; empty: the library takes all.
+  std::vector<Buffer> buffers;
+  // Whether windows may hold weights in the order of the kernels. Without, they hold them as they
+  // are, as they do on a processor whose order needs more than a window has.
+  bool packs_windows = true;
+};
+
+// Bytes that a session holds while it lives. Not in it: threads and their stacks, and what another
+// runtime holds for its steps.
+struct SessionMemory {
+  std::uint64_t memories = 0;          // the library's or the caller's, with the slack behind
+  std::uint64_t program = 0;           // of the file
+  std::uint64_t weights = 0;           // of the file, mapped
+  std::uint64_t weights_resident = 0;  // of those, what is read in runs and not given back
+  std::uint64_t decoded = 0;           // constants without their code, and what decodes
+  std::uint64_t kernels = 0;           // packed weights, tables and the steps themselves
+  std::uint64_t other = 0;             // what describes tensors, inputs and outputs
 };
 
 class Session {
@@ -34,7 +54,8 @@ class Session {
 
   const program::Program& program() const { return file_->program(); }
   const MappedFile& file() const { return *file_; }
-  const Arena& arena() const { return arena_; }
+  // By index of the program's memories.
+  const std::vector<Arena>& arenas() const { return arenas_; }
   const TensorView& tensor(std::size_t index) const { return tensors_[index]; }
   const TensorView& port_tensor(const program::Port& port) const {
     return tensors_[static_cast<std::size_t>(port.tensor())];
@@ -57,38 +78,47 @@ class Session {
   void set_profiling(bool wanted);
   // Of the last run while profiling, by step.
   const std::vector<std::int64_t>& nanoseconds() const { return nanoseconds_; }
-  void note_nanoseconds(std::size_t step, std::int64_t value) { nanoseconds_[step] = value; }
+  void note_nanoseconds(std::size_t step, std::int64_t value) { nanoseconds_.at(step) = value; }
+
+  SessionMemory memory() const;
 
  private:
   struct Threads;
-  // A constant as it is without its code.
+  // A constant without its code.
   struct DecodedTensor {
     std::vector<float> elements;
     std::unique_ptr<TensorView> view;
   };
 
+  void take_memories(const SessionOptions& options);
   void bind();
-  void make_steps();
+  void make_steps(bool packs_windows);
+  const TensorView* find(std::int64_t index) const {
+    return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
+  }
   // Returns the constants of a step that are coded, decoded, and lets the operands be those.
   std::vector<DecodedTensor> decode_constants(Operands& operands);
+  // Sees to what a step that was made no longer reads, and to what it still does.
+  void settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded);
+  void note_resident(const TensorView& constant);
   // Of the caller's array, the source, and of the tensor; as stored, outermost first.
   std::vector<StridedCopy::Axis> axes(const program::Port& port) const;
   void make_port_copies();
-  void poison_before(std::size_t step);
-  void poison_after(std::size_t step);
 
+  HeapAccount kernels_;
+  HeapAccount decoding_;
+  HeapAccount other_;
   std::shared_ptr<const MappedFile> file_;
   std::vector<TensorView> tensors_;
-  Symbols symbols_;
-  std::vector<DecodedTensor> decoded_;  // that steps read
-  Arena arena_;
-  bool poisons_;
+  SymbolDecoder decoder_;
+  std::vector<DecodedTensor> decoded_;                             // that steps read
+  std::map<const std::byte*, const std::byte*> resident_weights_;  // ends by begins; disjoint
+  std::vector<Arena> arenas_;
+  std::unique_ptr<Poison> poison_;  // null: nothing is filled
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<StridedCopy> feeds_;                    // by input
-  std::vector<StridedCopy> fetches_;                  // by output
-  std::vector<std::vector<std::uint32_t>> dying_;     // records, by the last step of their life
-  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first step
+  std::vector<StridedCopy> feeds_;    // by input
+  std::vector<StridedCopy> fetches_;  // by output
   std::vector<std::int64_t> nanoseconds_;
   bool is_profiling_ = false;
 };

@@ -13,7 +13,8 @@ struct pthreadpool;
 namespace arenite {
 
 class MappedFile;
-class Symbols;
+class SymbolDecoder;
+class WeightLoader;
 
 // What a step is made from; null where an optional operand is left out.
 struct Operands {
@@ -22,17 +23,11 @@ struct Operands {
   std::vector<const TensorView*> outputs;
   const TensorView* scratch;  // working memory of the step; null if it has none
   pthreadpool* threads;       // null: the calling thread alone
-  Symbols* symbols;           // that coded weights are decoded with
+  SymbolDecoder* decoder;     // of coded weights
+  WeightLoader* loader;       // the step that loads its filter into memory; null: none does
+  bool may_pack_window;       // of LoadWeights: kernels may tell in which order it holds weights
   const MappedFile* file;     // where constants lie
 };
-
-// Whether the step brings its weights, the second input, into a window of the arena for each run,
-// so that they stay coded, or in the file, until then.
-inline bool streams_weights(const Operands& operands) {
-  const auto kind = operands.step.kernel_type();
-  return operands.outputs.size() == 2 &&
-         (kind == program::Operator::Conv2D || kind == program::Operator::FullyConnected);
-}
 
 class Step {
  public:

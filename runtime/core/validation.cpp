@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
+#include "arena.hpp"
 #include "errors.hpp"
-#include "utf8.hpp"
+#include "live_records.hpp"
+#include "mapped_file.hpp"
+#include "program_text.hpp"
 
 namespace arenite {
 
@@ -18,6 +21,9 @@ using program::Program;
 using program::Type;
 
 constexpr std::size_t kMaxRank = 16;
+constexpr std::size_t kMaxMemories = 16;
+// The other axes of a tensor without elements: kernels may walk along them in vain.
+constexpr std::uint64_t kMaxEmpty = std::uint64_t{1} << 20;
 // What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
@@ -33,14 +39,37 @@ std::size_t count(const flatbuffers::Vector<T>* vector) {
 // Product of the shape and the size of an element, or a refusal.
 std::size_t checked_size(const program::Tensor& tensor) {
   std::uint64_t bytes = element_size(tensor.type());
+  bool is_empty = false;
   for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
     const std::uint64_t length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    if (length > kMaxBytes || (length != 0 && bytes > kMaxBytes / length)) {
+    if (length == 0) {
+      is_empty = true;
+      continue;
+    }
+    if (length > kMaxBytes || bytes > kMaxBytes / length) {
       refuse("tensor " + quoted(tensor.name()) + " is too large");
     }
     bytes *= length;
   }
-  return static_cast<std::size_t>(bytes);
+  if (is_empty && bytes > kMaxEmpty) {
+    refuse("tensor " + quoted(tensor.name()) + " has no elements, but long axes");
+  }
+  return is_empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
+// Bytes that a tensor must lie inside.
+std::uint64_t checked_limit(const Program& program, const program::Tensor& tensor,
+                            const std::string& label) {
+  if (tensor.place() == Place::weights) {
+    // Kernels read past the end of what they are given.
+    return program.weights_size() -
+           std::min<std::uint64_t>(program.weights_size(), MappedFile::kSlack);
+  }
+  if (tensor.memory() >= program.memories()->size()) {
+    refuse(label + " lies in memory " + std::to_string(tensor.memory()) + " of " +
+           std::to_string(program.memories()->size()));
+  }
+  return program.memories()->Get(tensor.memory())->size();
 }
 
 TensorView checked_tensor(const Program& program, const program::Tensor& tensor) {
@@ -59,7 +88,7 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   if (tensor.coded_size() != 0 && (!view.is_constant || view.type != Type::float32)) {
     refuse(label + " is coded, and no constant of 32-bit floats");
   }
-  const std::uint64_t limit = view.is_constant ? program.weights_size() : program.arena_size();
+  const std::uint64_t limit = checked_limit(program, tensor, label);
   const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size() : view.size;
   if (tensor.offset() > limit || size > limit - tensor.offset()) {
     refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
@@ -100,71 +129,15 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   return view;
 }
 
-struct Extent {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-
-// The records, by step: which bytes are live.
-class LiveRecords {
- public:
-  explicit LiveRecords(const Program& program) : program_(program) {
-    const std::size_t num_steps = std::max<std::size_t>(program.steps()->size(), 1);
-    starting_.resize(num_steps);
-    ending_.resize(num_steps + 1);
-    const auto& records = *program.records();
-    for (flatbuffers::uoffset_t i = 0; i < records.size(); ++i) {
-      const auto& record = *records.Get(i);
-      if (record.start() >= record.end() || record.end() > num_steps) {
-        refuse("record " + quoted(record.name()) + " lives at steps " +
-               std::to_string(record.start()) + " to " + std::to_string(record.end()) + " of " +
-               std::to_string(num_steps));
-      }
-      if (record.size() == 0 || record.size() > program.arena_size() ||
-          record.offset() > program.arena_size() - record.size()) {
-        refuse("record " + quoted(record.name()) + " lies outside the arena of " +
-               std::to_string(program.arena_size()) + " B");
-      }
-      starting_[record.start()].push_back(i);
-      ending_[record.end()].push_back(i);
-    }
+// Positions of the inputs that a step writes too.
+std::vector<std::size_t> updated_inputs(const program::Step& step) {
+  if (step.kernel_type() == program::Operator::Svdf) {
+    return {4};
   }
-
-  void enter(std::size_t step) {
-    const auto& records = *program_.records();
-    if (step < ending_.size()) {
-      for (const auto i : ending_[step]) {
-        live_.erase(records.Get(i)->offset());
-      }
-    }
-    if (step >= starting_.size()) {
-      return;
-    }
-    for (const auto i : starting_[step]) {
-      const auto& record = *records.Get(i);
-      const Extent extent{record.offset(), record.offset() + record.size()};
-      auto above = live_.lower_bound(extent.begin);
-      const bool hits_above = above != live_.end() && above->first < extent.end;
-      const bool hits_below = above != live_.begin() && std::prev(above)->second > extent.begin;
-      if (hits_above || hits_below) {
-        refuse("record " + quoted(record.name()) + " shares bytes with another at step " +
-               std::to_string(step) + ": the plan is wrong, plan the model again");
-      }
-      live_.emplace(extent.begin, extent.end);
-    }
-  }
-
-  bool hold(std::uint64_t begin, std::uint64_t end) const {
-    const auto above = live_.upper_bound(begin);
-    return above != live_.begin() && std::prev(above)->second >= end;
-  }
-
- private:
-  const Program& program_;
-  std::vector<std::vector<flatbuffers::uoffset_t>> starting_;
-  std::vector<std::vector<flatbuffers::uoffset_t>> ending_;
-  std::map<std::uint64_t, std::uint64_t> live_;
-};
+  const auto* lstm = step.kernel_as_Lstm();
+  return lstm != nullptr && lstm->keeps_state() ? std::vector<std::size_t>{4, 5}
+                                                : std::vector<std::size_t>{};
+}
 
 class Checker {
  public:
@@ -201,12 +174,11 @@ class Checker {
   void check_step(const program::Step& step, std::size_t number) const {
     const std::string label = "step " + quoted(step.name());
     if (const auto* external = step.kernel_as_External()) {
-      check_index(external->model(), label + ": its model");
-      require_plain(external->model(), label + ": its model");
+      check_external(*external, step, label);
     }
     for (std::size_t i = 0; i < count(step.inputs()); ++i) {
       const auto index = step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      if (index == -1) {
+      if (index == -1 && step.kernel_type() != program::Operator::External) {
         continue;
       }
       check_index(index, label + ": an input");
@@ -215,13 +187,69 @@ class Checker {
       }
       require_live(index, number, label);
     }
-    for (std::size_t i = 0; i < count(step.outputs()); ++i) {
-      const auto index = step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      check_index(index, label + ": an output");
-      if (tensors_[static_cast<std::size_t>(index)].is_constant) {
-        refuse(label + " writes a constant");
+    for (const auto position : updated_inputs(step)) {
+      if (position < count(step.inputs())) {
+        check_updated(step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(position)), label);
       }
-      require_live(index, number, label);
+    }
+    for (std::size_t i = 0; i < count(step.outputs()); ++i) {
+      check_written(step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i)), number, label,
+                    "an output");
+    }
+    if (step.scratch() != -1) {
+      check_written(step.scratch(), number, label, "its working memory");
+      if (tensors_[static_cast<std::size_t>(step.scratch())].type != Type::uint8) {
+        refuse(label + ": its working memory is not of bytes");
+      }
+    }
+  }
+
+  void check_external(const program::External& external, const program::Step& step,
+                      const std::string& label) const {
+    if (external.runtime() == nullptr || external.runtime()->str() != "onnxruntime") {
+      refuse(label + " is of a runtime that is not known; there is 'onnxruntime'");
+    }
+    check_index(external.model(), label + ": its model");
+    require_plain(external.model(), label + ": its model");
+    if (!tensors_[static_cast<std::size_t>(external.model())].is_constant) {
+      refuse(label + ": its model is not a constant");
+    }
+    if (count(step.inputs()) != count(external.input_names()) ||
+        count(step.outputs()) != count(external.output_names())) {
+      refuse(label + " does not name each of its tensors");
+    }
+  }
+
+  // A step writes it: not among the weights, and in a memory that may be written.
+  void require_writable(std::int64_t index, const std::string& label) const {
+    if (tensors_[static_cast<std::size_t>(index)].is_constant) {
+      refuse(label + " writes a constant");
+    }
+    const auto& tensor = stated(index);
+    const auto& memory = *program_.memories()->Get(tensor.memory());
+    if (!memory.writable()) {
+      refuse(label + " writes tensor " + quoted(tensor.name()) + " in memory " +
+             quoted(memory.name()) + ", which is not writable");
+    }
+  }
+
+  void check_written(std::int64_t index, std::size_t step, const std::string& label,
+                     const char* what) const {
+    check_index(index, label + ": " + what);
+    require_writable(index, label);
+    require_live(index, step, label);
+  }
+
+  // What a step updates is kept between runs, so nobody else expects it as it was.
+  void check_updated(std::int64_t index, const std::string& label) const {
+    if (index == -1) {
+      return;  // whether it may be left out is for the operator to say
+    }
+    require_writable(index, label);
+    const auto& tensor = stated(index);
+    const auto& view = tensors_[static_cast<std::size_t>(index)];
+    if (states_.count({tensor.memory(), tensor.offset(), view.size}) == 0) {
+      refuse(label + " updates tensor " + quoted(tensor.name()) + ", which is not a state");
     }
     if (step.scratch() != -1) {
       check_index(step.scratch(), label + ": its working memory");
@@ -241,11 +269,11 @@ class Checker {
 
   void require_live(std::int64_t index, std::size_t step, const std::string& label) const {
     const auto& view = tensors_[static_cast<std::size_t>(index)];
-    const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+    const auto& tensor = stated(index);
     if (view.is_constant || view.size == 0) {
       return;
     }
-    if (!records_.hold(tensor.offset(), tensor.offset() + view.size)) {
+    if (!records_.hold({tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
       refuse(label + ": tensor " + quoted(tensor.name()) +
              " lies in no record that is live at step " + std::to_string(step));
     }
@@ -272,6 +300,9 @@ class Checker {
       if (what == "input" && view.is_constant) {
         refuse(label + " is a constant");
       }
+      if (what == "input") {
+        require_writable(port->tensor(), label);
+      }
       const std::size_t rank = view.rank();
       if (count(port->shape()) != rank || count(port->permutation()) != rank) {
         refuse(label + " has another rank than its tensor");
@@ -288,7 +319,11 @@ class Checker {
     }
   }
 
-  void check_states() const {
+  const program::Tensor& stated(std::int64_t index) const {
+    return *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  }
+
+  void check_states() {
     for (std::size_t i = 0; i < count(program_.states()); ++i) {
       const auto& state = *program_.states()->Get(static_cast<flatbuffers::uoffset_t>(i));
       check_index(state.tensor(), "a state");
@@ -296,91 +331,58 @@ class Checker {
       if (view.is_constant) {
         refuse("a state is a constant");
       }
-      if (state.initial() == -1) {
-        continue;
+      check_initial(state, view);
+      const auto& tensor = stated(state.tensor());
+      const std::string label = "state " + quoted(tensor.name());
+      require_writable(state.tensor(), label);
+      if (view.size != 0 && !records_.hold_throughout(
+                                {tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
+        refuse(label + " lies in no record that is live throughout");
       }
-      check_index(state.initial(), "the start of a state");
-      require_plain(state.initial(), "the start of a state");
-      const auto& initial = tensors_[static_cast<std::size_t>(state.initial())];
-      if (!initial.is_constant || initial.size != view.size) {
-        refuse("the start of a state is not a constant of its size");
-      }
+      states_.insert({tensor.memory(), tensor.offset(), view.size});
+    }
+  }
+
+  void check_initial(const program::State& state, const TensorView& view) const {
+    if (state.initial() == -1) {
+      return;
+    }
+    check_index(state.initial(), "the start of a state");
+    require_plain(state.initial(), "the start of a state");
+    const auto& initial = tensors_[static_cast<std::size_t>(state.initial())];
+    if (!initial.is_constant || initial.size != view.size) {
+      refuse("the start of a state is not a constant of its size");
     }
   }
 
   const Program& program_;
   const std::vector<TensorView>& tensors_;
   LiveRecords records_;
+  std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> states_;  // memory, offset, bytes
 };
 
-void check_text(const flatbuffers::String* text) {
-  if (text != nullptr && !is_utf8({text->c_str(), text->size()})) {
-    refuse("a name is not UTF-8 text");
+void check_memories(const Program& program) {
+  const auto& memories = *program.memories();
+  if (memories.size() == 0 || memories.size() > kMaxMemories) {
+    refuse("a program has 1 to " + std::to_string(kMaxMemories) + " memories, not " +
+           std::to_string(memories.size()));
   }
-}
-
-template <typename T>
-void check_names(const flatbuffers::Vector<flatbuffers::Offset<T>>* named) {
-  if (named != nullptr) {
-    for (const auto* each : *named) {
-      check_text(each->name());
+  std::set<std::string> names;
+  std::uint64_t total = 0;
+  for (const auto* memory : memories) {
+    const std::string label = "memory " + quoted(memory->name());
+    if (!names.insert(memory->name()->str()).second) {
+      refuse(label + " is there twice");
     }
-  }
-}
-
-// FlatBuffers' verifier does not look where the elements of a vector lie. Without elements they
-// may lie anywhere.
-template <typename T>
-void check_aligned(const flatbuffers::Vector<T>* vector) {
-  if (vector != nullptr && vector->size() != 0 &&
-      reinterpret_cast<std::uintptr_t>(vector->Data()) % sizeof(T) != 0) {
-    refuse("the program is damaged: a list of numbers is not aligned");
-  }
-}
-
-void check_alignment(const Program& program) {
-  for (const auto* tensor : *program.tensors()) {
-    check_aligned(tensor->shape());
-  }
-  for (const auto* ports : {program.inputs(), program.outputs()}) {
-    for (const auto* port : *ports) {
-      check_aligned(port->shape());
+    const std::uint32_t alignment = memory->alignment();
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > Arena::kMaxAlignment) {
+      refuse(label + " is aligned to " + std::to_string(alignment) +
+             " B, which is no power of two up to " + std::to_string(Arena::kMaxAlignment));
     }
-  }
-  for (const auto* step : *program.steps()) {
-    const auto* copy = step->kernel_as_Copy();
-    if (copy == nullptr || copy->moves() == nullptr) {
-      continue;
-    }
-    for (const auto* move : *copy->moves()) {
-      check_aligned(move->shape());
-      check_aligned(move->input_strides());
-      check_aligned(move->output_strides());
-    }
-  }
-}
-
-void check_all_names(const Program& program) {
-  check_text(program.name());
-  check_text(program.digest());
-  check_text(program.producer());
-  check_names(program.tensors());
-  check_names(program.steps());
-  check_names(program.inputs());
-  check_names(program.outputs());
-  check_names(program.records());
-  for (const auto* step : *program.steps()) {
-    const auto* external = step->kernel_as_External();
-    if (external == nullptr) {
-      continue;
-    }
-    check_text(external->runtime());
-    for (const auto* names : {external->input_names(), external->output_names()}) {
-      if (names != nullptr) {
-        for (const auto* name : *names) {
-          check_text(name);
-        }
-      }
+    // Each is at most kMaxBytes, of which 16 fit the sum.
+    total += std::min(memory->size(), kMaxBytes + 1);
+    if (total > kMaxBytes) {
+      refuse(label + " of " + std::to_string(memory->size()) + " B is beyond this machine");
     }
   }
 }
@@ -406,10 +408,11 @@ std::size_t element_size(Type type) {
 }
 
 std::vector<TensorView> validated_tensors(const Program& program) {
-  check_alignment(program);
-  check_all_names(program);
-  if (program.arena_size() > kMaxBytes) {
-    refuse("an arena of " + std::to_string(program.arena_size()) + " B is beyond this machine");
+  check_text_and_alignment(program);
+  check_memories(program);
+  if (program.weights_size() < MappedFile::kSlack) {
+    refuse("the weights have " + std::to_string(program.weights_size()) + " B, without the " +
+           std::to_string(MappedFile::kSlack) + " B behind the last");
   }
   std::vector<TensorView> tensors;
   tensors.reserve(program.tensors()->size());

@@ -10,9 +10,9 @@ namespace arenite {
 
 // Returns the program's tensors as views without addresses, all inside their place.
 //
-// Throws ProgramError where a number leads outside, an operand is of no tensor, a step
-// writes a constant, an arena tensor is used outside every record that is live, or two
-// records share bytes at a step.
+// Throws ProgramError where a number leads outside, an operand is of no tensor, a step writes a
+// constant or a memory that is not writable, or updates what is not a state, a tensor is used
+// outside every record of its memory that is live, or two records share bytes at a step.
 //
 // Cost: O((tensors + records + operands) log records).
 std::vector<TensorView> validated_tensors(const program::Program& program);

@@ -80,8 +80,10 @@ bool runs(const std::vector<char>& content) {
   const Bytes bytes(content);
   try {
     const auto file = std::make_shared<const MappedFile>(bytes.data(), bytes.size());
-    if (file->program().arena_size() > kLargestArena) {
-      return false;
+    for (const auto* memory : *file->program().memories()) {
+      if (memory->size() > kLargestArena) {
+        return false;
+      }
     }
     arenite::Session session(file, {});
     for (std::size_t step = 0; step < session.num_steps(); ++step) {

@@ -19,7 +19,7 @@ def test_a_program_that_lies_is_refused(assembly, name):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda r: r.update(arena_sise=64),
+        lambda r: r.update(weights_sise=64),
         lambda r: r["tensors"][0].update(offsett=2),
         lambda r: kernel(r, "Conv2D").update(stride=[0, 0]),
         lambda r: r["tensors"][0].update(shape=[-1]),
@@ -32,4 +32,4 @@ def test_a_misspelt_edit_is_no_refusal(assembly, edit):
 
 def test_an_edit_of_nothing_is_no_refusal(assembly):
     with pytest.raises(AssertionError, match="changed nothing"):
-        edited(assembly, lambda root: root.update(arena_size=root["arena_size"]))
+        edited(assembly, lambda root: root.update(weights_size=root["weights_size"]))

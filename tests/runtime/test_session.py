@@ -26,6 +26,7 @@ from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.running import (
     MANY_KINDS,
+    PoisonedSession,
     assert_same,
     build,
     random_feeds,
@@ -67,7 +68,8 @@ def test_views_feed_and_read_without_a_copy(program):
         session.inputs[0].view[...] = feeds["x"]
         session.invoke()
         np.testing.assert_array_equal(session.outputs[0].view, expected)
-        address = session._native.arena_address  # shown to nobody else
+        (_, size, _, _, address), *others = session._native.memories()  # shown to nobody else
+        assert (size, others) == (session.arena_bytes, [])
         for port in (*session.inputs, *session.outputs):
             inside = port.view.__array_interface__["data"][0] - address
             assert 0 <= inside < session.arena_bytes
@@ -127,6 +129,12 @@ def test_what_is_no_program_is_refused(tmp_path, content):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(ProgramError, match="not a regular file"):
         Session(tmp_path)
+
+
+@pytest.mark.parametrize("poison", [-1, 256, True])
+def test_poison_is_a_byte(program, poison):
+    with pytest.raises(ValueError, match="not a byte"):
+        Session(program, poison=poison)
 
 
 def test_no_threads_cannot_compute(program):
@@ -214,22 +222,24 @@ def test_poison_shows_a_step_that_reads_what_nobody_wrote(model):
     step = next(i for i, each in enumerate(root["steps"]) if each["kernel_type"] == "Pool2D")
     source = root["tensors"][root["steps"][step]["inputs"][0]]
     size = 4 * math.prod(source["shape"])
-    end = root["arena_size"]
+    (memory,) = root["memories"]
+    end = memory["size"]
     root["steps"][step]["inputs"] = [len(root["tensors"])]
     root["tensors"].append(source | {"name": "never written", "offset": end})
     root["records"].append(
         {"name": "never written", "offset": end, "size": size, "start": step, "end": step + 1}
     )
-    root["arena_size"] += size
+    memory["size"] += size
     pieces = list(program_file.pieces(replace(assembly, program=json.dumps(root))))
-    for poison in (False, True):
-        with Session.of_pieces(pieces, "wrong", poison=poison) as session:
-            scores = session.run(random_feeds(session))["y"]
-        assert np.isfinite(scores).all() != poison
+    with Session.of_pieces(pieces, "wrong") as session:
+        feeds = random_feeds(session)
+        assert np.isfinite(session.run(feeds)["y"]).all()
+    with PoisonedSession(pieces) as session, pytest.raises(AssertionError, match="dead memory"):
+        session.run(feeds)
 
 
 def test_poison_leaves_a_right_program_right(program):
-    with Session(program) as plain, Session(program, poison=True, guard=True) as poisoned:
+    with Session(program) as plain, PoisonedSession(program, guard=True) as poisoned:
         feeds = random_feeds(plain)
         np.testing.assert_array_equal(plain.run(feeds)["y"], poisoned.run(feeds)["y"])
 

@@ -46,9 +46,11 @@ def external(model: int, runtime: str = "onnxruntime") -> Json:
 EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     # The arena and the weights.
     "an arena beyond measure": (
-        lambda r: r.update(arena_size=2**62), "an arena of 4611686018427387904 B is beyond"),
-    "a smaller arena": (lambda r: r.update(arena_size=64), "outside the 64 B of its place"),
-    "an arena of nothing": (lambda r: r.update(arena_size=0), "outside the 0 B of its place"),
+        lambda r: r["memories"][0].update(size=2**62), "of 4611686018427387904 B is beyond"),
+    "a smaller arena": (
+        lambda r: r["memories"][0].update(size=64), "outside the 64 B of its place"),
+    "an arena of nothing": (
+        lambda r: r["memories"][0].update(size=0), "outside the 0 B of its place"),
     "other weights": (lambda r: r.update(weights_size=1), "the program expects 1"),
     "weights beyond measure": (
         lambda r: r.update(weights_size=2**63), "the program expects 9223372036854775808"),
@@ -68,7 +70,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a tensor at a place to come": (
         lambda r: r["tensors"][0].update(place=9), "'x' has an unknown type or place"),
     "a tensor behind the weights": (
-        lambda r: r["tensors"][constant(r)].update(offset=2**40), "outside the 3904 B"),
+        lambda r: r["tensors"][constant(r)].update(offset=2**40), "outside the 3776 B"),
     "a scale of zero": (
         lambda r: r["tensors"][0].update(scales=[0.0]), "'x' has a scale that is not above 0"),
     "a scale below zero": (
@@ -87,7 +89,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda r: r["tensors"][constant(r)].update(coded_size=16),
         "weights that are damaged: they are of another version"),
     "a code behind the weights": (
-        lambda r: r["tensors"][constant(r)].update(coded_size=2**40), "outside the 3904 B"),
+        lambda r: r["tensors"][constant(r)].update(coded_size=2**40), "outside the 3776 B"),
     # Operands of steps.
     "an input that is not there": (
         lambda r: r["steps"][0].update(inputs=[99999, 1, -1]), "'c': an input is tensor 99999"),
@@ -139,11 +141,11 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a record that outlives the steps": (
         lambda r: r["records"][0].update(end=2**32 - 1), "'x' lives at steps 0 to 4294967295 of"),
     "a record without bytes": (
-        lambda r: r["records"][0].update(size=0), "record 'x' lies outside the arena"),
+        lambda r: r["records"][0].update(size=0), "record 'x' lies outside the"),
     "a record larger than the arena": (
-        lambda r: r["records"][0].update(size=2**63), "record 'x' lies outside the arena"),
+        lambda r: r["records"][0].update(size=2**63), "record 'x' lies outside the"),
     "a record whose end overflows": (
-        lambda r: r["records"][0].update(offset=2**64 - 64), "record 'x' lies outside the arena"),
+        lambda r: r["records"][0].update(offset=2**64 - 64), "record 'x' lies outside the"),
     "a record that dies early": (
         lambda r: r["records"][0].update(end=1, start=0, size=64), "'x' lies in no record"),
     "a record that is missing": (

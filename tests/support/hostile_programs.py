@@ -85,6 +85,7 @@ class OneStep:
     outputs: tuple[Operand, ...]
     kernel: Mapping[str, object] = field(default_factory=dict)
     scratch: int = 0
+    kept: tuple[int, ...] = ()  # positions of the inputs that are states
 
     def to_bytes(self) -> bytes:
         """Return the file. Nothing of it is checked.
@@ -94,19 +95,19 @@ class OneStep:
         """
         tensors: list[dict[str, object]] = []
         records: list[dict[str, object]] = []
-        ends = {"arena": 0, "weights": 0}
+        ends = {"memory": 0, "weights": 0}
 
         def placed(operand: Operand | None) -> int:
             if operand is None:
                 return -1
-            place = "weights" if operand.is_constant else "arena"
+            place = "weights" if operand.is_constant else "memory"
             name, offset = f"t{len(tensors)}", ends[place]
             ends[place] += math.ceil(operand.size / _ALIGNMENT) * _ALIGNMENT
             tensors.append(
                 {"name": name, "type": operand.type, "shape": operand.shape, "place": place,
                  "offset": offset, **operand.quantisation}
             )  # fmt: skip
-            if place == "arena" and operand.size:
+            if place == "memory" and operand.size:
                 records.append(
                     {"name": name, "offset": offset, "size": operand.size, "start": 0, "end": 1}
                 )
@@ -119,10 +120,16 @@ class OneStep:
             "name": "the step", "kernel_type": self.kernel_type, "kernel": dict(self.kernel),
             "inputs": inputs, "outputs": outputs, "scratch": scratch,
         }  # fmt: skip
+        states = [
+            {"tensor": inputs[each]}
+            for each in self.kept
+            if each < len(inputs) and inputs[each] != -1
+        ]
         weights_size = ends["weights"] + _SLACK
         root = {
-            "name": "one step", "digest": "0" * 64, "producer": "test", "alignment": _ALIGNMENT,
-            "arena_size": ends["arena"], "weights_size": weights_size, "tensors": tensors,
-            "steps": [step], "inputs": [], "outputs": [], "states": [], "records": records,
+            "name": "one step", "digest": "0" * 64, "producer": "test",
+            "memories": [{"name": "arena", "size": ends["memory"], "alignment": _ALIGNMENT}],
+            "weights_size": weights_size, "tensors": tensors,
+            "steps": [step], "inputs": [], "outputs": [], "states": states, "records": records,
         }  # fmt: skip
         return file_of(Assembly(json.dumps(root), (), weights_size))

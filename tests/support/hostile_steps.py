@@ -77,7 +77,8 @@ SOUND = {
                 None),
         (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
-                    (f32(1, 4),)),
+                    (f32(1, 4),), kept=(4,)),
+    "load": OneStep("LoadWeights", (weights(4, 3), weights(4)), (f32(16),)),
 }  # fmt: skip
 
 # Which of them, what is put in the place of what, and the words of the refusal. Inputs and
@@ -85,7 +86,8 @@ SOUND = {
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}}, "it must read and make images"),
     "a filter of three axes": ("conv", {"in": {1: weights(3, 3, 6)}}, "filter must have rank 4"),
-    "a filter that is computed": ("conv", {"in": {1: f32(3, 3, 3, 2)}}, "are not constant"),
+    "a filter that is computed": (
+        "conv", {"in": {1: f32(3, 3, 3, 2)}}, "neither constant nor loaded"),
     "a filter of other channels": (
         "conv", {"in": {1: weights(3, 3, 3, 5)}}, "groups and channels do not fit"),
     "a filter of integers": (
@@ -206,7 +208,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "lstm",
         {"told": {"keeps_state": True}, "in": {4: weights(1, 1, 2), 5: weights(1, 1, 2)},
          "outs": (f32(2, 1, 1, 2),)},
-        "it keeps a constant"),
+        "writes a constant"),
     "an LSTM without what it keeps": (
         "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2),)},
         "needs all operands"),
@@ -214,10 +216,17 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),
     "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "another size"),
+    "a window smaller than its weights": (
+        "load", {"out": {0: f32(11)}}, "its window has 44 B; its weights have 48"),
+    "weights that are computed": (
+        "load", {"in": {0: f32(4, 3)}}, "its weights are not constant"),
+    "a bias of other rows": ("load", {"in": {1: weights(3)}}, "its bias does not fit"),
+    "a window of integers": ("load", {"out": {0: i32(16)}}, "it loads 32-bit floats only"),
+    "weights of none": ("load", {"in": {0: weights(0, 3), 1: weights(0)}}, "it has no weights"),
     "filters of no rank": ("svdf", {"told": {"rank": 0}}, "no multiple of its rank"),
     "filters of another rank": ("svdf", {"told": {"rank": 3}}, "no multiple of its rank"),
     "a state that is constant": (
-        "svdf", {"in": {4: weights(1, 4, 5)}}, "its state does not fit"),
+        "svdf", {"in": {4: weights(1, 4, 5)}}, "a state is a constant"),
     "a state of another size": ("svdf", {"in": {4: f32(1, 4, 4)}}, "its state does not fit"),
 }  # fmt: skip
 

@@ -1,8 +1,9 @@
 """The native core: loads a program file and runs it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 has_xnnpack: bool
@@ -31,10 +32,36 @@ class ExternalStep:
     @property
     def outputs(self) -> list[int]: ...
 
+class SessionMemory:
+    """Bytes that a session holds."""
+
+    @property
+    def memories(self) -> int: ...
+    @property
+    def program(self) -> int: ...
+    @property
+    def weights(self) -> int: ...
+    @property
+    def weights_resident(self) -> int: ...
+    @property
+    def decoded(self) -> int: ...
+    @property
+    def kernels(self) -> int: ...
+    @property
+    def other(self) -> int: ...
+
 class Session:
     """A program ready to run."""
 
-    def __init__(self, descriptor: int, threads: int, poison: bool, guard: bool) -> None: ...
+    def __init__(
+        self,
+        descriptor: int,
+        threads: int,
+        poison: int | None,
+        guard: bool,
+        buffers: Mapping[str, NDArray[np.uint8]],
+        packs_windows: bool,
+    ) -> None: ...
     def run(self, first: int, last: int) -> None: ...
     def feed(self, input: int, array: NDArray[Any]) -> None: ...  # noqa: A002  # as bound
     def reset(self) -> None: ...
@@ -49,10 +76,9 @@ class Session:
     def program(self) -> bytes: ...
     @property
     def num_steps(self) -> int: ...
-    @property
-    def arena_size(self) -> int: ...
-    @property
-    def arena_address(self) -> int: ...
+    def memories(self) -> list[tuple[str, int, int, bool, int]]:
+        """Return the name, size, alignment, whether it is writable, and the address of each."""
+    def memory(self) -> SessionMemory: ...
 
 def supported() -> list[str]:
     """Return the names of the operators that something runs."""

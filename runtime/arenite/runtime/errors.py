@@ -4,6 +4,7 @@
 
     AreniteError
     ├── ProgramError            the .arena file is not to be trusted
+    ├── ResourceError           the machine has no memory for it, or what is given is too small
     ├── SessionBusyError        another thread is using the session
     ├── SessionClosedError      the session was closed
     └── FeedError               what is fed does not fit the model
@@ -19,6 +20,18 @@ from arenite.planner.errors import AreniteError, FileError
 
 class ProgramError(FileError):
     """The program file is damaged, hostile, or for another version."""
+
+
+class ResourceError(AreniteError):
+    """The machine refuses what a program needs, or the memory given does not fit it.
+
+    Attributes:
+        label: The program.
+    """
+
+    def __init__(self, label: str, reason: str) -> None:
+        super().__init__(f"{label}: {reason}")
+        self.label = label
 
 
 class SessionBusyError(AreniteError):

@@ -5,12 +5,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.targets.onnxruntime.stock import refusals
 
 Array = NDArray[Any]
 
 
 def onnxruntime_step(
+    label: str,
     name: str,
     model: bytes,
     inputs: Sequence[tuple[str, Array]],
@@ -20,6 +23,7 @@ def onnxruntime_step(
     """Return what runs a one-operator ONNX model from and to these arrays.
 
     Args:
+        label: Of the program, for messages.
         name: Of the step, for messages.
         model: The file's bytes.
         inputs: By the file's names; views into the arena or the weights.
@@ -28,6 +32,7 @@ def onnxruntime_step(
 
     Raises:
         MissingDependencyError: ONNX Runtime is absent.
+        ProgramError: ONNX Runtime refuses the model, or the arrays for it.
     """
     try:
         import onnxruntime
@@ -37,12 +42,18 @@ def onnxruntime_step(
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    binding = session.io_binding()
-    for tensor, array in inputs:
-        binding.bind_input(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-    for tensor, array in outputs:
-        binding.bind_output(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+    try:
+        with refusals(model):
+            session = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+            binding = session.io_binding()
+            for tensor, array in inputs:
+                binding.bind_input(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+            for tensor, array in outputs:
+                binding.bind_output(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+    except UnsupportedModelError as error:
+        raise ProgramError(f"step {name!r}: {error}", path=label) from error
 
     def run() -> None:
         session.run_with_iobinding(binding)

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -20,6 +20,7 @@ from arenite.runtime.errors import (
     InputShapeError,
     InputTypeError,
     ProgramError,
+    ResourceError,
     SessionBusyError,
     SessionClosedError,
 )
@@ -63,6 +64,84 @@ class StepProfile:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stretch of memory that runs take.
+
+    Attributes:
+        name: Of the memory.
+        size: Bytes: the height of the plan in it.
+        alignment: Bytes that its address is a multiple of, 64 at least.
+        writable: Otherwise the caller fills it, and no step writes there.
+    """
+
+    name: str
+    size: int
+    alignment: int
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMemory:
+    """Bytes that a session holds while it is open.
+
+    Not in it: threads and their stacks, what the interpreter holds, and what ONNX Runtime holds
+    for the steps that it runs.
+
+    Attributes:
+        memories: Of the plan, with the 128 B behind each that kernels may read.
+        program: Of the file: the program, mapped.
+        weights: Of the file: all weights, mapped.
+        weights_resident: Of those, what runs read and do not give back.
+        decoded: Coded constants that steps read without their code, and what decodes.
+        kernels: Packed weights and tables, XNNPACK's included, and the steps themselves.
+        other: What describes tensors, inputs and outputs.
+    """
+
+    memories: int
+    program: int
+    weights: int
+    weights_resident: int
+    decoded: int
+    kernels: int
+    other: int
+
+    @property
+    def total(self) -> int:
+        """What is resident: all but the weights that are not read in runs."""
+        return (
+            self.memories
+            + self.program
+            + self.weights_resident
+            + self.decoded
+            + self.kernels
+            + self.other
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How a session runs.
+
+    Attributes:
+        threads: That compute.
+        poison: A byte that what is dead is filled with; None: it is left as it is.
+        guard: Whether pages around each memory cannot be touched.
+        buffers: Memory of the caller, by the name of the memory.
+    """
+
+    threads: int = 1
+    poison: int | None = None
+    guard: bool = False
+    buffers: Mapping[str, Array] | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"{self.threads} threads cannot compute; give at least 1")
+        if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
+            raise ValueError(f"{self.poison!r} is not a byte to poison with")
+
+
 class _Turn:
     """What one thread at a time can hold; another's wish is refused, not made to wait."""
 
@@ -92,11 +171,16 @@ class Session:
         strategy: Makes the plan instead, such as `arenite.strategies.find("best")`.
         threads: That compute: 1 by default. More help large models on a machine that does
             nothing else.
-        poison: Fill what is dead with NaN as the run goes on: a wrong plan shows.
-        guard: Put pages that cannot be touched around the arena.
+        poison: Fill what is dead with this byte as the run goes on. Outputs that differ between
+            two bytes show a wrong plan; one run alone may not, as kernels that clamp turn the NaN
+            of 255 into a number.
+        guard: Put pages that cannot be touched around each memory.
+        buffers: Memory to use, by the name of the memory: arrays of bytes, aligned as it asks,
+            with 128 B more than its size. Others are the library's.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
+        ResourceError: There is no memory for it, or a buffer does not fit.
         ModelError: The model cannot be read, or has an operator that nothing runs.
         InvalidPlanError: The plan is not right for the model.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
@@ -109,35 +193,46 @@ class Session:
         *,
         strategy: Callable[[Problem], Plan] | None = None,
         threads: int = 1,
-        poison: bool = False,
+        poison: int | None = None,
         guard: bool = False,
+        buffers: Mapping[str, Array] | None = None,
     ) -> None:
         path = Path(path)
+        options = _Options(threads, poison, guard, buffers)
         if plan is not None or strategy is not None:
-            self._open_pieces(_program(path, plan, strategy), path.name, threads, poison, guard)
+            self._open_pieces(_program(path, plan, strategy), path.name, options)
             return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise ProgramError(f"cannot be read: {error.strerror}", path=path) from error
         try:
-            self._open(descriptor, str(path), threads, poison, guard)
+            self._open(descriptor, str(path), options)
         finally:
             os.close(descriptor)
 
-    def _open(self, descriptor: int, label: str, threads: int, poison: bool, guard: bool) -> None:
-        if threads < 1:
-            raise ValueError(f"{threads} threads cannot compute; give at least 1")
+    def _open(
+        self, descriptor: int, label: str, options: _Options, *, packs_windows: bool = True
+    ) -> None:
         self._turn = _Turn()
+        # The core uses these for as long as it lives.
+        self._buffers = dict(options.buffers or {})
         try:
             self._open_core: _core.Session | None = _core.Session(
-                descriptor, threads, poison, guard
+                descriptor,
+                options.threads,
+                options.poison,
+                options.guard,
+                self._buffers,
+                packs_windows,
             )
-        except (_core.ProgramError, _core.ResourceError) as error:
+        except _core.ProgramError as error:
             raise ProgramError(str(error), path=label) from error
+        except _core.ResourceError as error:
+            raise ResourceError(label, str(error)) from error
         self._inputs = self._ports(self._native.inputs())
         self._outputs = self._ports(self._native.outputs())
-        self._segments = self._make_segments(threads)
+        self._segments = self._make_segments(label, options.threads)
 
     @classmethod
     def of_pieces(
@@ -146,8 +241,9 @@ class Session:
         label: str,
         *,
         threads: int = 1,
-        poison: bool = False,
+        poison: int | None = None,
         guard: bool = False,
+        buffers: Mapping[str, Array] | None = None,
     ) -> Self:
         """Return the session of an `.arena` file that is not on disk.
 
@@ -157,24 +253,21 @@ class Session:
             threads: As in `Session`.
             poison: As in `Session`.
             guard: As in `Session`.
+            buffers: As in `Session`.
         """
         session = cls.__new__(cls)
-        session._open_pieces(pieces, label, threads, poison, guard)  # noqa: SLF001  # its own
+        options = _Options(threads, poison, guard, buffers)
+        session._open_pieces(pieces, label, options)  # noqa: SLF001  # its own
         return session
 
     def _open_pieces(
-        self,
-        pieces: Iterable[bytes | memoryview],
-        label: str,
-        threads: int,
-        poison: bool,
-        guard: bool,
+        self, pieces: Iterable[bytes | memoryview], label: str, options: _Options
     ) -> None:
         descriptor = os.memfd_create(label.encode(errors="replace")[:200].decode(errors="replace"))
         try:
             with os.fdopen(os.dup(descriptor), "wb") as stream:
                 stream.writelines(pieces)
-            self._open(descriptor, label, threads, poison, guard)
+            self._open(descriptor, label, options)
         finally:
             os.close(descriptor)
 
@@ -190,8 +283,21 @@ class Session:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena: the height of the plan."""
-        return self._native.arena_size
+        """Bytes of the arena: the height of the plan, the sum of those of many memories."""
+        return sum(memory.size for memory in self.memories)
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """The memories that the plan is laid over: one, in the ordinary case."""
+        return tuple(
+            Memory(name, size, alignment, writable)
+            for name, size, alignment, writable, _ in self._native.memories()
+        )
+
+    def memory(self) -> SessionMemory:
+        """Return the bytes that the session holds, to the byte."""
+        held = self._native.memory()
+        return SessionMemory(*(getattr(held, each.name) for each in fields(SessionMemory)))
 
     def backends(self) -> tuple[str, ...]:
         """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""
@@ -313,14 +419,14 @@ class Session:
             ports.append(Port(name, view.dtype, view.shape, view))
         return tuple(ports)
 
-    def _make_segments(self, threads: int) -> tuple[Callable[[], None], ...]:
+    def _make_segments(self, label: str, threads: int) -> tuple[Callable[[], None], ...]:
         """Return the runs of steps: ours in the core, between those of other runtimes."""
         segments: list[Callable[[], None]] = []
         first = 0
         for step in self._native.external_steps():
             if step.index > first:
                 segments.append(self._core_segment(first, step.index))
-            segments.append(self._external_segment(step, threads))
+            segments.append(self._external_segment(step, label, threads))
             first = step.index + 1
         if first < self._native.num_steps or not segments:
             segments.append(self._core_segment(first, self._native.num_steps))
@@ -330,11 +436,14 @@ class Session:
         core = self._native
         return lambda: core.run(first, last)
 
-    def _external_segment(self, step: _core.ExternalStep, threads: int) -> Callable[[], None]:
+    def _external_segment(
+        self, step: _core.ExternalStep, label: str, threads: int
+    ) -> Callable[[], None]:
         from arenite.runtime.external import onnxruntime_step
 
         core, view, index = self._native, self._native.view, step.index
         run = onnxruntime_step(
+            label,
             step.name,
             view(step.model).tobytes(),
             [(n, view(t)) for n, t in zip(step.input_names, step.inputs, strict=True)],

@@ -30,8 +30,8 @@ T read(const std::byte* from) {
 }  // namespace
 
 CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t num_elements,
-                           const std::string& label, Symbols& symbols)
-    : symbols_(&symbols), num_elements_(num_elements) {
+                           const std::string& label, SymbolDecoder& decoder)
+    : decoder_(&decoder), num_elements_(num_elements) {
   if (size < kHeadSize || num_elements > kMostElements) {
     refuse(label, "they are truncated, or too many");
   }
@@ -78,31 +78,31 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
       (!has_coded_positions_ && positions_size_ != num_positions_)) {
     refuse(label, "there are more or fewer than elements");
   }
-  symbols_->reserve(num_indices_ + num_positions_);
+  decoder_->reserve(num_indices_ + num_positions_);
   check(label);
 }
 
 // What is decoded in a run is what was sound here; a run itself never writes outside.
 void CodedWeights::check(const std::string& label) const {
-  std::uint8_t* room = symbols_->room();
-  if ((has_coded_indices_ && !symbols_->decode(indices_, indices_size_, room, num_indices_)) ||
+  std::uint8_t* symbols = decoder_->buffer();
+  if ((has_coded_indices_ && !decoder_->decode(indices_, indices_size_, symbols, num_indices_)) ||
       (has_coded_positions_ &&
-       !symbols_->decode(positions_, positions_size_, room + num_indices_, num_positions_))) {
+       !decoder_->decode(positions_, positions_size_, symbols + num_indices_, num_positions_))) {
     refuse(label, "their Huffman code leads nowhere");
   }
 }
 
 const std::uint8_t* CodedWeights::decode() const {
-  std::uint8_t* indices = symbols_->room();
+  std::uint8_t* indices = decoder_->buffer();
   std::uint8_t* positions = indices + num_indices_;
   if (!has_coded_indices_) {
     std::memcpy(indices, indices_, num_indices_);
-  } else if (!symbols_->decode(indices_, indices_size_, indices, num_indices_)) {
+  } else if (!decoder_->decode(indices_, indices_size_, indices, num_indices_)) {
     std::memset(indices, 0, num_indices_);  // the file changed while it was mapped
   }
   if (!has_coded_positions_) {
     std::memcpy(positions, positions_, num_positions_);
-  } else if (!symbols_->decode(positions_, positions_size_, positions, num_positions_)) {
+  } else if (!decoder_->decode(positions_, positions_size_, positions, num_positions_)) {
     std::memset(positions, 0, num_positions_);
   }
   return indices;

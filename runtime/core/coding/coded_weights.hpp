@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "coding/symbols.hpp"
+#include "coding/symbol_decoder.hpp"
 
 namespace arenite {
 
@@ -19,20 +19,20 @@ class CodedWeights {
   // Reads the head of `size` bytes that stay where they are, and decodes once to see that the
   // rest is sound. Throws ProgramError that begins with `label`.
   CodedWeights(const std::byte* data, std::size_t size, std::size_t num_elements,
-               const std::string& label, Symbols& symbols);
+               const std::string& label, SymbolDecoder& decoder);
 
   // Whether there is an index for each element.
   bool is_plain() const { return layout_ == Layout::plain; }
   float value(std::uint8_t index) const { return codebook_[index]; }
 
-  // Decodes into the room of the symbols and returns the indices. Allocates nothing.
+  // Decodes into the buffer of the decoder and returns the indices. Allocates nothing.
   const std::uint8_t* decode() const;
 
   // Calls write(position, value) in the order of positions, after `decode`. Elements that are
   // left out are 0.
   template <typename Write>
   void visit(const Write& write) const {
-    const std::uint8_t* indices = symbols_->room();
+    const std::uint8_t* indices = decoder_->buffer();
     const std::uint8_t* positions = indices + num_indices_;
     switch (layout_) {
       case Layout::plain:
@@ -77,7 +77,7 @@ class CodedWeights {
 
   void check(const std::string& label) const;
 
-  Symbols* symbols_;
+  SymbolDecoder* decoder_;
   std::size_t num_elements_;
   Layout layout_ = Layout::plain;
   bool has_coded_indices_ = false;

@@ -7,7 +7,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "registry.hpp"
-#include "window.hpp"
+#include "sliding_window.hpp"
 
 namespace arenite {
 
@@ -19,7 +19,7 @@ using program::Type;
 template <typename T>
 class PoolStep final : public Step {
  public:
-  PoolStep(const Operands& operands, const Window& window, const program::Pool2D& attributes)
+  PoolStep(const Operands& operands, const SlidingWindow& window, const program::Pool2D& attributes)
       : source_(operands.inputs[0]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
         source_shape_(operands.inputs[0]->shape),
@@ -122,7 +122,7 @@ class PoolStep final : public Step {
   T* target_;
   std::vector<std::size_t> source_shape_;
   std::vector<std::size_t> target_shape_;
-  Window window_;
+  SlidingWindow window_;
   bool is_average_;
   bool counts_padding_;
   float min_;
@@ -138,10 +138,10 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   require(operands, attributes.kind() <= PoolKind::MAX, "its kind is unknown");
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
-  const Window window{numbers<2>(operands, attributes.window(), 1),
-                      numbers<2>(operands, attributes.strides(), 1),
-                      numbers<2>(operands, attributes.dilations(), 1),
-                      numbers<4>(operands, attributes.padding(), 0)};
+  const SlidingWindow window{numbers<2>(operands, attributes.window(), 1),
+                             numbers<2>(operands, attributes.strides(), 1),
+                             numbers<2>(operands, attributes.dilations(), 1),
+                             numbers<4>(operands, attributes.padding(), 0)};
   require_images(operands, window);
   require(operands, source.shape[3] == target.shape[3], "the channels differ");
   require(operands, source.type == target.type, "input and output differ in type");

@@ -1,11 +1,11 @@
-// Convolutions and products with constant weights.
+// Convolutions and products with weights that are constant, or loaded by an earlier step.
 #include <optional>
 
 #include "../operand_checks.hpp"
 #include "../registry.hpp"
-#include "../window.hpp"
+#include "../sliding_window.hpp"
+#include "loaded_weights.hpp"
 #include "node.hpp"
-#include "streamed.hpp"
 
 namespace arenite::xnnpack {
 
@@ -30,13 +30,14 @@ void require_scales(const Operands& operands) {
   }
 }
 
-// Requires constant weights, with scales by output channel, which are on `axis`, if they have many;
-// and a bias of as many elements as there are output channels.
+// Requires weights that are constant or loaded, with scales by output channel, which are on `axis`,
+// if they have many; and a bias of as many elements as there are output channels.
 void require_weights(const Operands& operands, std::size_t num_channels, std::uint32_t axis) {
-  require_arity(operands, 2, 3, 2);
+  require_arity(operands, 2, 3);
   const auto& filter = *operands.inputs[1];
   const auto* bias = optional_input(operands, 2);
-  require(operands, filter.is_constant, "its weights are not constant");
+  require(operands, filter.is_constant || operands.loader != nullptr,
+          "its weights are neither constant nor loaded by a step before it");
   require(
       operands,
       filter.scales.size() <= 1 || (filter.axis == axis && filter.scales.size() == num_channels),
@@ -51,27 +52,23 @@ void require_weights(const Operands& operands, std::size_t num_channels, std::ui
   require_scales(operands);
 }
 
-std::optional<StreamedWeights> streamed_weights(const Operands& operands) {
-  return streams_weights(operands) ? std::make_optional<StreamedWeights>(operands) : std::nullopt;
+// Whether another kernel must read the weights, as they are in memory.
+bool reads_plain(const Operands& operands) {
+  return operands.loader != nullptr &&
+         (!operands.loader->may_pack() || !LoadedWeights::can_number(operands));
 }
 
-template <typename Attributes>
-Window window_of(const Operands& operands, const Attributes& attributes, const TensorView& filter) {
-  require(operands, filter.rank() == 4, "its filter must have rank 4");
-  return {
-      {static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
-      numbers<2>(operands, attributes.strides(), 1),
-      numbers<2>(operands, attributes.dilations(), 1),
-      numbers<4>(operands, attributes.padding(), 0)};
+std::optional<LoadedWeights> loaded_weights(const Operands& operands) {
+  return operands.loader != nullptr ? std::make_optional<LoadedWeights>(operands) : std::nullopt;
 }
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 3, 2);
+  require_arity(operands, 2, 3);
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  const Window window = window_of(operands, attributes, filter);
+  const SlidingWindow window = filter_window(operands, attributes, filter);
   require_images(operands, window);
   const std::size_t groups = attributes.groups();
   const std::size_t num_outputs = filter.shape[0];
@@ -80,21 +77,23 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
           groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
               result.shape[3] == num_outputs,
           "groups and channels do not fit");
-  std::optional<StreamedWeights> streamed = streamed_weights(operands);
-  require(operands, !streamed.has_value() || groups == 1, "weights of groups cannot be streamed");
+  if (reads_plain(operands) || (operands.loader != nullptr && groups != 1)) {
+    return nullptr;
+  }
+  std::optional<LoadedWeights> loaded = loaded_weights(operands);
   Node node(operands);
   const auto x = node.input(source);
   const auto y = node.output(result);
-  const auto weights = node.constant(streamed.has_value() ? streamed->filter() : filter);
-  const auto bias = node.bias(streamed.has_value() ? streamed->bias() : optional_input(operands, 2),
-                              source, filter);
+  const auto weights = node.constant(loaded.has_value() ? loaded->filter() : filter);
+  const auto bias =
+      node.bias(loaded.has_value() ? loaded->bias() : optional_input(operands, 2), source, filter);
   const auto [top, right, bottom, left] = window.padding;
   const auto status = xnn_define_convolution_2d(
       node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1], window.strides[0],
       window.strides[1], window.dilations[0], window.dilations[1],
       static_cast<std::uint32_t>(groups), filter.shape[3], num_outputs / groups, attributes.min(),
       attributes.max(), x, weights, bias, y, 0);
-  return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
+  return loaded.has_value() ? loaded->make(node, status) : node.make(status, true);
 }
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
@@ -103,7 +102,7 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  const Window window = window_of(operands, attributes, filter);
+  const SlidingWindow window = filter_window(operands, attributes, filter);
   require_images(operands, window);
   const std::size_t num_outputs = filter.shape[3];
   const std::size_t channels = source.shape[3];
@@ -131,7 +130,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  const Window window = window_of(operands, attributes, filter);
+  const SlidingWindow window = filter_window(operands, attributes, filter);
   const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
   require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
   require(operands, source.shape[0] == result.shape[0] && source.size > 0, "the batches differ");
@@ -172,7 +171,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 3, 2);
+  require_arity(operands, 2, 3);
   const auto& source = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -199,15 +198,18 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                                                attributes.max(), x, filter, bias, y, 0),
                      true);
   }
-  std::optional<StreamedWeights> streamed = streamed_weights(operands);
+  if (reads_plain(operands)) {
+    return nullptr;
+  }
+  std::optional<LoadedWeights> loaded = loaded_weights(operands);
   const auto x = node.input(source, {rows, num_inputs});
   const auto y = node.output(result, {rows, num_outputs});
-  const auto filter = node.constant(streamed.has_value() ? streamed->filter() : weights);
-  const auto bias = node.bias(streamed.has_value() ? streamed->bias() : optional_input(operands, 2),
-                              source, weights);
+  const auto filter = node.constant(loaded.has_value() ? loaded->filter() : weights);
+  const auto bias =
+      node.bias(loaded.has_value() ? loaded->bias() : optional_input(operands, 2), source, weights);
   const auto status = xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(),
                                                  x, filter, bias, y, 0);
-  return streamed.has_value() ? streamed->make(node, status) : node.make(status, true);
+  return loaded.has_value() ? loaded->make(node, status) : node.make(status, true);
 }
 
 const Registration registered[] = {

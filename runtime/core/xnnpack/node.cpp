@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "../errors.hpp"
+#include "../heap_account.hpp"
 
 namespace arenite::xnnpack {
 
@@ -19,15 +20,19 @@ std::atomic<std::int64_t> num_allocations{0};
 
 void* allocate(void*, std::size_t size) {
   ++num_allocations;
-  return std::malloc(size);
+  return HeapAccount::taken(std::malloc(size));
 }
 
 void* reallocate(void*, void* pointer, std::size_t size) {
   ++num_allocations;
-  return std::realloc(pointer, size);
+  HeapAccount::returned(pointer);
+  return HeapAccount::taken(std::realloc(pointer, size));
 }
 
-void deallocate(void*, void* pointer) { std::free(pointer); }
+void deallocate(void*, void* pointer) {
+  HeapAccount::returned(pointer);
+  std::free(pointer);
+}
 
 thread_local Capture* capture = nullptr;
 
@@ -69,6 +74,7 @@ Captured& captured() {
 
 void aligned_deallocate(void*, void* pointer) {
   if (!captured().remove(pointer)) {
+    HeapAccount::returned(pointer);
     std::free(pointer);
   }
 }
@@ -81,11 +87,13 @@ void* aligned_allocate(void*, std::size_t alignment, std::size_t size) {
       return memory;
     }
   }
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return HeapAccount::taken(
+      std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
 }
 
 void initialise() {
   static const xnn_status status = [] {
+    const HeapAccount::Scope nobodys(nullptr);
     static const xnn_allocator allocator{nullptr,    allocate,         reallocate,
                                          deallocate, aligned_allocate, aligned_deallocate};
     return xnn_initialize(&allocator);

@@ -2,7 +2,7 @@
 #include "../kernels/quantised.hpp"
 #include "../operand_checks.hpp"
 #include "../registry.hpp"
-#include "../window.hpp"
+#include "../sliding_window.hpp"
 #include "node.hpp"
 
 namespace arenite::xnnpack {
@@ -16,10 +16,10 @@ std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
   require_one_scale(operands);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
-  const Window window{numbers<2>(operands, attributes.window(), 1),
-                      numbers<2>(operands, attributes.strides(), 1),
-                      numbers<2>(operands, attributes.dilations(), 1),
-                      numbers<4>(operands, attributes.padding(), 0)};
+  const SlidingWindow window{numbers<2>(operands, attributes.window(), 1),
+                             numbers<2>(operands, attributes.strides(), 1),
+                             numbers<2>(operands, attributes.dilations(), 1),
+                             numbers<4>(operands, attributes.padding(), 0)};
   require_images(operands, window);
   require(operands, source.shape[3] == result.shape[3], "the channels differ");
   const auto [top, right, bottom, left] = window.padding;

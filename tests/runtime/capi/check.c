@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,20 @@ static int run(const char* way, const char* path, const char* input, const char*
   } else {
     check(arenite_model_open(path, &model));
   }
-  if (strstr(way, "arena") != NULL) {
+  arenite_buffer buffers[2] = {{NULL, 0}, {NULL, 0}};
+  if (strcmp(way, "buffers") == 0) {
+    /* The last memory is the caller's, the others are the library's. */
+    const size_t last = arenite_model_num_memories(model) - 1;
+    arenite_memory memory = ARENITE_MEMORY_INIT;
+    check(arenite_model_memory(model, last, &memory));
+    printf("memory %s %zu %zu %d\n", memory.name, memory.size, memory.alignment, memory.writable);
+    arena = aligned(memory.size);
+    memset(arena, 0xa5, memory.size);
+    buffers[last].data = arena;
+    buffers[last].size = memory.size;
+    options.buffers = buffers;
+    options.num_buffers = last + 1;
+  } else if (strstr(way, "arena") != NULL) {
     options.arena_size = arenite_model_arena_size(model);
     options.arena = arena = aligned(options.arena_size);
     memset(arena, 0xa5, options.arena_size);
@@ -111,10 +125,14 @@ static int run(const char* way, const char* path, const char* input, const char*
   arenite_model_close(model);
   describe("input", arenite_session_input(session, 0));
   describe("output", arenite_session_output(session, 0));
-  if (arena != NULL) {
+  if (arena != NULL && options.arena != NULL) {
     const char* data = arenite_session_input(session, 0)->data;
     printf("inside %d\n", data >= (char*)arena && data < (char*)arena + options.arena_size);
   }
+  arenite_resident held = ARENITE_RESIDENT_INIT;
+  check(arenite_session_memory(session, &held));
+  printf("held %lu %lu %lu %lu\n", (unsigned long)held.memories, (unsigned long)held.program,
+         (unsigned long)held.weights, (unsigned long)held.kernels);
   const arenite_tensor* result = arenite_session_output(session, 0);
   const size_t result_size = result->size;
   char* fetched = aligned(result_size);
@@ -162,6 +180,62 @@ static int open_wrong(const char* path) {
   return 0;
 }
 
+/* A caller of a later version. */
+typedef struct newer_options {
+  arenite_options known;
+  size_t unknown;
+} newer_options;
+
+typedef struct newer_memory {
+  arenite_memory known;
+  size_t unknown;
+} newer_memory;
+
+/* Structs of other sizes, and memory of the caller. */
+static void misuse_structs(const arenite_model* model, char* arena) {
+  arenite_session* session = NULL;
+  newer_options newer = {ARENITE_OPTIONS_DEFAULT, 0};
+  newer.known.struct_size = sizeof newer;
+  report("newer options", arenite_session_create(model, &newer.known, &session));
+  arenite_session_destroy(session);
+  newer.unknown = 1;
+  report("newer options that are set", arenite_session_create(model, &newer.known, &session));
+
+  arenite_options options = ARENITE_OPTIONS_DEFAULT;
+  arenite_buffer buffer = {arena, arenite_model_arena_size(model)};
+  options.buffers = &buffer;
+  options.num_buffers = 2; /* which an older caller does not have */
+  report("buffers of other memories", arenite_session_create(model, &options, &session));
+  options.struct_size = offsetof(arenite_options, buffers);
+  report("older options", arenite_session_create(model, &options, &session));
+  arenite_session_destroy(session);
+  options.struct_size = sizeof options;
+  options.num_buffers = 1;
+  options.arena = arena;
+  report("buffers and an arena", arenite_session_create(model, &options, &session));
+  options.arena = NULL;
+  buffer.data = arena + 1;
+  report("buffer misaligned", arenite_session_create(model, &options, &session));
+  buffer.data = arena;
+  --buffer.size;
+  report("buffer too small", arenite_session_create(model, &options, &session));
+
+  arenite_memory memory = ARENITE_MEMORY_INIT;
+  report("no such memory", arenite_model_memory(model, 1, &memory));
+  report("memory of null", arenite_model_memory(NULL, 0, &memory));
+  report("memory to null", arenite_model_memory(model, 0, NULL));
+  memory.struct_size = 0;
+  report("memory of no size", arenite_model_memory(model, 0, &memory));
+  newer_memory longer = {{sizeof longer, NULL, 0, 0, 0}, 1};
+  report("newer memory", arenite_model_memory(model, 0, &longer.known));
+  if (longer.unknown != 0 || longer.known.struct_size != sizeof longer ||
+      longer.known.size != arenite_model_arena_size(model)) {
+    exit(4);
+  }
+  arenite_resident resident = ARENITE_RESIDENT_INIT;
+  report("resident of null", arenite_session_memory(NULL, &resident));
+}
+
 /* PATH: every call with what is wrong. */
 static int misuse(const char* path) {
   arenite_model* model = NULL;
@@ -190,6 +264,7 @@ static int misuse(const char* path) {
   options.arena = arena;
   --options.arena_size;
   report("arena too small", arenite_session_create(model, &options, &session));
+  misuse_structs(model, arena);
   check(arenite_session_create(model, NULL, &session));
   report("feed null", arenite_session_feed(NULL, 0, &byte, 1));
   report("feed from null",

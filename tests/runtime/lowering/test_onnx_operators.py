@@ -2,8 +2,8 @@
 
 import pytest
 
-from arenite.runtime.session import Session
 from support.running import (
+    PoisonedSession,
     assert_same,
     build,
     random_feeds,
@@ -163,7 +163,7 @@ CASES |= {
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_gives_what_onnxruntime_gives(name, tmp_path):
     path = save(tmp_path, with_random_weights(parse(CASES[name])))
-    with Session(build(path, tmp_path), poison=True, guard=True) as session:
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
         assert "onnxruntime" not in session.backends()
         feeds = random_feeds(session)
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)

@@ -10,8 +10,7 @@ from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.program.operators import Convert
-from arenite.runtime.session import Session
-from support.running import build, with_random_weights
+from support.running import PoisonedSession, build, with_random_weights
 from support.tiny_onnx import parse, save
 
 IMAGE = "(float[1,6,12,10] x) => (y)"
@@ -80,7 +79,7 @@ def outputs(path, folder):
     ONNX Runtime computes as the model is written: its own softmax on integers, for one, is off
     by one in a sixth of the elements.
     """
-    session = Session(build(path, folder), poison=True)
+    session = PoisonedSession(build(path, folder))
     (port,) = session.inputs
     x = np.random.default_rng(1).uniform(-2, 2, port.shape).astype(port.dtype)
     options = onnxruntime.SessionOptions()

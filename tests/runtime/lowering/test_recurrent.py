@@ -5,8 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from arenite.runtime.session import Session
-from support.running import assert_same, build, random_feeds, reference_outputs
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.shared_material import shared
 from support.tiny_onnx import save
 
@@ -54,7 +53,7 @@ def layer(kind, direction, *, has_states, has_bias=True, outputs=None, **attribu
 
 def check(model: onnx.ModelProto, folder):
     path = save(folder, model)
-    session = Session(build(path, folder), poison=True)
+    session = PoisonedSession(build(path, folder))
     assert set(session.backends()) <= {"arenite", "xnnpack"}
     feeds = random_feeds(session)
     for _ in range(2):  # nothing is left of the run before
@@ -87,7 +86,7 @@ def test_the_voice_activity_detector_runs_without_fallback(tmp_path):
     program = build(
         path, tmp_path, dims={"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)}
     )
-    session = Session(program, poison=True)
+    session = PoisonedSession(program)
     assert "onnxruntime" not in session.backends()
     feeds = random_feeds(session)
     assert_same(session.run(feeds), reference_outputs(path, feeds | {"sr": np.array(16_000)}))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.session import Session
-from support.running import build
+from support.running import PoisonedSession, build
 from support.tflite_operator import Given, Reference, operator_model, weights
 
 GENERATOR = np.random.default_rng(7)
@@ -149,7 +149,7 @@ def test_an_operator_on_numbers_gives_what_litert_gives(name, tmp_path):
     path = tmp_path / "one.tflite"
     path.write_bytes(operator_model(*FLOAT[name]))
     reference = Reference(path)
-    session = Session(build(path, tmp_path), poison=True)
+    session = PoisonedSession(build(path, tmp_path))
     inputs = feeds(session)
     expected = reference.run(list(inputs.values()))
     for own, other in zip(session.run(inputs).values(), expected, strict=True):
@@ -254,7 +254,7 @@ def test_an_lstm_keeps_its_state_from_run_to_run_as_litert_does(clip, tmp_path):
     path = tmp_path / "lstm.tflite"
     path.write_bytes(lstm_model(clip=clip))
     reference = Reference(path)
-    session = Session(build(path, tmp_path), poison=True)
+    session = PoisonedSession(build(path, tmp_path))
     inputs = feeds(session)
     first, second = (next(iter(session.run(inputs).values())) for _ in range(2))
     for own in (first, second):
@@ -297,7 +297,7 @@ def test_an_svdf_keeps_its_state_from_run_to_run_as_litert_does(quantised, tmp_p
     path = tmp_path / "svdf.tflite"
     path.write_bytes(svdf_model(quantised=quantised))
     reference = Reference(path)
-    session = Session(build(path, tmp_path), poison=True)
+    session = PoisonedSession(build(path, tmp_path))
     runs = [feeds(session) for _ in range(4)]
     own = [next(iter(session.run(inputs).values())) for inputs in runs]
     for result, inputs in zip(own, runs, strict=True):

@@ -1,9 +1,10 @@
 """Brings weights into the arena for each run, so that a window of them is resident, not all.
 
-A convolution or product whose weights are streamed becomes tiles of its output channels. Each
-tile reads a block of rows of the weights and makes, beside its part of the result, a window: the
-kernels' own copy of that block, an ordinary tensor of one step that the planner places. The
-parts are joined, by address where they are one run of bytes each.
+A convolution or product whose weights are streamed becomes tiles of its output channels, each of
+two steps. The first loads a block of rows of the weights into a window, an ordinary tensor that
+the planner places, with room for the order of the kernels. The second is an ordinary convolution
+or product that finds its filter there. The parts are joined, by address where they are one run of
+bytes each.
 """
 
 import math
@@ -20,7 +21,13 @@ from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.names import Names
 from arenite.planner.units import parse_size
 from arenite.runtime.lowering.lowered import Array, Lowered, Operand, Step
-from arenite.runtime.program.operators import Conv2D, Copy, FullyConnected, Move
+from arenite.runtime.program.operators import (
+    Conv2D,
+    Copy,
+    FullyConnected,
+    LoadWeights,
+    Move,
+)
 
 _BLOCK_ROWS = 32
 """Rows that kernels pack together, or a multiple of what they do."""
@@ -243,12 +250,18 @@ class _Tiler:
             else:
                 part = self._part(step.outputs[0], rows, f"{layer.name}/{first}")
                 name = self._names.take(f"{layer.name}/rows {first}")
-            inputs = (step.inputs[0], *self._rows(step, first, rows))
+            weights, *bias = self._rows(step, first, rows)
+            assert weights is not None
             window = self._window(layer, rows, name)
-            self._steps[name] = Step(step.operator, inputs, (part, window))
-            made.append(
-                Operator(name, operator.op_type, _tensors(inputs), _tensors((part, window)))
-            )
+            # The same bytes under the filter's own shape.
+            inputs = (step.inputs[0], Operand(window.tensor, weights.shape), *bias)
+            loader = self._names.take(f"{name}/load")
+            self._steps[loader] = Step(LoadWeights(), (weights, *bias), (window,))
+            self._steps[name] = Step(step.operator, inputs, (part,))
+            made += [
+                Operator(loader, "LoadWeights", _tensors((weights, *bias)), (window.tensor,)),
+                Operator(name, operator.op_type, _tensors(inputs), (part.tensor,)),
+            ]
             parts.append(part)
             self.num_tiles += 1
         if len(parts) > 1:

@@ -110,8 +110,15 @@ class _Assembler:
             "name": lowered.graph.name,
             "digest": digest,
             "producer": producer,
-            "alignment": max((record.alignment for record in self._problem.records), default=1),
-            "arena_size": plan.height,
+            "memories": [
+                {
+                    "name": "arena",
+                    "size": plan.height,
+                    "alignment": max(
+                        (record.alignment for record in self._problem.records), default=1
+                    ),
+                }
+            ],
             "steps": steps,
             "inputs": [self._port(port) for port in lowered.inputs],
             "outputs": [self._port(port) for port in lowered.outputs],
@@ -146,7 +153,7 @@ class _Assembler:
             self._entries.append(
                 {
                     "name": f"{operator.name}/scratch", "type": "uint8",
-                    "shape": [operator.scratch], "place": "arena",
+                    "shape": [operator.scratch], "place": "memory",
                     "offset": self._scratch[position],
                 }
             )  # fmt: skip
@@ -168,7 +175,7 @@ class _Assembler:
                 root, offset = self._graph.root(operand.tensor)
                 # What has no elements has no record; it lies anywhere.
                 start = self._offsets.get(root, 0)
-                place = {"place": "arena", "offset": start + offset + operand.offset}
+                place = {"place": "memory", "offset": start + offset + operand.offset}
             entry: dict[str, Any] = {
                 "name": operand.tensor,
                 "type": _TYPES[self._graph.tensors[operand.tensor].dtype],

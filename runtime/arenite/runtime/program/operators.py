@@ -99,6 +99,14 @@ class FullyConnected(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadWeights(OperatorBase):
+    """Reads constant weights: rows, ..., and an optional constant bias; makes a window.
+
+    A later convolution or product finds its filter where the window lies.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MatMul(OperatorBase):
     """Multiplies the matrices of the last two axes; the leading axes broadcast."""
 
@@ -449,5 +457,6 @@ RuntimeOperator: TypeAlias = (
     | Lstm
     | Gru
     | Svdf
+    | LoadWeights
     | External
 )

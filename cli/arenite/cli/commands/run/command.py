@@ -170,7 +170,7 @@ def run(
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, dims, shapes) as program,
-        Session(program, threads=threads, poison=poison) as session,
+        Session(program, threads=threads, poison=0xFF if poison else None) as session,
     ):
         if labels is not None:
             check_labels(labels, session.outputs)

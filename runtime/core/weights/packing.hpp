@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace arenite::xnnpack {
+namespace arenite {
 
 // Rows come in blocks that are packed alike, one after the other. Mostly a block is transposed:
 // the float of row r and column c is first + c * stride + r.
@@ -27,4 +27,4 @@ struct Packing {
                     bool has_bias);
 };
 
-}  // namespace arenite::xnnpack
+}  // namespace arenite

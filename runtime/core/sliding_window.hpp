@@ -8,15 +8,29 @@
 
 namespace arenite {
 
-struct Window {
+struct SlidingWindow {
   std::array<std::uint32_t, 2> kernel;
   std::array<std::uint32_t, 2> strides;
   std::array<std::uint32_t, 2> dilations;
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
 };
 
+// Returns the window of a filter of rank 4, outputs, rows, columns, inputs.
+template <typename Attributes>
+SlidingWindow filter_window(const Operands& operands, const Attributes& attributes,
+                            const TensorView& filter) {
+  require(operands, filter.rank() == 4, "its filter must have rank 4");
+  require(operands, filter.shape[1] < (1u << 24) && filter.shape[2] < (1u << 24),
+          "its filter is too large");
+  return {
+      {static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
+      numbers<2>(operands, attributes.strides(), 1),
+      numbers<2>(operands, attributes.dilations(), 1),
+      numbers<4>(operands, attributes.padding(), 0)};
+}
+
 // Requires images N, H, W, C, the second with as many rows and columns as there are windows.
-inline void require_images(const Operands& operands, const Window& window) {
+inline void require_images(const Operands& operands, const SlidingWindow& window) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");

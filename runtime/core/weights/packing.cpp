@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace arenite::xnnpack {
+namespace arenite {
 
 namespace {
 
@@ -91,4 +91,4 @@ Packing Packing::of(const float* packed, std::size_t count, std::size_t rows, st
   return packing;
 }
 
-}  // namespace arenite::xnnpack
+}  // namespace arenite

@@ -1,0 +1,38 @@
+// Huffman-coded symbols, decoded into memory that steps share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace arenite {
+
+class SymbolDecoder {
+ public:
+  SymbolDecoder();
+  ~SymbolDecoder();
+  SymbolDecoder(const SymbolDecoder&) = delete;
+  SymbolDecoder& operator=(const SymbolDecoder&) = delete;
+
+  // Sees to a buffer of so many symbols, before any run.
+  void reserve(std::size_t count);
+  std::uint8_t* buffer() { return buffer_.data(); }
+
+  // Gives the buffer and the decoder back, if nothing is to be decoded any more.
+  void release();
+
+  // Bytes that the decoder holds beside the buffer.
+  std::size_t context_size() const;
+
+  // Decodes `count` symbols, one a byte. Allocates nothing. Returns whether there are as many.
+  bool decode(const std::byte* code, std::size_t size, std::uint8_t* to, std::size_t count);
+
+ private:
+  struct Context;
+
+  std::unique_ptr<Context> context_;
+  std::vector<std::uint8_t> buffer_;
+};
+
+}  // namespace arenite

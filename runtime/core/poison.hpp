@@ -1,0 +1,35 @@
+// Fills what is dead as a run goes on, so that a step which reads it shows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "arena.hpp"
+#include "program_generated.h"
+
+namespace arenite {
+
+// Two runs with different bytes give different outputs where a step reads what nobody wrote. One
+// run is not enough: of 0xff, NaN to every floating-point type, kernels that clamp make 0.
+class Poison {
+ public:
+  // Takes a program that was validated, with its memories, and what to fill with.
+  Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte);
+
+  // Fills the records that begin at a step. Inputs and states hold what they should before the
+  // first.
+  void before(std::size_t step) const;
+  // Fills the records that end with a step. Outputs and states are read after the last.
+  void after(std::size_t step) const;
+
+ private:
+  void fill(const std::vector<std::uint32_t>& records) const;
+
+  const program::Program& program_;
+  const std::vector<Arena>& arenas_;
+  std::uint8_t byte_;
+  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first step
+  std::vector<std::vector<std::uint32_t>> ending_;    // records, by the last step of their life
+};
+
+}  // namespace arenite

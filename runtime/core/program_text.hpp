@@ -1,0 +1,11 @@
+// What FlatBuffers' verifier leaves unchecked: the text of names, and where numbers lie.
+#pragma once
+
+#include "program_generated.h"
+
+namespace arenite {
+
+// Throws ProgramError where a name is not UTF-8, or the numbers of a list are not aligned.
+void check_text_and_alignment(const program::Program& program);
+
+}  // namespace arenite

@@ -1,0 +1,96 @@
+"""What a session says that it holds."""
+
+from dataclasses import replace
+
+import pytest
+
+from arenite.runtime import _core
+from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.session import Session, SessionMemory
+from support.coded_programs import build_coded, network
+from support.running import random_feeds
+from support.tiny_programs import accumulator, classifier
+
+
+def memory_of(path) -> SessionMemory:
+    """Return what a session of the file holds, which runs do not change."""
+    with Session(path) as session:
+        held = session.memory()
+        session.run(random_feeds(session))
+        assert session.memory() == held
+        return held
+
+
+def section_sizes(path):
+    """Return the bytes of the program and of the weights, from the head of the file."""
+    data = path.read_bytes()
+    return int.from_bytes(data[16:24], "little"), len(data) - int.from_bytes(data[24:32], "little")
+
+
+def test_what_the_file_states_is_exact(tmp_path):
+    path = accumulator(tmp_path)
+    held = memory_of(path)
+    with Session(path) as session:
+        assert held.memories == session.arena_bytes + 128
+    assert (held.program, held.weights) == section_sizes(path)
+    # The start of the state, 4 floats, which a reset reads.
+    assert held.weights_resident in (0, 16)
+    assert held.decoded == 0
+
+
+def test_the_parts_that_are_resident_make_the_total(tmp_path):
+    held = memory_of(classifier(tmp_path, quantised=False))
+    assert held.total == (
+        held.memories + held.program + held.weights_resident + held.decoded + held.kernels
+        + held.other
+    )  # fmt: skip
+    assert 0 < held.other < 1 << 16
+
+
+@pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
+def test_packed_weights_are_the_kernels_and_the_originals_are_given_back(tmp_path):
+    path, compiled = build_coded(network(tmp_path), tmp_path, coded=False)
+    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    held = memory_of(path)
+    assert weights < held.kernels < weights * 1.3
+    assert held.weights_resident < weights * 0.01
+
+
+@pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
+def test_weights_that_are_loaded_for_each_run_are_not_held(tmp_path):
+    plain, compiled = build_coded(network(tmp_path), tmp_path, coded=False)
+    whole = memory_of(plain)
+    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    budget = WeightBudget(20, is_percent=True)
+    held = memory_of(build_coded(network(tmp_path), tmp_path, budget, coded=False)[0])
+    assert held.kernels < 0.2 * weights + (whole.kernels - weights)
+    assert held.total < whole.total - 0.5 * weights
+
+
+def test_codes_that_are_decoded_for_each_run_are_held_as_codes(tmp_path):
+    path = network(tmp_path, num_values=32)
+    budget = WeightBudget(20, is_percent=True)
+    file, compiled = build_coded(path, tmp_path, budget)
+    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    held = memory_of(file)
+    assert 0 < held.weights_resident < 0.3 * weights
+
+
+def test_sessions_that_come_and_go_count_the_same(tmp_path):
+    path = classifier(tmp_path, quantised=True)
+    first = memory_of(path)
+    with Session(path):
+        second = memory_of(path)
+    third = memory_of(path)
+    for held in (second, third):
+        # The heap hands out what it has, which may be a little more than was asked for.
+        assert abs(held.kernels - first.kernels) < 1024
+        assert abs(held.other - first.other) < 1024
+        assert replace(held, kernels=0, other=0) == replace(first, kernels=0, other=0)
+
+
+def test_what_decoded_once_is_not_held(tmp_path):
+    file, _ = build_coded(network(tmp_path, num_values=32), tmp_path)
+    held = memory_of(file)
+    if _core.has_xnnpack:
+        assert held.decoded < 1024  # all were packed

@@ -1,0 +1,57 @@
+"""Program files whose JSON was changed before they were encoded."""
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from arenite.planner.units import align_up
+from arenite.runtime import _schema
+from arenite.runtime.compiler import Compiled, compile_model
+from arenite.runtime.program import file as program_file
+from arenite.runtime.program.assembly import Assembly
+from arenite.strategies import find
+
+Root = dict[str, Any]
+
+
+def edited(assembly: Assembly, edit: Callable[[Root], object]) -> bytes:
+    """Return the bytes of the program after `edit` changed its JSON."""
+    root = json.loads(assembly.program)
+    edit(root)
+    return b"".join(program_file.pieces(replace(assembly, program=json.dumps(root))))
+
+
+def apart(model: Path | Compiled) -> Assembly:
+    """Return the program of a model in which no two records have the same bytes."""
+    compiled = model if isinstance(model, Compiled) else compile_model(model)
+    return compiled.assemble(find("no-reuse")(compiled.source.problem))
+
+
+def split_memories(root: Root) -> None:
+    """Let every other record of a program lie in a second memory; no two have the same bytes."""
+    (memory,) = root["memories"]
+    root["memories"].append(memory | {"name": "second", "alignment": 128})
+    ends = {each["offset"]: each for each in root["records"]}
+    for index, record in enumerate(root["records"]):
+        record["memory"] = index % 2
+    for tensor in root["tensors"]:
+        if tensor["place"] == "memory":
+            begin = max((each for each in ends if each <= tensor["offset"]), default=None)
+            tensor["memory"] = 0 if begin is None else ends[begin]["memory"]
+
+
+def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:
+    """Return the bytes of a program file after `edit` changed the JSON of its program."""
+    data = path.read_bytes()
+    size, weights = struct.unpack_from("<QQ", data, 16)
+    text = _schema.decode(data[32 : 32 + size])
+    root = json.loads(re.sub(r": ([+-]?inf|nan)\b", r': "\1"', text))
+    edit(root)
+    program = _schema.encode(json.dumps(root))
+    start = align_up(32 + len(program), 4096)
+    head = data[:16] + struct.pack("<QQ", len(program), start)
+    return head + program + bytes(start - 32 - len(program)) + data[weights:]
