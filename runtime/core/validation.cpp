@@ -197,10 +197,12 @@ class Checker {
                     "an output");
     }
     if (step.scratch() != -1) {
-      check_written(step.scratch(), number, label, "its working memory");
-      if (tensors_[static_cast<std::size_t>(step.scratch())].type != Type::uint8) {
-        refuse(label + ": its working memory is not of bytes");
+      check_index(step.scratch(), label + ": its working memory");
+      const auto& scratch = tensors_[static_cast<std::size_t>(step.scratch())];
+      if (scratch.is_constant || scratch.type != Type::uint8) {
+        refuse(label + " works in a constant, or in what is not bytes");
       }
+      check_written(step.scratch(), number, label, "its working memory");
     }
   }
 
@@ -250,13 +252,6 @@ class Checker {
     const auto& view = tensors_[static_cast<std::size_t>(index)];
     if (states_.count({tensor.memory(), tensor.offset(), view.size}) == 0) {
       refuse(label + " updates tensor " + quoted(tensor.name()) + ", which is not a state");
-    }
-    if (step.scratch() != -1) {
-      check_index(step.scratch(), label + ": its working memory");
-      if (tensors_[static_cast<std::size_t>(step.scratch())].is_constant) {
-        refuse(label + " works in a constant");
-      }
-      require_live(step.scratch(), number, label);
     }
   }
 
