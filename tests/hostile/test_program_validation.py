@@ -97,10 +97,10 @@ EDITS = {
         lambda r: r["steps"][0].update(scratch=-2), "working memory is tensor -2"
     ),
     "working memory of numbers": (
-        lambda r: scratch(r, type="float32", shape=[16]), "not of bytes"
+        lambda r: scratch(r, type="float32", shape=[16]), "in what is not bytes"
     ),
     "working memory among the weights": (
-        lambda r: scratch(r, place="weights", offset=0), "writes a constant"
+        lambda r: scratch(r, place="weights", offset=0), "works in a constant"
     ),
     "working memory that is not live": (
         lambda r: (scratch(r), r["records"][-1].update(start=1, end=2)), "no record that is live"
