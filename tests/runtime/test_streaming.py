@@ -124,9 +124,7 @@ def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, posit
     damaged = bytearray(content)
     damaged[content.index(coded) + position] ^= 0xFF
     file.write_bytes(damaged)
-    with pytest.raises(
-        ProgramError, match=r"'MatMul_8.*' has coded weights that are damaged"
-    ):
+    with pytest.raises(ProgramError, match=r"'MatMul_8.*' has coded weights that are damaged"):
         read_and_run(file)
 
 

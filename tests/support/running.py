@@ -1,7 +1,6 @@
 """Models run by our session and by the reference, on the same inputs."""
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,12 +55,15 @@ class PoisonedSession:
 
     BYTES = (0xFF, 0x4B)
 
-    def __init__(self, path: Path | Iterable[bytes], **options) -> None:
-        opened = (
-            Session if isinstance(path, Path) else partial(Session.of_pieces, label="poisoned")
-        )
-        pieces = path if isinstance(path, Path) else list(path)
-        self._sessions = [opened(pieces, poison=byte, **options) for byte in self.BYTES]
+    def __init__(self, path: Path | Iterable[bytes], **options: Any) -> None:
+        if isinstance(path, Path):
+            self._sessions = [Session(path, poison=byte, **options) for byte in self.BYTES]
+        else:
+            pieces = list(path)
+            self._sessions = [
+                Session.of_pieces(pieces, "poisoned", poison=byte, **options)
+                for byte in self.BYTES
+            ]
         self.inputs = self._sessions[0].inputs
         self.backends = self._sessions[0].backends
 
