@@ -22,8 +22,6 @@ using program::Type;
 
 constexpr std::size_t kMaxRank = 16;
 constexpr std::size_t kMaxMemories = 16;
-// The other axes of a tensor without elements: kernels may walk along them in vain.
-constexpr std::uint64_t kMaxEmpty = std::uint64_t{1} << 20;
 // What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
@@ -39,22 +37,14 @@ std::size_t count(const flatbuffers::Vector<T>* vector) {
 // Product of the shape and the size of an element, or a refusal.
 std::size_t checked_size(const program::Tensor& tensor) {
   std::uint64_t bytes = element_size(tensor.type());
-  bool is_empty = false;
   for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
     const std::uint64_t length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    if (length == 0) {
-      is_empty = true;
-      continue;
-    }
-    if (length > kMaxBytes || bytes > kMaxBytes / length) {
+    if (length > kMaxBytes || (length != 0 && bytes > kMaxBytes / length)) {
       refuse("tensor " + quoted(tensor.name()) + " is too large");
     }
     bytes *= length;
   }
-  if (is_empty && bytes > kMaxEmpty) {
-    refuse("tensor " + quoted(tensor.name()) + " has no elements, but long axes");
-  }
-  return is_empty ? 0 : static_cast<std::size_t>(bytes);
+  return static_cast<std::size_t>(bytes);
 }
 
 // Bytes that a tensor must lie inside.
@@ -250,7 +240,7 @@ class Checker {
     require_writable(index, label);
     const auto& tensor = stated(index);
     const auto& view = tensors_[static_cast<std::size_t>(index)];
-    if (states_.count({tensor.memory(), tensor.offset(), view.size}) == 0) {
+    if (view.size != 0 && states_.count({tensor.memory(), tensor.offset(), view.size}) == 0) {
       refuse(label + " updates tensor " + quoted(tensor.name()) + ", which is not a state");
     }
   }

@@ -105,9 +105,6 @@ EDITS = {
     "working memory that is not live": (
         lambda r: (scratch(r), r["records"][-1].update(start=1, end=2)), "no record that is live"
     ),
-    "an empty tensor with a long axis": (
-        lambda r: first_tensor(r).update(shape=[1 << 40, 0, 16]), "no elements, but long axes"
-    ),
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def test_the_plan_has_the_working_memory(tmp_path):
     problem = compile_model(path).source.problem
     (scratch,) = (record for record in problem.records if not record.tensors)
     assert (scratch.size, scratch.start, scratch.end) == (4 * 64 * 40, 0, 1)
-    with Session(build(path, tmp_path), poison=True) as session:
+    with Session(build(path, tmp_path), poison=0xFF) as session:
         assert session.arena_bytes >= sum(record.size for record in problem.records)
         feeds = random_feeds(session)
         assert_same(session.run(feeds), reference_outputs(path, feeds))

@@ -72,10 +72,10 @@ def one_step(
     tensors: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
     constants: list[tuple[int, np.ndarray]] = []
-    ends = {"arena": 0, "weights": 0}
+    ends = {"memory": 0, "weights": 0}
 
     def add(name: str, given: Given, shift: int = 0) -> int:
-        place = "arena" if given.array is None else "weights"
+        place = "memory" if given.array is None else "weights"
         offset = ends[place] + shift
         if given.array is not None:
             constants.append((offset, np.ascontiguousarray(given.array)))
@@ -83,7 +83,7 @@ def one_step(
             offset = tensors[given.same_as]["offset"]
         else:
             ends[place] = align_up(offset + given.size, 64)
-            if place == "arena" and given.size:
+            if place == "memory" and given.size:
                 size = given.size + shift
                 records.append({"name": name, "offset": offset - shift, "size": size, "end": 1})
         tensors.append({
@@ -111,10 +111,11 @@ def one_step(
     step["outputs"] = made
     if scratch is not None:
         step["scratch"] = add("scratch", Given((scratch,), "uint8"), shift)
-    fed = [i for i in read if i >= 0 and tensors[i]["place"] == "arena"]
+    fed = [i for i in read if i >= 0 and tensors[i]["place"] == "memory"]
     root = {
-        "name": kind, "digest": "0" * 64, "producer": "test", "alignment": 64,
-        "arena_size": ends["arena"], "weights_size": ends["weights"] + _SLACK,
+        "name": kind, "digest": "0" * 64, "producer": "test",
+        "memories": [{"name": "arena", "size": ends["memory"], "alignment": 64}],
+        "weights_size": ends["weights"] + _SLACK,
         "tensors": tensors, "steps": [step], "records": records,
         "inputs": [port(i) for i in fed], "outputs": [port(i) for i in made],
     }  # fmt: skip
