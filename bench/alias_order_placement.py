@@ -33,14 +33,16 @@ from pathlib import Path
 
 from rich.table import Table
 
+from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.ordering import MemoryModel, choose_order
 from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, permit_overlaps
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, permit_overlaps, share
 from arenite.planner.rewrites.fuse_activations import fuse_activations
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
 from arenite.runtime.targets.litert.probe import probe
 from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
@@ -173,12 +175,13 @@ def against_ort(name: str, path: Path) -> Row:
         optimised, options = Path(folder, path.name), stock_options()
         options.optimized_model_filepath = str(optimised)
         feeds = drawn_feeds(path, stock_session(path, options).get_inputs(), dims, shapes)
-        graph = read_onnx(optimised, dims=dims_of(path))
+        optimised_program = read_onnx(optimised, dims=dims_of(path))
     theirs = stock_memory(path, stock_options(), feeds).tensors
     rows = []
-    for each in (graph, read_onnx(path, dims=dims_of(path))):
+    for each in (optimised_program, read_onnx(path, dims=dims_of(path))):
+        given = set(each.input_tensors)
         tensors = {
-            name: replace(tensor, kind=TensorKind.CONSTANT) if name in each.inputs else tensor
+            name: replace(tensor, kind=TensorKind.CONSTANT) if name in given else tensor
             for name, tensor in each.tensors.items()
         }
         rows.append(ours(Row(name, "ort", theirs), replace(each, tensors=tensors, inputs=())))
@@ -198,7 +201,7 @@ def against_paper(name: str, path: Path) -> Row:
 def against_litert(name: str, path: Path) -> Row:
     """Return our figures for the interpreter's own tensors beside its arena."""
     asked = probe(path)
-    written = liveness(asked.graph, alignment=64)
+    written = liveness(asked.program, alignment=64)
     shared = asked.problem(keep_inputs=False)
     return Row(
         name,
@@ -214,17 +217,17 @@ def against_litert(name: str, path: Path) -> Row:
 def against_tflm(name: str, path: Path) -> Row:
     """Return our figures beside the head of TensorFlow Lite Micro, which runs our plan."""
     model = read_tflm_model(path)
-    boundary = (len(model.graph.inputs), len(model.graph.outputs))
+    boundary = (len(model.program.inputs), len(model.program.outputs))
     theirs = measure(path, *boundary)
     scratch = learn_scratch(model)
     written = model.problem(scratch)
-    safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
-    reaching = replace(model, graph=alias(model.graph, tuple(AliasKind)))
+    safe = replace(model, program=share(model.program, SAFE_KINDS))
+    reaching = replace(model, program=share(model.program, tuple(AliasKind)))
     # Overlaps as merged storages, as permission for the placement, and as both.
     ways = [
-        (safe, permit_overlaps(safe.graph, safe.problem(scratch))),
+        (safe, permit_overlaps(safe.program, safe.problem(scratch))),
         (reaching, reaching.problem(scratch)),
-        (reaching, permit_overlaps(reaching.graph, reaching.problem(scratch))),
+        (reaching, permit_overlaps(reaching.program, reaching.problem(scratch))),
     ]
     plans = [find("best")(problem) for _, problem in ways]
     (sharing, problem), plan = min(zip(ways, plans, strict=True), key=lambda way: way[1].height)
@@ -247,26 +250,24 @@ def against_tflm(name: str, path: Path) -> Row:
 
 def ours(
     row: Row,
-    graph: Graph,
+    program: Program,
     boundary: Boundary = Boundary.INCLUDE,
     only: frozenset[str] = frozenset(),
 ) -> Row:
     """Return the row with our figures filled in, alignment 1."""
 
-    def problem(graph: Graph) -> Problem:
-        found = liveness(graph, boundary=boundary, alignment=1)
-        same = [each for each in found.records if not only or only & {*each.tensors}]
+    def problem(each: Program) -> Problem:
+        found = liveness(each, boundary=boundary, alignment=1)
+        same = [record for record in found.records if not only or only & {*record.tensors}]
         return replace(found, records=tuple(same))
 
-    model = MemoryModel(SAFE_KINDS, boundary, alignment=1)
-    order = choose_order(graph, find_order("best"), model)
+    rules = Rules(SAFE_KINDS, boundary, alignment=1)
     shared, ordered = (
-        problem(alias(each, model.aliases, boundary, alignment=1))
-        for each in (graph, graph.reordered(order.operators))
+        problem(derive(program, rules, order).program) for order in (None, find_order("best"))
     )
     return replace(
         row,
-        written=problem(graph).lower_bound,
+        written=problem(program).lower_bound,
         shared=shared.lower_bound,
         ordered=min(shared.lower_bound, ordered.lower_bound),
         placed=min(height(shared), height(ordered)),

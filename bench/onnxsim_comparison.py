@@ -18,11 +18,12 @@ import onnx
 from onnx import ModelProto, TensorProto, numpy_helper
 from rich.table import Table
 
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import liveness
 from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, alias
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, share
+from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
 from arenite.strategies import find
 from harness import bench, emit, parser, table
@@ -60,9 +61,9 @@ def compare(path: Path) -> Row:
 
     dims = dims_of(path)
     theirs = onnxsim.plan_activation_memory(prepared(path, dims), run_shape_inference=False)
-    graph = read_onnx(path, dims=dims)
-    written = liveness(graph, alignment=ALIGNMENT)
-    shared = liveness(alias(graph, SAFE_KINDS, alignment=ALIGNMENT), alignment=ALIGNMENT)
+    program = read_onnx(path, dims=dims)
+    written = liveness(program, alignment=ALIGNMENT)
+    shared = liveness(share(program, SAFE_KINDS, alignment=ALIGNMENT), alignment=ALIGNMENT)
     same = [
         record
         for record in shared.records
@@ -76,7 +77,7 @@ def compare(path: Path) -> Row:
         height(shared),
         height(replace(shared, records=tuple(same))),
         shared.lower_bound,
-        unplanned(graph, shared),
+        unplanned(program, shared),
     )
 
 
@@ -87,12 +88,12 @@ def height(problem: Problem) -> int:
     return plan.height
 
 
-def unplanned(graph: Graph, problem: Problem) -> int:
+def unplanned(program: Program, problem: Problem) -> int:
     """Count the tensors that take bytes at run time but lie in no record."""
     planned = {name for record in problem.records for name in record.tensors}
     return sum(
         tensor.size > 0 and tensor.kind is not TensorKind.CONSTANT and tensor.name not in planned
-        for tensor in graph.tensors.values()
+        for tensor in program.tensors.values()
     )
 
 

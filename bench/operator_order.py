@@ -18,11 +18,13 @@ import onnx
 from rich.table import Table
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.ordering import MemoryModel
+from arenite.planner.operators.operator import Operator
+from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rewrites.fuse_activations import fuse_activations
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.strategies.order import find_order
 from harness import bench, emit, parser, table, timed
 from harness.inputs import required
@@ -42,8 +44,8 @@ PUBLISHED = {
 """TFLite's peak over that of the best order, for cells of the same family (Ahn et al. 2020,
 SERENITY, from memory: open the paper before quoting one)."""
 
-CELL_MODEL = MemoryModel((AliasKind.VIEWS, AliasKind.IN_PLACE))
-LAYERED_MODEL = MemoryModel(alignment=1)
+CELL_MODEL = Rules((AliasKind.VIEWS, AliasKind.IN_PLACE))
+LAYERED_RULES = Rules(alignment=1)
 
 
 @dataclass(frozen=True)
@@ -99,25 +101,25 @@ def layered(path: Path) -> Row:
         )
         for name, size in sizes.items()
     ]
-    operators = [
-        Operator(f"node {name}", "Node", tuple(sources[name]), (str(name),))
+    steps = [
+        Step(f"node {name}", Operator(), tuple(sources[name]), (str(name),))
         for name in data["graph"]["order"]
     ]
-    graph = Graph.of(path.stem, tensors, operators, (), (str(target),))
-    return measured(path.stem, graph, LAYERED_MODEL, None)
+    program = Program.of(path.stem, tensors, steps, (), (str(target),))
+    return measured(path.stem, program, LAYERED_RULES, None)
 
 
 _ENDS = (("source", "0"), ("target", "1"))
 
 
-def measured(name: str, graph: Graph, model: MemoryModel, published: float | None) -> Row:
-    """Return the row of a graph."""
-    seconds, best = timed(lambda: find_order("optimal")(graph, model))
+def measured(name: str, program: Program, rules: Rules, published: float | None) -> Row:
+    """Return the row of a program."""
+    seconds, best = timed(lambda: find_order("optimal")(program, rules))
     return Row(
         name,
-        len(graph.operators),
-        find_order("given")(graph, model).peak,
-        find_order("breadth-first")(graph, model).peak,
+        len(program.steps),
+        find_order("given")(program, rules).peak,
+        find_order("breadth-first")(program, rules).peak,
         best.peak,
         best.optimal,
         seconds,

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.planner.graph import Graph, Tensor
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import Boundary, liveness
+from arenite.planner.program import Program
 from arenite.planner.rewrites.fuse_activations import fuse_activations
 from arenite.planner.strategy import run
+from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
 from arenite.planner.verify import verify
 from arenite.strategies.table import find
@@ -87,10 +88,10 @@ def footprint(network: str, *, channels_in_fours: bool = False) -> Footprint:
         channels_in_fours: Whether feature maps hold a multiple of four channels.
     """
     with tempfile.TemporaryDirectory() as folder:
-        graph = fuse_activations(read_onnx(zoo_file(network, Path(folder))))
+        program = fuse_activations(read_onnx(zoo_file(network, Path(folder))))
     if channels_in_fours:
-        graph = _in_fours(graph)
-    problem = liveness(graph, boundary=Boundary.EXCLUDE, alignment=1)
+        program = _in_fours(program)
+    problem = liveness(program, boundary=Boundary.EXCLUDE, alignment=1)
     cells = {"naive": problem.naive, "offsets-bound": problem.lower_bound}
     for name in OBJECTS | OFFSETS:
         plan = run(find(name), problem)
@@ -128,9 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _in_fours(graph: Graph) -> Graph:
-    tensors = {name: _rounded(tensor) for name, tensor in graph.tensors.items()}
-    return replace(graph, tensors=tensors)
+def _in_fours(program: Program) -> Program:
+    tensors = {name: _rounded(tensor) for name, tensor in program.tensors.items()}
+    return replace(program, tensors=tensors)
 
 
 def _rounded(tensor: Tensor) -> Tensor:

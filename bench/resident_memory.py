@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.table import Table
 
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 from zoo import NETWORKS
 

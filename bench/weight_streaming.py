@@ -28,7 +28,7 @@ from rich.table import Table
 from arenite.cli.planning.programs import code_of, random_inputs, write_program
 from arenite.cli.planning.search import search
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import ONNXRUNTIME, Raced, run_engines
@@ -150,7 +150,7 @@ def rows_of(name: str, case: Case, runner: Path, rounds: int) -> Iterator[Row]:
             onnx.save(source.with_weights(compressed.shared), model)
             del source, compressed
         variants = list(variants_of(case, model, folder))
-        arrays = list(random_inputs(compile_model(model).lowered, 0).values())
+        arrays = list(random_inputs(compile_model(model).program, 0).values())
         raw = folder / "input.raw"
         arrays[0].tofile(raw)
 
@@ -198,7 +198,7 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
         code = None if case.recipe is None else code_of(huffman=case.huffman)
         write_program(file, compiled, outcome, code=code)
         streaming = compiled.streaming
-        total = sum(each.nbytes for each in compiled.lowered.constants.values())
+        total = sum(each.nbytes for each in compiled.program.constants.values())
         yield Variant(
             f"{percent:g} % resident", file,
             total if streaming is None else streaming.resident,

@@ -86,12 +86,12 @@ class Raced:
 def compiled_entry(model: Path, folder: Path, num_seeds: int = 1) -> Entry:
     """Build a model for our runtime, with random inputs of some seeds, from 0."""
     program = folder / "model.arena"
-    lowered = build_program(model, program, dims=dims_of(model), shapes={}).lowered
-    inputs = tuple(list(random_inputs(lowered, seed).values()) for seed in range(num_seeds))
+    built = build_program(model, program, dims=dims_of(model), shapes={}).program
+    inputs = tuple(list(random_inputs(built, seed).values()) for seed in range(num_seeds))
     with Session(program) as session:
         backends = dict(Counter(session.backends()))
         arena = session.arena_bytes
-    return Entry(model, model_format(model), program, len(lowered.steps), backends, arena, inputs)
+    return Entry(model, model_format(model), program, len(built.steps), backends, arena, inputs)
 
 
 def race(

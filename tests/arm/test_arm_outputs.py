@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, network

@@ -10,7 +10,7 @@ onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
-from arenite.planner.ordering import MemoryModel  # noqa: E402
+from arenite.planner.rules import Rules  # noqa: E402
 from arenite.strategies.order import find_order  # noqa: E402
 from zoo import CELLS, NETWORKS  # noqa: E402
 from zoo.__main__ import main  # noqa: E402
@@ -35,7 +35,7 @@ def test_the_network_is_valid_and_can_be_planned(name: str, tmp_path: Path) -> N
     path = tmp_path / "network.onnx"
     onnx.save(network, path)
     graph = read_onnx(path)
-    assert len(graph.operators) == len(network.graph.node)
+    assert len(graph.steps) == len(network.graph.node)
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -45,7 +45,7 @@ def test_a_cell_runs_and_its_best_order_is_proved(name: str, tmp_path: Path) -> 
     path = tmp_path / "cell.onnx"
     onnx.save(network, path)
     graph = read_onnx(path)
-    assert find_order("optimal")(graph, MemoryModel()).optimal
+    assert find_order("optimal")(graph, Rules()).optimal
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     generator = np.random.default_rng(1)
     feeds = {i.name: generator.random(i.shape, np.float32) for i in session.get_inputs()}

@@ -3,9 +3,11 @@ from hypothesis import strategies as st
 
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.problem import load_spans
+from arenite.planner.program import Program
+from arenite.planner.tensors import Tensor, TensorKind
+from support.steps import step
 
 
 def tensor(name, size, kind=TensorKind.ACTIVATION):
@@ -17,12 +19,12 @@ def diagnosis_of(skip):
     tensors = [tensor("x", 1, TensorKind.INPUT), tensor("a", 10), tensor("b", 20),
                tensor("c", 20), tensor("y", 1, TensorKind.OUTPUT)]  # fmt: skip
     operators = [
-        Operator("first", "Conv", ("x",), ("a",)),
-        Operator("second", "Conv", ("a",), ("b",)),
-        Operator("third", "Conv", ("b",), ("c",), scratch=3),
-        Operator("last", "Add", ("c", "a") if skip else ("c",), ("y",)),
+        step("first", "Conv", ("x",), ("a",)),
+        step("second", "Conv", ("a",), ("b",)),
+        step("third", "Conv", ("b",), ("c",), scratch=3),
+        step("last", "Add", ("c", "a") if skip else ("c",), ("y",)),
     ]
-    graph = Graph.of("test", tensors, operators, ["x"], ["y"])
+    graph = Program.of("test", tensors, operators, ["x"], ["y"])
     return diagnose(graph, liveness(graph, alignment=1))
 
 
@@ -52,12 +54,12 @@ def test_of_two_equal_peaks_the_one_its_operator_fills_binds():
     tensors = [tensor("x", 10, TensorKind.INPUT), tensor("a", 10), tensor("b", 10),
                tensor("c", 10), tensor("y", 10, TensorKind.OUTPUT)]  # fmt: skip
     operators = [
-        Operator("first", "Conv", ("x",), ("a",)),
-        Operator("carrying", "Conv", ("a",), ("b",)),
-        Operator("full", "Add", ("x", "b"), ("c",)),
-        Operator("last", "Conv", ("c",), ("y",)),
+        step("first", "Conv", ("x",), ("a",)),
+        step("carrying", "Conv", ("a",), ("b",)),
+        step("full", "Add", ("x", "b"), ("c",)),
+        step("last", "Conv", ("c",), ("y",)),
     ]
-    graph = Graph.of("test", tensors, operators, ["x"], ["y"])
+    graph = Program.of("test", tensors, operators, ["x"], ["y"])
     diagnosis = diagnose(graph, liveness(graph, alignment=1))
     assert [(step.load, step.carried) for step in diagnosis.steps[1:3]] == [(30, 10), (30, 0)]
     assert "binds at step 2 (full)" in diagnosis.advice
@@ -69,20 +71,20 @@ def graphs(draw):
     names = ["x"]
     tensors = [tensor("x", draw(st.integers(0, 40)), TensorKind.INPUT)]
     operators = []
-    for step in range(draw(st.integers(1, 8))):
+    for number in range(draw(st.integers(1, 8))):
         reads = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3))
-        names.append(f"t{step}")
-        tensors.append(tensor(f"t{step}", draw(st.integers(0, 40))))
+        names.append(f"t{number}")
+        tensors.append(tensor(f"t{number}", draw(st.integers(0, 40))))
         scratch = draw(st.sampled_from((0, 0, 7)))
-        operators.append(Operator(f"op{step}", "Op", tuple(reads), (f"t{step}",), {}, scratch))
-    return Graph.of("random", tensors, operators, ["x"], [names[-1]])
+        operators.append(step(f"op{number}", "Op", tuple(reads), (f"t{number}",), {}, scratch))
+    return Program.of("random", tensors, operators, ["x"], [names[-1]])
 
 
 @given(graphs(), st.sampled_from(Boundary), st.sampled_from((1, 16)))
 def test_what_is_diagnosed_is_the_load_of_the_problem(graph, boundary, alignment):
     problem = liveness(graph, boundary=boundary, alignment=alignment)
     diagnosis = diagnose(graph, problem)
-    spanned = [0] * len(graph.operators)
+    spanned = [0] * len(graph.steps)
     for span in load_spans(problem.records):
         spanned[span.start : span.end] = [span.load] * (span.end - span.start)
     assert [step.load for step in diagnosis.steps] == spanned
@@ -93,7 +95,7 @@ def test_what_is_diagnosed_is_the_load_of_the_problem(graph, boundary, alignment
 
 
 def test_a_graph_without_operators_has_nothing_to_lower():
-    graph = Graph.of("test", [], [], [], [])
+    graph = Program.of("test", [], [], [], [])
     diagnosis = diagnose(graph, liveness(graph))
     assert diagnosis.binding is None
     assert "nothing to lower" in diagnosis.advice

@@ -2,7 +2,9 @@ import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError
-from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
+from arenite.planner.program import Program
+from arenite.planner.tensors import Alias, Tensor, TensorKind
+from support.steps import step
 
 
 def tensor(name, shape=(4,), kind=TensorKind.ACTIVATION, alias=None):
@@ -12,12 +14,12 @@ def tensor(name, shape=(4,), kind=TensorKind.ACTIVATION, alias=None):
 X = tensor("x", kind=TensorKind.INPUT)
 A = tensor("a")
 Y = tensor("y", kind=TensorKind.OUTPUT)
-FIRST = Operator("first", "Conv", ("x",), ("a",))
-SECOND = Operator("second", "Conv", ("a", ""), ("y",))
+FIRST = step("first", "Conv", ("x",), ("a",))
+SECOND = step("second", "Conv", ("a", ""), ("y",))
 
 
 def graph(tensors=(X, A, Y), operators=(FIRST, SECOND), inputs=("x",), outputs=("y",)):
-    return Graph.of("test", tensors, operators, inputs, outputs)
+    return Program.of("test", tensors, operators, inputs, outputs)
 
 
 def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
@@ -35,7 +37,7 @@ def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
         ({"operators": (SECOND, FIRST)}, "reads 'a' before it is written"),
         ({"operators": (FIRST,)}, "output 'y' is never written"),
         (
-            {"operators": (FIRST, SECOND, Operator("third", "Conv", ("x",), ("a",)))},
+            {"operators": (FIRST, SECOND, step("third", "Conv", ("x",), ("a",)))},
             "writes 'a' a second time",
         ),
         ({"tensors": (X, tensor("a", alias=Alias("z")), Y)}, "alias leads to 'z'"),
@@ -60,7 +62,7 @@ def test_a_negative_dimension_is_refused():
 
 def test_a_state_may_be_read_before_it_is_written_and_written_again():
     state = tensor("s", kind=TensorKind.STATE)
-    update = Operator("update", "Assign", ("s", "y"), ("s",))
+    update = step("update", "Assign", ("s", "y"), ("s",))
     assert graph((X, A, Y, state), (FIRST, SECOND, update)).operators[-1] is update
 
 
@@ -79,5 +81,5 @@ def test_an_order_must_name_each_operator_once_and_be_topological():
 
 
 def test_operands_are_listed_once_and_absent_ones_not_at_all():
-    operator = Operator("o", "Add", ("a", "", "a"), ("", "y"))
+    operator = step("o", "Add", ("a", "", "a"), ("", "y"))
     assert (operator.reads, operator.writes) == (("a",), ("y",))

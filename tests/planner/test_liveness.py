@@ -1,10 +1,11 @@
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.program import Program
+from arenite.planner.tensors import Alias, Tensor, TensorKind
 from arenite.planner.verify import OverlapError, verify
 from arenite.strategies import find
 
@@ -15,10 +16,10 @@ def tensor(name, kind=TensorKind.ACTIVATION, alias=None, size=4):
 
 def graph_of(tensors, steps, inputs=("x",), outputs=("y",), scratch=()):
     operators = [
-        Operator(f"op{step}", "Conv", reads, writes, scratch=dict(scratch).get(step, 0))
+        step(f"op{step}", "Conv", reads, writes, scratch=dict(scratch).get(step, 0))
         for step, (reads, writes) in enumerate(steps)
     ]
-    return Graph.of("test", tensors, operators, inputs, outputs)
+    return Program.of("test", tensors, operators, inputs, outputs)
 
 
 def lifetimes(graph, **options):
@@ -109,7 +110,7 @@ def test_a_tensor_nobody_reads_lives_at_the_step_that_writes_it():
 
 
 def test_a_graph_of_one_input_that_is_its_output_has_one_step():
-    graph = Graph.of("test", [X], [], ["x"], ["x"])
+    graph = Program.of("test", [X], [], ["x"], ["x"])
     assert lifetimes(graph) == {"x": (0, 1)}
 
 

@@ -1,6 +1,8 @@
-from arenite.planner.graph import TensorKind
-from arenite.planner.ordering import MemoryModel, Order, choose_order
+from arenite.planner.derive import derive
+from arenite.planner.ordering import Order
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import TensorKind
 from support.tiny_graphs import graph_of, tensor
 
 GRAPH = graph_of(
@@ -18,11 +20,11 @@ def swap(_graph, _model):
 
 def test_what_a_search_proved_holds_where_no_parts_share_storage():
     kinds = (AliasKind.VIEWS, AliasKind.IN_PLACE)
-    assert choose_order(GRAPH, swap, MemoryModel(kinds, alignment=1)).optimal
+    assert derive(GRAPH, Rules(kinds, alignment=1), swap).order.optimal
 
 
 def test_parts_that_share_storage_lower_the_peak_and_end_the_proof():
-    found = choose_order(GRAPH, swap, MemoryModel(SAFE_KINDS, alignment=1))
+    found = derive(GRAPH, Rules(SAFE_KINDS, alignment=1), swap).order
     assert found == Order(SWAPPED, peak=68, lower_bound=0)
     assert not found.optimal
 
@@ -39,5 +41,5 @@ def test_the_given_order_stays_where_parts_make_it_the_better_one():
     def early(_graph, _model):
         return Order(("Conv_2", "Conv_0", "Conv_1", "Concat_3", "Conv_4"), 0, 0)
 
-    found = choose_order(graph, early, MemoryModel(SAFE_KINDS, alignment=1))
-    assert found.operators == tuple(operator.name for operator in graph.operators)
+    found = derive(graph, Rules(SAFE_KINDS, alignment=1), early).order
+    assert found.steps == tuple(operator.name for operator in graph.steps)

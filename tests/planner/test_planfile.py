@@ -12,6 +12,7 @@ from arenite.cli.main import main
 from arenite.planner import planfile
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.liveness import Boundary
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
@@ -22,7 +23,7 @@ from arenite.planner.planfile.errors import (
     UnknownVersionError,
     WrongModelError,
 )
-from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import OverlapError
 

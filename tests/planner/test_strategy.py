@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.planner.errors import InfeasibleError, UnsupportedProblemError
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan, SharedObjects
-from arenite.planner.problem import Memory, Problem, UsageRecord
+from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, run
 from arenite.planner.verify import verify
 from arenite.strategies.table import known

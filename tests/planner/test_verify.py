@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
-from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.verify import (
     MisalignedError,
     MovedError,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from support.coded_programs import build_coded, network
 from support.one_step import Given, constant, one_step
 from support.running import MANY_KINDS, build, with_random_weights

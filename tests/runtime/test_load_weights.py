@@ -9,7 +9,7 @@ import pytest
 from arenite.runtime import _core
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session, _Options
 from arenite.strategies import find
 from support.coded_programs import code, network
@@ -142,7 +142,7 @@ def test_a_window_that_another_step_reads_too_holds_the_weights_as_they_are(path
         assert "arenite" in products(session)
     window = outputs.pop("window")
     assert_same(outputs, reference_outputs(path, feeds))
-    weights = compiled.lowered.constants
+    weights = compiled.program.constants
     assert any(np.array_equal(window, each) for each in weights.values())
 
 

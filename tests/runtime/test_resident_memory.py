@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from arenite.runtime import _core
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session, SessionMemory
 from support.coded_programs import build_coded, network
 from support.running import random_feeds
@@ -50,7 +50,7 @@ def test_the_parts_that_are_resident_make_the_total(tmp_path):
 @pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
 def test_packed_weights_are_the_kernels_and_the_originals_are_given_back(tmp_path):
     path, compiled = build_coded(network(tmp_path), tmp_path, coded=False)
-    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    weights = sum(array.nbytes for array in compiled.program.constants.values())
     held = memory_of(path)
     assert weights < held.kernels < weights * 1.3
     assert held.weights_resident < weights * 0.01
@@ -60,7 +60,7 @@ def test_packed_weights_are_the_kernels_and_the_originals_are_given_back(tmp_pat
 def test_weights_that_are_loaded_for_each_run_are_not_held(tmp_path):
     plain, compiled = build_coded(network(tmp_path), tmp_path, coded=False)
     whole = memory_of(plain)
-    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    weights = sum(array.nbytes for array in compiled.program.constants.values())
     budget = WeightBudget(20, is_percent=True)
     held = memory_of(build_coded(network(tmp_path), tmp_path, budget, coded=False)[0])
     assert held.kernels < 0.2 * weights + (whole.kernels - weights)
@@ -71,7 +71,7 @@ def test_codes_that_are_decoded_for_each_run_are_held_as_codes(tmp_path):
     path = network(tmp_path, num_values=32)
     budget = WeightBudget(20, is_percent=True)
     file, compiled = build_coded(path, tmp_path, budget)
-    weights = sum(array.nbytes for array in compiled.lowered.constants.values())
+    weights = sum(array.nbytes for array in compiled.program.constants.values())
     held = memory_of(file)
     assert 0 < held.weights_resident < 0.3 * weights
 

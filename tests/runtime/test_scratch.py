@@ -7,7 +7,8 @@ import pytest
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.program.operators import Gru, Lstm, MatMul
+from arenite.runtime.operators.convolution import MatMul
+from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.session import Session
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, build, random_feeds, reference_outputs

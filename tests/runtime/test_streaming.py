@@ -8,8 +8,8 @@ import pytest
 from arenite.cli.planning.programs import code_of
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.lowering.streaming import WeightBudget, WeightBudgetError, weight_bytes
 from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.weight_budget import WeightBudget, WeightBudgetError, weight_bytes
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, code, network

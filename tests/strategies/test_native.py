@@ -2,13 +2,15 @@ import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
-from arenite.planner.ordering import MemoryModel
+from arenite.planner.program import Program
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.strategies import native
 from arenite.strategies.order import find_order
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from support.small_problems import problem_of
+from support.steps import step
 
 PROBLEM = problem_of((4, 0, 2), (8, 1, 3))
 
@@ -36,9 +38,9 @@ def test_without_the_core_an_order_names_what_is_missing() -> None:
         Tensor("x", DType.UINT8, (4,), TensorKind.INPUT),
         Tensor("y", DType.UINT8, (4,), TensorKind.OUTPUT),
     ]
-    graph = Graph.of("one", tensors, [Operator("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
+    graph = Program.of("one", tensors, [step("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
     with pytest.raises(MissingDependencyError, match="the native core"):
-        find_order("given")(graph, MemoryModel())
+        find_order("given")(graph, Rules())
 
 
 @pytest.mark.skipif(not native.is_built(), reason="the native core was not built")

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor
 from arenite.planner.liveness import Boundary, liveness
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.aliasing import permit_overlaps
+from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
 from arenite.strategies import find
 
@@ -27,7 +29,7 @@ class Arena:
     """The memory of one run: the plan's arena, and a buffer for each storage of the caller."""
 
     def __init__(
-        self, graph: Graph, boundary: Boundary, alignment: int, *, overlapping: bool = False
+        self, graph: Program, boundary: Boundary, alignment: int, *, overlapping: bool = False
     ) -> None:
         problem = liveness(graph, boundary=boundary, alignment=alignment)
         if overlapping:
@@ -54,7 +56,7 @@ class Arena:
 
 
 def run(
-    graph: Graph,
+    graph: Program,
     inputs: dict[str, np.ndarray],
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = 1,
@@ -63,15 +65,23 @@ def run(
     arena = Arena(graph, boundary, alignment)
     for name, value in inputs.items():
         arena[name][...] = value
-    for operator in graph.operators:
-        _compute(operator, arena)
-    names = graph.outputs if boundary is Boundary.INCLUDE else (*graph.outputs, *graph.inputs)
+    for step in graph.steps:
+        _compute(step, arena)
+    names = _boundary(graph, boundary)
     return {name: arena[name].copy() for name in names}
 
 
-def _compute(operator: Operator, arena: Arena) -> None:
-    operands = [arena[name] for name in operator.inputs]
-    results = [arena[name] for name in operator.outputs]
+def _boundary(graph: Program, boundary: Boundary) -> tuple[str, ...]:
+    if boundary is Boundary.INCLUDE:
+        return graph.output_tensors
+    return (*graph.output_tensors, *graph.input_tensors)
+
+
+def _compute(step: Step, arena: Arena) -> None:
+    operands = [arena[name] for name in step.inputs]
+    results = [arena[name] for name in step.outputs]
+    operator = step.operator
+    assert isinstance(operator, Imported)
     op_type, axis = operator.op_type, operator.attributes.get("axis")
     assert isinstance(axis, int | None)
     if op_type == "Split" and axis is not None:

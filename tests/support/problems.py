@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
+from arenite.planner.memory import Memory
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 
 NUM_STEPS = 12
 

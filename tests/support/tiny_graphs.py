@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.program import Program
+from arenite.planner.tensors import Tensor, TensorKind
 
 
 def tensor(
@@ -22,13 +23,13 @@ def graph_of(
     operators: Iterable[tuple[Any, ...]],
     inputs: Sequence[str] = ("x",),
     outputs: Sequence[str] = ("y",),
-) -> Graph:
+) -> Program:
     """Return the graph of operators `(type, inputs, outputs)`, or with attributes last."""
     made = [
-        Operator(f"{op_type}_{step}", op_type, reads, writes, *attributes)
+        step(f"{op_type}_{step}", op_type, reads, writes, *attributes)
         for step, (op_type, reads, writes, *attributes) in enumerate(operators)
     ]
-    return Graph.of("test", tensors, made, inputs, outputs)
+    return Program.of("test", tensors, made, inputs, outputs)
 
 
 def chain(
@@ -36,7 +37,7 @@ def chain(
     source_shape: tuple[int, ...] = (8,),
     result_shape: tuple[int, ...] = (8,),
     dtype: DType = DType.FLOAT32,
-) -> Graph:
+) -> Program:
     """Return a graph in which the operator makes `b` of `a`, an operator between two Convs."""
     return graph_of(
         [tensor("x", source_shape, TensorKind.INPUT), tensor("a", source_shape),

@@ -7,8 +7,8 @@ import onnx
 import onnx.numpy_helper
 import onnx.parser
 
-from arenite.planner.graph import Graph
 from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.program import Program
 
 
 def parse(text: str, *, opset: int = 17, microsoft: bool = False) -> onnx.ModelProto:
@@ -48,7 +48,7 @@ def read_text(
     microsoft: bool = False,
     dims: dict[str, int] | None = None,
     shapes: dict[str, tuple[int, ...]] | None = None,
-) -> Graph:
+) -> Program:
     """Return what the importer makes of a graph in text form."""
     path = save(folder, parse(text, opset=opset, microsoft=microsoft))
     return read_onnx(path, dims=dims or {}, shapes=shapes or {})

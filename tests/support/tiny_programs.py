@@ -1,35 +1,22 @@
 """Small programs for the native runtime, made without any model format."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import liveness
-from arenite.runtime.lowering.lowered import (
-    Array,
-    Lowered,
-    Operand,
-    Port,
-    Quantisation,
-    State,
-    Step,
-)
+from arenite.planner.program import Array, OperatorSet, Port, Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.elementwise import Binary, BinaryFunction
+from arenite.runtime.operators.normalisation import Softmax
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import assemble
-from arenite.runtime.program.operators import (
-    Binary,
-    BinaryFunction,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    Pool2D,
-    PoolKind,
-    RuntimeOperator,
-    Softmax,
-)
 from arenite.strategies import find
 
 _ALL = (1, 1, 1, 1)
@@ -85,8 +72,8 @@ def classifier(folder: Path, *, quantised: bool) -> Path:
         [(operator, reads, name) for name, operator, reads, *_ in _CLASSIFIER],
         constants,
         quantisations if quantised else {},
-        Port("image", Operand("image", _IMAGE), (1, 3, 16, 16), (0, 2, 3, 1)),
-        Port("classes", Operand("classes", (1, 1, 1, 10)), (1, 1, 1, 10), (0, 1, 2, 3)),
+        Port("image", "image", (0, 2, 3, 1)),
+        Port("classes", "classes"),
     )
 
 
@@ -104,11 +91,11 @@ def accumulator(folder: Path) -> Path:
         folder / "accumulator.arena",
         tensors,
         [(add, ("total", "x"), "sum"), (keep, ("sum", "sum"), "total")],
+        {"start": np.ones(shape, np.float32)},
         {},
-        {},
-        Port("x", Operand("x", shape), shape, (0,)),
-        Port("sum", Operand("sum", shape), shape, (0,)),
-        state=State("total", np.ones(shape, np.float32)),
+        Port("x", "x"),
+        Port("sum", "sum"),
+        initial={"total": "start"},
     )
 
 
@@ -139,7 +126,7 @@ def _write(
     quantisations: Mapping[str, Quantisation],
     source: Port,
     result: Port,
-    state: State | None = None,
+    initial: Mapping[str, str] | None = None,
 ) -> Path:
     labels = {dtype.label: dtype for dtype in DType}
     known = {
@@ -147,28 +134,18 @@ def _write(
         for name, array in constants.items()
     }
     known.update(tensors)
-    graph = Graph(
+    program = Program.of(
         path.stem,
-        known,
-        tuple(
-            Operator(f"to {written}", type(operator).__name__, reads, (written,))
-            for operator, reads, written in stated
-        ),
-        (source.name,),
-        (result.name,),
+        [replace(each, quantisation=quantisations.get(each.name)) for each in known.values()],
+        [Step(f"to {name}", operator, reads, (name,)) for operator, reads, name in stated],
+        (source,),
+        (result,),
+        operator_set=OperatorSet.ARENITE,
+        constants=constants,
+        initial=initial or {},
     )
-    steps = {
-        operator.name: Step(
-            runtime_operator,
-            tuple(Operand(name, known[name].shape) for name in operator.inputs),
-            tuple(Operand(name, known[name].shape) for name in operator.outputs),
-        )
-        for operator, (runtime_operator, _, _) in zip(graph.operators, stated, strict=True)
-    }
-    states = () if state is None else (state,)
-    lowered = Lowered(graph, steps, constants, quantisations, (source,), (result,), states, ())
-    problem = liveness(graph, alignment=64)
+    problem = liveness(program, alignment=64)
     plan = find("greedy-by-size")(problem)
-    program = assemble(lowered, graph, problem, plan, digest="0" * 64, producer="test")
-    program_file.write(path, program)
+    assembly = assemble(program, problem, plan, digest="0" * 64, producer="test")
+    program_file.write(path, assembly)
     return path

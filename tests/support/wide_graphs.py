@@ -1,10 +1,12 @@
 """Graphs so wide that a search of all orders would take forever."""
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
+from arenite.planner.program import Program
+from arenite.planner.tensors import Tensor, TensorKind
+from support.steps import step
 
 
-def wide_graph(num_branches: int) -> Graph:
+def wide_graph(num_branches: int) -> Program:
     """Branches of four operators that swell and shrink, each in its own way, then one sum."""
     tensors = [Tensor("x", DType.UINT8, (4,), TensorKind.INPUT)]
     operators = []
@@ -14,9 +16,9 @@ def wide_graph(num_branches: int) -> Graph:
             name = f"b{branch}.{depth}"
             size = 1 + (branch * 37 + depth * 101) % 89
             tensors.append(Tensor(name, DType.UINT8, (size,)))
-            operators.append(Operator(f"op {name}", "Conv", (before,), (name,)))
+            operators.append(step(f"op {name}", "Conv", (before,), (name,)))
             before = name
     ends = tuple(f"b{branch}.3" for branch in range(num_branches))
     tensors.append(Tensor("y", DType.UINT8, (1,), TensorKind.OUTPUT))
-    operators.append(Operator("sum", "Concat", ends, ("y",)))
-    return Graph.of("wide", tensors, operators, ["x"], ["y"])
+    operators.append(step("sum", "Concat", ends, ("y",)))
+    return Program.of("wide", tensors, operators, ["x"], ["y"])

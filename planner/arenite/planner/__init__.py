@@ -2,6 +2,6 @@
 
 The way through, one module an arrow::
 
-    model file -> importers -> Graph -> rewrites -> liveness -> Problem
+    model file -> importers -> Program -> rewrites -> derive -> Problem
                -> a strategy -> Plan -> verify -> plan file
 """

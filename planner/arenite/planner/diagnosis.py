@@ -6,8 +6,8 @@ reordering, recomputing and spilling lower only what is carried.
 
 from dataclasses import dataclass
 
-from arenite.planner.graph import Graph
 from arenite.planner.problem import Problem
+from arenite.planner.program import Program
 from arenite.planner.units import format_size
 
 
@@ -80,12 +80,12 @@ class Diagnosis:
         )
 
 
-def diagnose(graph: Graph, problem: Problem) -> Diagnosis:
-    """Return the load over the steps of `graph`, whose records are those of `problem`.
+def diagnose(program: Program, problem: Problem) -> Diagnosis:
+    """Return the load over the steps of `program`, whose records are those of `problem`.
 
-    Cost: O(records + steps + operator operands).
+    Cost: O(records + operands of the steps).
     """
-    num_steps = len(graph.operators)
+    num_steps = len(program.steps)
     change = [0] * (num_steps + 1)
     storage_of: dict[str, int] = {}
     working_sets = [0] * num_steps
@@ -99,11 +99,9 @@ def diagnose(graph: Graph, problem: Problem) -> Diagnosis:
             working_sets[record.start] += record.size
     steps: list[StepLoad] = []
     load = 0
-    for step, operator in enumerate(graph.operators):
-        load += change[step]
-        touched = {
-            storage_of[name] for name in (*operator.reads, *operator.writes) if name in storage_of
-        }
-        working_set = working_sets[step] + sum(problem.records[index].size for index in touched)
-        steps.append(StepLoad(step, operator.name, load, working_set))
+    for number, step in enumerate(program.steps):
+        load += change[number]
+        touched = {storage_of[name] for name in (*step.reads, *step.writes) if name in storage_of}
+        working_set = working_sets[number] + sum(problem.records[index].size for index in touched)
+        steps.append(StepLoad(number, step.name, load, working_set))
     return Diagnosis(tuple(steps))

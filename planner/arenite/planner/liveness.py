@@ -1,21 +1,22 @@
-"""From a graph with an order to the records to place.
+"""From a program in its order to the records to place.
 
 A tensor lives from the step that writes it to the last that reads it, its storage as
-long as any tensor that lies in it. An operator's inputs and outputs are live together.
+long as any tensor that lies in it. A step's inputs and outputs are live together.
 """
 
 from enum import StrEnum
 
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.names import Names
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
 
 DEFAULT_ALIGNMENT = 16
 
 
 class Boundary(StrEnum):
-    """Who owns the memory of graph inputs and outputs."""
+    """Who owns the memory of what crosses the program's boundary."""
 
     INCLUDE = "include"
     """The arena, from step 0 to the last read and from the write to the end."""
@@ -24,38 +25,38 @@ class Boundary(StrEnum):
 
 
 def liveness(
-    graph: Graph,
+    program: Program,
     *,
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = DEFAULT_ALIGNMENT,
     capacity: int | None = None,
 ) -> Problem:
-    """Return the usage records of `graph` as it is ordered.
+    """Return the usage records of a program as it is ordered.
 
     A storage takes its bytes rounded up to `alignment`, as runtimes reserve them.
     Constants and tensors without elements take none. Records are in order of first use,
     those of one step in order of mention.
 
     Args:
-        graph: Its operators run in the order they stand.
-        boundary: Whether graph inputs and outputs lie in the arena.
+        program: Its steps run in the order they stand.
+        boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset.
         capacity: Bytes the arena may have.
 
-    Cost: O(tensors + operator operands).
+    Cost: O(tensors + operands of the steps).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).
     """
-    storages = _storages(graph)
-    lifetimes = _lifetimes(graph, storages)
+    lifetimes = _lifetimes(program)
     left_out: set[str] = set()
     if boundary is Boundary.EXCLUDE:
-        left_out = {storages[name] for name in (*graph.inputs, *graph.outputs)}
+        names = (*program.input_tensors, *program.output_tensors)
+        left_out = {program.root(name)[0] for name in names}
     members: dict[str, list[str]] = {}
-    for name, storage in storages.items():
-        members.setdefault(storage, []).append(name)
+    for name in program.tensors:
+        members.setdefault(program.root(name)[0], []).append(name)
     records: list[UsageRecord] = []
     for storage, (start, end) in lifetimes.items():
-        tensor = graph.tensors[storage]
+        tensor = program.tensors[storage]
         if tensor.kind is TensorKind.CONSTANT or tensor.size == 0 or storage in left_out:
             continue
         records.append(
@@ -67,48 +68,47 @@ def liveness(
                 alignment=alignment,
                 tensors=tuple(members[storage]),
                 layout=(tensor.dtype.bits, *tensor.shape),
+                memory=tensor.memory,
             )
         )
-    names = Names(graph.tensors)
-    for step, operator in enumerate(graph.operators):
-        if operator.scratch:
+    names_in_use = Names(program.tensors)
+    for number, step in enumerate(program.steps):
+        scratch = step.operator.scratch(program.operands(step))
+        if scratch:
             records.append(
                 UsageRecord(
-                    name=names.take(f"{operator.name}/scratch"),
-                    size=align_up(operator.scratch, alignment),
-                    start=step,
-                    end=step + 1,
+                    name=names_in_use.take(f"{step.name}/scratch"),
+                    size=align_up(scratch, alignment),
+                    start=number,
+                    end=number + 1,
                     alignment=alignment,
+                    memory=program.memories[0].name,
                 )
             )
     records.sort(key=lambda record: record.start)
-    steps = tuple(operator.name for operator in graph.operators)
-    return Problem.of(records, steps, capacity=capacity)
+    steps = tuple(step.name for step in program.steps)
+    problem = Problem(tuple(records), steps, program.memories)
+    return problem if capacity is None else problem.with_capacity(capacity)
 
 
-def _storages(graph: Graph) -> dict[str, str]:
-    """Return for each tensor the one in whose storage it lies."""
-    return {name: graph.root(name)[0] for name in graph.tensors}
-
-
-def _lifetimes(graph: Graph, storages: dict[str, str]) -> dict[str, tuple[int, int]]:
+def _lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     """Return for each storage in use its half-open lifetime, in order of first mention."""
-    num_steps = max(1, len(graph.operators))
+    num_steps = max(1, len(program.steps))
     lifetimes: dict[str, tuple[int, int]] = {}
 
     def extend(name: str, start: int, end: int) -> None:
-        storage = storages[name]
+        storage, _ = program.root(name)
         old_start, old_end = lifetimes.get(storage, (start, end))
         lifetimes[storage] = (min(old_start, start), max(old_end, end))
 
-    for name in graph.inputs:
+    for name in program.input_tensors:
         extend(name, 0, 1)
-    for tensor in graph.tensors.values():
+    for tensor in program.tensors.values():
         if tensor.kind is TensorKind.STATE:
             extend(tensor.name, 0, num_steps)
-    for step, operator in enumerate(graph.operators):
-        for name in (*operator.reads, *operator.writes):
-            extend(name, step, step + 1)
-    for name in graph.outputs:
+    for number, step in enumerate(program.steps):
+        for name in (*step.reads, *step.writes):
+            extend(name, number, number + 1)
+    for name in program.output_tensors:
         extend(name, num_steps - 1, num_steps)
     return lifetimes

@@ -10,37 +10,8 @@ from itertools import pairwise
 from typing import Self
 
 from arenite.planner.errors import ModelError
+from arenite.planner.memory import ARENA, Memory
 from arenite.planner.units import align_up
-
-ARENA = "arena"
-"""Name of the memory of a problem that has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A stretch of bytes that records are placed in, addressed from 0.
-
-    Attributes:
-        name: Unique in the problem.
-        capacity: Bytes it may have at most; None for no limit.
-        alignment: Of its first byte, a power of two; no record in it is aligned to less.
-        writable: Whether a run may write to it.
-    """
-
-    name: str = ARENA
-    capacity: int | None = None
-    alignment: int = 1
-    writable: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ModelError("a memory has no name")
-        if self.capacity is not None and self.capacity < 0:
-            raise ModelError(f"memory {self.name!r}: capacity {self.capacity} B is below 0")
-        if self.alignment < 1 or self.alignment & (self.alignment - 1):
-            raise ModelError(
-                f"memory {self.name!r}: alignment {self.alignment} is not a power of two"
-            )
 
 
 @dataclass(frozen=True, slots=True)

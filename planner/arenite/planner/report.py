@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from arenite.planner.diagnosis import Diagnosis, diagnose
-from arenite.planner.graph import TensorKind
 from arenite.planner.plan import Plan
 from arenite.planner.source import Source
 from arenite.planner.strategy import StrategyKind
+from arenite.planner.tensors import TensorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class LayerWeights:
 
     Attributes:
         operator: Name of the first operator that reads them.
-        op_type: Its type.
+        label: What it is called.
         size: Bytes.
     """
 
     operator: str
-    op_type: str
+    label: str
     size: int
 
 
@@ -134,9 +134,9 @@ class ModelReport:
     @property
     def diagnosis(self) -> Diagnosis | None:
         """What binds the peak; None where the file states the records alone."""
-        if self.source.graph is None:
+        if self.source.program is None:
             return None
-        return diagnose(self.source.graph, self.source.problem)
+        return diagnose(self.source.program, self.source.problem)
 
     def proved(self, result: StrategyResult) -> bool:
         """Tell whether some strategy proved that no plan is lower in any memory."""
@@ -183,18 +183,15 @@ class ModelReport:
 
 def layer_weights(source: Source) -> tuple[LayerWeights, ...]:
     """Return the constants of each layer, the largest first; shared ones count once."""
-    if source.graph is None:
+    program = source.program
+    if program is None:
         return ()
-    tensors = source.graph.tensors
     counted: set[str] = set()
     layers: list[LayerWeights] = []
-    for operator in source.graph.operators:
-        own = {
-            source.graph.root(name)[0]
-            for name in operator.reads
-            if tensors[name].kind is TensorKind.CONSTANT
-        } - counted
+    for step in program.steps:
+        roots = {program.root(name)[0] for name in step.reads}
+        own = {r for r in roots if program.tensors[r].kind is TensorKind.CONSTANT} - counted
         counted |= own
-        if size := sum(tensors[name].size for name in own):
-            layers.append(LayerWeights(operator.name, operator.op_type, size))
+        if size := sum(program.tensors[name].size for name in own):
+            layers.append(LayerWeights(step.name, step.operator.label, size))
     return tuple(sorted(layers, key=lambda layer: -layer.size))

@@ -1,10 +1,10 @@
-"""What was read from a model file: the graph if it holds one, and the problem."""
+"""What was read from a model file: the program if it holds one, and the problem."""
 
 from dataclasses import dataclass
 
-from arenite.planner.graph import Graph
 from arenite.planner.ordering import Order
 from arenite.planner.problem import Problem
+from arenite.planner.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +14,13 @@ class Source:
     Attributes:
         name: File name, without folders.
         digest: SHA-256 of its bytes, hexadecimal.
-        graph: In its order, with its aliases; None where the file states the records alone.
+        program: In its order, its storage shared; None where the file states the records alone.
         problem: The records to place.
         order: How the order was found and what is proved of it; None for the file's own.
     """
 
     name: str
     digest: str
-    graph: Graph | None
+    program: Program | None
     problem: Problem
     order: Order | None = None

@@ -17,8 +17,9 @@ import heapq
 from typing import TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
-from arenite.planner.problem import Memory, Problem, UsageRecord
+from arenite.planner.problem import Problem, UsageRecord
 
 _Placed: TypeAlias = tuple[UsageRecord, int]
 

@@ -1,23 +1,25 @@
 """From a model file to a program with a plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from arenite.planner.errors import ModelFormatError, about_file
+from arenite.planner.derive import derive
+from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import check_fixed_shapes, model_format
-from arenite.planner.liveness import liveness
-from arenite.planner.ordering import FindOrder, MemoryModel, Order, choose_order
+from arenite.planner.importers import load
+from arenite.planner.ordering import FindOrder
 from arenite.planner.plan import Plan
-from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.program import OperatorSet, Program
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 from arenite.planner.verify import verify
 from arenite.runtime import _core
-from arenite.runtime.lowering.lowered import Lowered
-from arenite.runtime.lowering.streaming import Streaming, WeightBudget, stream_weights
 from arenite.runtime.program.assembly import Assembly, Code, assemble
+from arenite.runtime.rewrites.streaming import Streaming, stream_weights
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
 """Bytes: every offset keeps a cache line to itself."""
@@ -32,19 +34,28 @@ ALIASES = (
 """What shares storage in a program; views have no step, so they need no alias."""
 
 
+def rules(capacity: int | None = None) -> Rules:
+    """Return how our runtime counts memory."""
+    return Rules(ALIASES, alignment=ALIGNMENT, capacity=capacity)
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """A model ready to be placed.
 
     Attributes:
-        lowered: Its steps.
-        source: Its graph in the order it runs, aliases included, and its records.
+        source: Its program in the order it runs, storage shared, and its records.
         streaming: How a weight budget is met, if there is one.
     """
 
-    lowered: Lowered
     source: Source
     streaming: Streaming | None = None
+
+    @property
+    def program(self) -> Program:
+        """The program, in the order it runs."""
+        assert self.source.program is not None
+        return self.source.program
 
     def assemble(self, plan: Plan, code: Code | None = None) -> Assembly:
         """Return the program with this plan.
@@ -57,11 +68,8 @@ class Compiled:
             InvalidPlanError: The plan is not right for the records.
         """
         verify(self.source.problem, plan)
-        graph = self.source.graph
-        assert graph is not None
         return assemble(
-            self.lowered,
-            graph,
+            self.program,
             self.source.problem,
             plan,
             digest=self.source.digest,
@@ -84,7 +92,7 @@ def compile_model(
     Args:
         path: An ONNX or TFLite file.
         dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of graph inputs, by name; ONNX only.
+        shapes: Shapes of the model's inputs, by name; ONNX only.
         order: The steps by name, or what finds their order; by default the model's own.
         capacity: Bytes the arena may have.
         weight_budget: Weights that may be resident while the program runs, windows included;
@@ -96,35 +104,30 @@ def compile_model(
         MissingDependencyError: The package of its format is absent.
     """
     with about_file(path):
-        lowered = _lower(path, dims or {}, shapes or {})
+        program = lower(load(path, dims=dims, shapes=shapes, weights=True))
     streaming = None
     if weight_budget is not None:
-        streaming = stream_weights(lowered, weight_budget.bytes_of(lowered))
-        lowered = streaming.lowered
-    graph = lowered.graph
-    found: Order | None = None
-    if callable(order):
-        found = choose_order(graph, order, MemoryModel(ALIASES, alignment=ALIGNMENT))
-        order = found.operators
-    if order is not None:
-        graph = graph.reordered(order)
-    graph = alias(graph, ALIASES)
-    problem = liveness(graph, alignment=ALIGNMENT, capacity=capacity)
-    source = Source(path.name, model_digest(path), graph, problem, found)
-    return Compiled(replace(lowered, graph=graph), source, streaming)
+        streaming = stream_weights(program, weight_budget.bytes_of(program))
+        program = streaming.program
+    found = derive(program, rules(capacity), order)
+    source = Source(path.name, model_digest(path), found.program, found.problem, found.order)
+    return Compiled(source, streaming)
 
 
-def _lower(path: Path, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Lowered:
-    kind = model_format(path)
+def lower(model: Program) -> Program:
+    """Return the program that this build of the core runs for a model.
+
+    Args:
+        model: Read with its weights.
+
+    Raises:
+        ModelError: It has an operator that nothing runs.
+    """
     supported = frozenset(_core.supported())
-    if kind == "tflite":
+    if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        lowered = lower_tflite(path, supported=supported)
-        check_fixed_shapes(lowered.graph, dims, shapes)
-        return lowered
-    if kind == "onnx":
-        from arenite.runtime.lowering.onnx.model import lower_onnx
+        return lower_tflite(model, supported)
+    from arenite.runtime.lowering.onnx.model import lower_onnx
 
-        return lower_onnx(path, dims=dims, shapes=shapes, supported=supported)
-    raise ModelFormatError("it states records alone; give a model to run")
+    return lower_onnx(model, supported)

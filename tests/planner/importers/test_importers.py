@@ -34,7 +34,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_a_csv_has_no_graph_and_keeps_what_it_states(instance: Path) -> None:
     source = read(instance)
-    assert source.graph is None
+    assert source.program is None
     assert source.name == "A.4096.csv"
     assert source.digest == hashlib.sha256(ROWS.encode()).hexdigest()
     assert source.problem.capacity == 4096
@@ -49,7 +49,7 @@ def test_a_stated_alignment_and_capacity_win_over_the_csv(instance: Path) -> Non
 
 def test_a_tflite_model_has_a_graph_whose_records_are_aligned_to_16(model: Path) -> None:
     source = read(model, capacity=4096)
-    assert source.graph is not None
+    assert source.program is not None
     assert source.problem.capacity == 4096
     assert [(record.name, record.size) for record in source.problem.records] == [
         ("x", 32),

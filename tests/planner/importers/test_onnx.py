@@ -16,17 +16,18 @@ from arenite.planner.errors import (
     UnboundDimensionError,
     UnsupportedModelError,
 )
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import liveness
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
 from support.shared_material import shared
 from support.tiny_onnx import parse, read_text, save
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 
-def op_types(graph: Graph) -> list[str]:
-    return [operator.op_type for operator in graph.operators]
+def op_types(graph: Program) -> list[str]:
+    return [operator.operator.label for operator in graph.steps]
 
 
 def test_a_chain_has_its_boundary_its_activations_and_its_weights(tmp_path: Path) -> None:
@@ -42,8 +43,8 @@ def test_a_chain_has_its_boundary_its_activations_and_its_weights(tmp_path: Path
         "y": TensorKind.OUTPUT,
     }
     assert graph.tensors["y"].shape == (2, 4)
-    assert (graph.name, graph.inputs, graph.outputs) == ("tiny", ("x",), ("y",))
-    assert [operator.name for operator in graph.operators] == ["Relu_0", "last"]
+    assert (graph.name, graph.input_tensors, graph.output_tensors) == ("tiny", ("x",), ("y",))
+    assert [operator.name for operator in graph.steps] == ["Relu_0", "last"]
     assert graph.notes == ()
 
 
@@ -52,14 +53,14 @@ def test_names_used_twice_are_made_unique_and_given_ones_stay(tmp_path: Path) ->
         tmp_path,
         "(float[2] x) => (y) { a = Relu(x) [n] b = Neg(a) [n] c = Neg(b) [Relu_0] y = Abs(c) }",
     )
-    assert [operator.name for operator in graph.operators] == ["Relu_0.2", "n", "n.2", "Relu_0"]
+    assert [operator.name for operator in graph.steps] == ["Relu_0.2", "n", "n.2", "Relu_0"]
 
 
 def test_an_initialiser_listed_among_the_inputs_is_a_constant(tmp_path: Path) -> None:
     model = parse("(float[2] x, float[2] w) => (y) { y = Add(x, w) }", opset=7)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
     graph = read_onnx(save(tmp_path, model))
-    assert graph.inputs == ("x",)
+    assert graph.input_tensors == ("x",)
     assert graph.tensors["w"].kind is TensorKind.CONSTANT
 
 
@@ -227,7 +228,7 @@ def test_attributes_that_are_numbers_or_text_are_kept(tmp_path: Path) -> None:
         '(float[1, 1, 4] x) => (y) { y = AveragePool <kernel_shape = [2], auto_pad = "VALID", '
         "ceil_mode = 0> (x) }",
     )
-    assert graph.operators[0].attributes == {
+    assert graph.steps[0].attributes == {
         "kernel_shape": (2,),
         "auto_pad": "VALID",
         "ceil_mode": 0,
@@ -236,7 +237,7 @@ def test_attributes_that_are_numbers_or_text_are_kept(tmp_path: Path) -> None:
 
 def test_an_input_that_is_an_output_stays_an_input(tmp_path: Path) -> None:
     graph = read_text(tmp_path, "(float[2] x, float[2] z) => (x, y) { y = Neg(z) }")
-    assert graph.outputs == ("x", "y")
+    assert graph.output_tensors == ("x", "y")
     assert graph.tensors["x"].kind is TensorKind.INPUT
 
 
@@ -271,9 +272,9 @@ def test_the_light_networks_have_the_shapes_onnx_infers_and_no_weights(path: Pat
         value.name: tuple(dimension.dim_value for dimension in value.type.tensor_type.shape.dim)
         for value in (*inferred.value_info, *inferred.output)
     }
-    written = [name for operator in graph.operators for name in operator.writes]
+    written = [name for operator in graph.steps for name in operator.writes]
     assert {name: graph.tensors[name].shape for name in written} == {n: shapes[n] for n in written}
-    assert not any("ConstantOfShape" in operator.op_type for operator in graph.operators)
+    assert not any("ConstantOfShape" in operator.operator.label for operator in graph.steps)
     assert liveness(graph).lower_bound < liveness(graph).naive
 
 
@@ -290,7 +291,7 @@ def test_trained_models_have_the_shapes_of_a_real_run(file: str, dims: dict[str,
     graph = read_onnx(path, dims=dims)
     model = onnx.load(path)
     outermost = {name for node in model.graph.node for name in node.output}
-    names = [n for operator in graph.operators for n in operator.writes if n in outermost]
+    names = [n for operator in graph.steps for n in operator.writes if n in outermost]
     assert len(names) > 30
     declared = {output.name for output in model.graph.output}
     model.graph.output.extend(
@@ -302,7 +303,7 @@ def test_trained_models_have_the_shapes_of_a_real_run(file: str, dims: dict[str,
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     feeds = {
         name: np.zeros(graph.tensors[name].shape, graph.tensors[name].dtype.label)
-        for name in graph.inputs
+        for name in graph.input_tensors
     }
     for name, result in zip(names, session.run(names, feeds), strict=True):
         tensor = graph.tensors[name]

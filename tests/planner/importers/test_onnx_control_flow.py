@@ -6,8 +6,8 @@ import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.graph import Graph
 from arenite.planner.liveness import liveness
+from arenite.planner.program import Program
 from support.tiny_onnx import read_text
 
 BRANCHES = """
@@ -16,8 +16,8 @@ BRANCHES = """
 """
 
 
-def op_types(graph: Graph) -> list[str]:
-    return [operator.op_type for operator in graph.operators]
+def op_types(graph: Program) -> list[str]:
+    return [operator.operator.label for operator in graph.steps]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_names_that_opened_branches_share_are_made_unique(tmp_path: Path) -> Non
         f"{{ y = If (c) {BRANCHES} z = If (c) {BRANCHES} inner = Cos(h) }}",
     )
     assert op_types(graph) == ["Abs", "Neg", "Abs", "Neg", "Cos"]
-    assert graph.operators[0].outputs == ("inner.2",)
-    assert graph.operators[4].outputs == ("inner",)
+    assert graph.steps[0].outputs == ("inner.2",)
+    assert graph.steps[4].outputs == ("inner",)
 
 
 def test_a_branch_that_hands_an_outer_tensor_through_costs_nothing(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_an_unknown_condition_reserves_for_the_larger_branch_and_says_so(tmp_pat
         tmp_path,
         f"(float[8] x, bool c) => (y) {{ h = Sin(x) k = Sin(x) [choice] y = If (c) {BRANCHES} }}",
     )
-    choice = graph.operators[-1]
+    choice = graph.steps[-1]
     assert choice.inputs == ("c", "h")
     assert choice.scratch == 3 * 8 * 4
     assert graph.tensors["y"].shape == (8,)
@@ -104,9 +104,9 @@ def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_pat
         }
         """,
     )
-    assert graph.operators[-1].inputs == ("c", "d", "far")
+    assert graph.steps[-1].inputs == ("c", "d", "far")
     # The inner If makes `a` and reserves for `p` and `b`.
-    assert graph.operators[-1].scratch == 3 * 32
+    assert graph.steps[-1].scratch == 3 * 32
 
 
 def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ LOOP = """
 
 def test_a_loop_stacks_its_rows_and_reserves_for_its_body(tmp_path: Path) -> None:
     graph = read_text(tmp_path, LOOP.replace("COUNT", "three").replace("GO", "true"))
-    repeat = graph.operators[-1]
+    repeat = graph.steps[-1]
     assert graph.tensors["final"].shape == (8,)
     assert graph.tensors["rows"].shape == (3, 8)
     assert repeat.inputs == ("three", "true", "x", "h")
@@ -218,7 +218,7 @@ def test_a_scan_slices_what_it_reads_and_stacks_what_it_makes(tmp_path: Path) ->
     assert graph.tensors["last"].shape == (4,)
     assert graph.tensors["sums"].shape == (4, 5)
     assert graph.tensors["sums"].dtype is DType.FLOAT32
-    assert graph.operators[0].scratch == 4 * 16
+    assert graph.steps[0].scratch == 4 * 16
 
 
 def test_a_body_that_does_not_fit_its_operator_is_refused(tmp_path: Path) -> None:

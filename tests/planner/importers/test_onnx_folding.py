@@ -9,8 +9,8 @@ import onnx.numpy_helper
 import pytest
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
-from arenite.planner.graph import TensorKind
 from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.tensors import TensorKind
 from support.tiny_onnx import parse, read_text, save
 
 FLATTEN = """
@@ -25,7 +25,7 @@ FLATTEN = """
 
 def test_arithmetic_on_shapes_is_folded_away(tmp_path: Path) -> None:
     graph = read_text(tmp_path, FLATTEN, dims={"N": 5})
-    assert [operator.op_type for operator in graph.operators] == ["Reshape"]
+    assert [operator.operator.label for operator in graph.steps] == ["Reshape"]
     assert graph.tensors["y"].shape == (5, 12)
     assert graph.tensors["target"].kind is TensorKind.CONSTANT
     assert graph.notes == ("operators left out because they make constants only: 3",)
@@ -48,7 +48,7 @@ def test_the_value_of_a_graph_output_is_known_but_still_made(tmp_path: Path) -> 
     graph = read_text(
         tmp_path, "(float[2, 3] x, float[6] z) => (s, y) { s = Shape(x) y = Reshape(z, s) }"
     )
-    assert [operator.op_type for operator in graph.operators] == ["Shape", "Reshape"]
+    assert [operator.operator.label for operator in graph.steps] == ["Shape", "Reshape"]
     assert graph.tensors["s"].kind is TensorKind.OUTPUT
     assert graph.tensors["y"].shape == (2, 3)
 
@@ -72,7 +72,7 @@ def test_weights_made_by_large_chains_are_constants(tmp_path: Path) -> None:
         }
         """,
     )
-    assert [operator.op_type for operator in graph.operators] == ["MatMul"]
+    assert [operator.operator.label for operator in graph.steps] == ["MatMul"]
     assert graph.tensors["turned"].kind is TensorKind.CONSTANT
 
 
@@ -107,8 +107,8 @@ def test_a_node_that_is_only_asked_for_its_shape_is_dropped(tmp_path: Path) -> N
         tmp_path,
         "(float[2, 3] x, float[6] z) => (y) { h = Neg(x) s = Shape(h) y = Reshape(z, s) }",
     )
-    assert [operator.op_type for operator in graph.operators] == ["Reshape"]
-    assert graph.inputs == ("x", "z")
+    assert [operator.operator.label for operator in graph.steps] == ["Reshape"]
+    assert graph.input_tensors == ("x", "z")
     assert "operators left out because they reach no output: 1" in graph.notes
 
 
@@ -175,7 +175,7 @@ CONTRIB = """
 
 def test_operators_of_onnx_runtime_have_the_shapes_it_gives_them(tmp_path: Path) -> None:
     graph = read_text(tmp_path, CONTRIB, microsoft=True)
-    assert graph.operators[0].op_type == "com.microsoft.FusedConv"
+    assert graph.steps[0].operator.label == "com.microsoft.FusedConv"
     assert graph.tensors["c"].shape == (1, 3, 4, 4)
 
 

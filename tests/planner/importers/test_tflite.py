@@ -20,9 +20,10 @@ from arenite.planner.errors import (
     ModelFormatError,
     UnsupportedModelError,
 )
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.tflite import TfliteModel, read_tflite, read_tflite_model
 from arenite.planner.liveness import liveness
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
 from support.shared_material import shared
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
@@ -40,12 +41,12 @@ def load(tmp_path: Path, *subgraphs: TinySubgraph) -> TfliteModel:
     return read_tflite_model(path)
 
 
-def lifetimes(graph: Graph) -> dict[str, tuple[int, int]]:
+def lifetimes(graph: Program) -> dict[str, tuple[int, int]]:
     return {record.name: (record.start, record.end) for record in liveness(graph).records}
 
 
-def step(graph: Graph, name: str) -> int:
-    return [operator.name for operator in graph.operators].index(name)
+def step(graph: Program, name: str) -> int:
+    return [operator.name for operator in graph.steps].index(name)
 
 
 def unary(code: int = Op.RELU, name: str = "", middle: Sequence[TinyTensor] = ()) -> TinySubgraph:
@@ -89,8 +90,8 @@ def calling(code: int, *subgraphs: int, inputs: Sequence[int] = (1,)) -> TinySub
 def test_neighbours_in_a_chain_are_live_together_and_others_are_not(tmp_path: Path) -> None:
     graph = load(tmp_path, CHAIN).graph
     assert lifetimes(graph) == {"x": (0, 1), "y": (0, 2), "z": (1, 2)}
-    assert [operator.name for operator in graph.operators] == ["ADD_0", "RELU_1"]
-    assert (graph.inputs, graph.outputs) == (("x",), ("z",))
+    assert [operator.name for operator in graph.steps] == ["ADD_0", "RELU_1"]
+    assert (graph.input_tensors, graph.output_tensors) == (("x",), ("z",))
 
 
 def test_constants_inside_and_outside_the_flatbuffer_are_never_placed(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_variable_lives_throughout_even_if_nobody_names_it(tmp_path: Path) -> 
 def test_an_omitted_input_is_an_empty_name(tmp_path: Path) -> None:
     operators = [TinyOperator(Op.ADD, [0, -1], [1]), TinyOperator(Op.RELU, [1], [3])]
     graph = load(tmp_path, replace(CHAIN, operators=operators)).graph
-    assert graph.operators[0].inputs == ("x", "")
+    assert graph.steps[0].inputs == ("x", "")
 
 
 @pytest.mark.parametrize(
@@ -186,19 +187,19 @@ def test_sizes_that_the_file_leaves_open_are_noted_by_name(tmp_path: Path) -> No
 def test_names_become_unique_in_the_order_of_the_file(tmp_path: Path) -> None:
     tensors = [TinyTensor("t"), TinyTensor("t"), TinyTensor("t.2", data=b"w"), TinyTensor("")]
     model = load(tmp_path, replace(CHAIN, tensors=tensors))
-    assert list(model.graph.tensors) == ["t", "t.2", "t.2.2", "tensor_0_3"]
+    assert list(model.program.tensors) == ["t", "t.2", "t.2.2", "tensor_0_3"]
     assert list(model.locations.values()) == [(0, 0), (0, 1), (0, 2), (0, 3)]
 
 
 def test_custom_and_unheard_of_operators_are_named_by_what_the_file_says(tmp_path: Path) -> None:
     operators = [TinyOperator("WHILE", [0], [1]), TinyOperator(9999, [1], [3])]
     graph = load(tmp_path, replace(CHAIN, operators=operators)).graph
-    assert [operator.name for operator in graph.operators] == ["WHILE_0", "BUILTIN_9999_1"]
+    assert [operator.name for operator in graph.steps] == ["WHILE_0", "BUILTIN_9999_1"]
 
 
 def test_both_branches_of_an_if_are_laid_between_its_enters_and_its_exit(tmp_path: Path) -> None:
     model = load(tmp_path, calling(Op.IF, 1, 2), unary(Op.EXP, "then"), unary(Op.LOG, "else"))
-    assert [operator.name for operator in model.graph.operators] == [
+    assert [operator.name for operator in model.program.steps] == [
         "ABS_0",
         "NEG_1",
         "IF_2/then/enter",
@@ -208,7 +209,7 @@ def test_both_branches_of_an_if_are_laid_between_its_enters_and_its_exit(tmp_pat
         "IF_2/exit",
         "ADD_3",
     ]
-    assert lifetimes(model.graph) == {
+    assert lifetimes(model.program) == {
         "x": (0, 2),
         "before": (0, 5),
         "kept": (1, 8),
@@ -219,14 +220,14 @@ def test_both_branches_of_an_if_are_laid_between_its_enters_and_its_exit(tmp_pat
         "after": (6, 8),
         "z": (7, 8),
     }
-    assert model.graph.operators[4].attributes == {"subgraph": 2}
+    assert model.program.steps[4].attributes == {"subgraph": 2}
     assert model.locations["else/b"] == (2, 1)
 
 
 @pytest.mark.parametrize("code", [Op.WHILE, Op.STABLEHLO_WHILE])
 def test_what_a_loop_carries_lives_from_its_enter_to_its_exit(tmp_path: Path, code: int) -> None:
     graph = load(tmp_path, calling(code, 1, 2), VERDICT, TWO_STEPS).graph
-    loop = next(o.name for o in graph.operators if "WHILE" in o.name).removesuffix("/enter")
+    loop = next(o.name for o in graph.steps if "WHILE" in o.name).removesuffix("/enter")
     enter, leave = step(graph, f"{loop}/enter"), step(graph, f"{loop}/exit")
     body = step(graph, f"{loop}/body/enter")
     live = lifetimes(graph)
@@ -265,7 +266,7 @@ def test_a_called_subgraph_is_laid_where_it_is_called(
     tmp_path: Path, code: int, role: str
 ) -> None:
     graph = load(tmp_path, calling(code, 1), TWO_STEPS).graph
-    names = [operator.name.split("/", 1)[-1] for operator in graph.operators]
+    names = [operator.name.split("/", 1)[-1] for operator in graph.steps]
     assert names[2:6] == [f"{role}/enter", f"{role}/RELU_0", f"{role}/TANH_1", "exit"]
     assert lifetimes(graph)["body/b"] == (4, 6)
 
@@ -278,7 +279,7 @@ def test_a_second_entry_has_tensors_of_its_own_but_the_same_variables(tmp_path: 
         "twin@2/a",
     ]
     assert [name for name, place in model.locations.items() if place == (1, 2)] == ["twin/state"]
-    assert lifetimes(model.graph)["twin/state"] == (0, 8)
+    assert lifetimes(model.program)["twin/state"] == (0, 8)
 
 
 def test_subgraphs_that_nobody_enters_are_noted(tmp_path: Path) -> None:
@@ -410,7 +411,7 @@ def test_a_damaged_file_gives_a_graph_or_an_error_of_ours_and_quickly(tmp_path: 
     for seed in range(800):
         path.write_bytes(damaged(data, seed))
         try:
-            assert isinstance(read_tflite(path), Graph)
+            assert isinstance(read_tflite(path), Program)
         except AreniteError:
             refused += 1
     assert 200 < refused < 800
@@ -474,5 +475,5 @@ def test_every_model_at_hand_is_read_with_a_place_for_every_tensor() -> None:
     assert models
     for path in models:
         model = read_tflite_model(path)
-        assert set(model.locations) == set(model.graph.tensors)
+        assert set(model.locations) == set(model.program.tensors)
         assert len(set(model.locations.values())) == len(model.locations)

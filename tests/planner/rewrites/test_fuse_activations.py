@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Alias, AttributeValue, Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import liveness
+from arenite.planner.operators.imported import AttributeValue
+from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.fuse_activations import fuse_activations
+from arenite.planner.tensors import Alias, Tensor, TensorKind
+from support.steps import step
 
 
 def tensor(
@@ -22,8 +25,8 @@ def operator(
     inputs: str,
     output: str,
     attributes: Mapping[str, AttributeValue] | None = None,
-) -> Operator:
-    return Operator(output, op_type, tuple(inputs.split()), (output,), attributes or {})
+) -> Step:
+    return step(output, op_type, tuple(inputs.split()), (output,), attributes or {})
 
 
 CONV = operator("Conv", "x w", "c", {"group": 1})
@@ -31,7 +34,7 @@ RELU = operator("Relu", "c", "r")
 NEG = operator("Neg", "r", "y")
 
 
-def graph(*operators: Operator, outputs: tuple[str, ...] = ("y",), views: str = "") -> Graph:
+def graph(*operators: Step, outputs: tuple[str, ...] = ("y",), views: str = "") -> Program:
     """Return the graph of these operators; `views` names the tensor that lies in its maker's."""
     names = dict.fromkeys(name for op in operators for name in (*op.reads, *op.writes))
     kinds = {"x": TensorKind.INPUT, "w": TensorKind.CONSTANT, "low": TensorKind.CONSTANT}
@@ -43,7 +46,7 @@ def graph(*operators: Operator, outputs: tuple[str, ...] = ("y",), views: str = 
         )
         for name in names
     ]
-    return Graph.of("test", tensors, operators, ["x"], outputs)
+    return Program.of("test", tensors, operators, ["x"], outputs)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_a_relu_goes_into_the_operator_that_alone_feeds_it(op_type: str) -> None
     before = graph(operator(op_type, "x w", "c", {"group": 1}), RELU, NEG)
     after = fuse_activations(before)
     assert after.operators == (
-        Operator("c", op_type, ("x", "w"), ("r",), {"group": 1, "activation": "Relu"}),
+        step("c", op_type, ("x", "w"), ("r",), {"group": 1, "activation": "Relu"}),
         NEG,
     )
     assert list(after.tensors) == ["x", "w", "r", "y"]
@@ -68,7 +71,7 @@ def test_constant_bounds_are_named_by_the_fused_operator_and_stay_in_the_graph()
 
 
 def test_a_bound_left_out_keeps_its_place() -> None:
-    clip = Operator("r", "Clip", ("c", "", "high"), ("r",))
+    clip = step("r", "Clip", ("c", "", "high"), ("r",))
     after = fuse_activations(graph(CONV, clip, NEG))
     assert after.operators[0].attributes["activation_inputs"] == ("", "high")
 
@@ -92,7 +95,7 @@ def test_the_fused_operator_may_write_a_graph_output() -> None:
 
 def test_of_two_clamps_in_a_row_the_first_is_fused() -> None:
     after = fuse_activations(graph(CONV, RELU, operator("Relu", "r", "y")))
-    assert [op.op_type for op in after.operators] == ["Conv", "Relu"]
+    assert [op.operator.label for op in after.operators] == ["Conv", "Relu"]
 
 
 def test_every_layer_of_a_chain_is_fused() -> None:
@@ -109,7 +112,7 @@ def test_the_load_never_rises() -> None:
     assert liveness(after).lower_bound <= liveness(before).lower_bound
 
 
-def kept(kind: TensorKind) -> Graph:
+def kept(kind: TensorKind) -> Program:
     """Return a graph whose clamp reads state, or else a graph output of this kind."""
     before = graph(CONV, RELU, NEG, outputs=("y", "c"))
     tensors = {**before.tensors, "c": replace(before.tensors["c"], kind=kind)}

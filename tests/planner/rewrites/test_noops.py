@@ -6,9 +6,12 @@ from itertools import pairwise
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Alias, AttributeValue, Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import liveness
+from arenite.planner.operators.imported import AttributeValue
+from arenite.planner.program import Program
 from arenite.planner.rewrites.noops import drop_noops
+from arenite.planner.tensors import Alias, Tensor, TensorKind
+from support.steps import step
 
 MIDDLE = TensorKind.ACTIVATION
 
@@ -19,7 +22,7 @@ def chain(
     attributes: Mapping[str, AttributeValue] | None = None,
     extra: tuple[str, ...] = (),
     result: Tensor | None = None,
-) -> Graph:
+) -> Program:
     """Return x -> Neg -> a -> `op_type` -> b -> Neg -> y."""
     tensors = [
         Tensor("x", DType.FLOAT32, (2, 3), TensorKind.INPUT),
@@ -29,11 +32,11 @@ def chain(
         *(Tensor(name, DType.FLOAT32, (2, 3), TensorKind.CONSTANT) for name in set(extra) - {""}),
     ]
     operators = [
-        Operator("first", "Neg", ("x",), ("a",)),
-        Operator("middle", op_type, ("a", *extra), ("b",), attributes or {}),
-        Operator("last", "Neg", ("b",), ("y",)),
+        step("first", "Neg", ("x",), ("a",)),
+        step("middle", op_type, ("a", *extra), ("b",), attributes or {}),
+        step("last", "Neg", ("b",), ("y",)),
     ]
-    return Graph.of("chain", tensors, operators, ["x"], ["y"])
+    return Program.of("chain", tensors, operators, ["x"], ["y"])
 
 
 @pytest.mark.parametrize(
@@ -53,12 +56,12 @@ def chain(
         chain("Pad", attributes={"pads": (0, 0, 0, 0)}),
         chain("Slice", extra=("starts", "ends")),
     ],
-    ids=lambda graph: graph.operators[1].op_type,
+    ids=lambda graph: graph.steps[1].operator.label,
 )
-def test_an_operator_that_changes_nothing_costs_nothing(graph: Graph) -> None:
+def test_an_operator_that_changes_nothing_costs_nothing(graph: Program) -> None:
     rewritten = drop_noops(graph)
     assert rewritten.tensors["b"].alias == Alias("a")
-    assert rewritten.operators == graph.operators
+    assert rewritten.steps == graph.steps
     assert liveness(rewritten).naive == liveness(graph).naive - 32
     assert drop_noops(rewritten) == rewritten
 
@@ -78,13 +81,13 @@ def test_an_operator_that_changes_nothing_costs_nothing(graph: Graph) -> None:
         chain("Slice", extra=("starts", "ends", "axes", "steps")),
         chain("TRANSPOSE"),
     ],
-    ids=lambda graph: graph.operators[1].op_type,
+    ids=lambda graph: graph.steps[1].operator.label,
 )
-def test_an_operator_that_changes_something_keeps_its_storage(graph: Graph) -> None:
+def test_an_operator_that_changes_something_keeps_its_storage(graph: Program) -> None:
     assert drop_noops(graph) == graph
 
 
-def copy(source: TensorKind, target: TensorKind) -> Graph:
+def copy(source: TensorKind, target: TensorKind) -> Program:
     tensors = [
         Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
         Tensor("source", DType.FLOAT32, (4,), source),
@@ -92,12 +95,12 @@ def copy(source: TensorKind, target: TensorKind) -> Graph:
         Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
     ]
     operators = [
-        Operator("copy", "Identity", ("source",), ("target",)),
-        Operator("use", "Neg", ("target",), ("y",)),
+        step("copy", "Identity", ("source",), ("target",)),
+        step("use", "Neg", ("target",), ("y",)),
     ]
     inputs = ["x", "source"] if source is TensorKind.INPUT else ["x"]
     outputs = ["y", "target"] if target is TensorKind.OUTPUT else ["y"]
-    return Graph.of("copy", tensors, operators, inputs, outputs)
+    return Program.of("copy", tensors, operators, inputs, outputs)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +130,9 @@ def test_an_input_copied_to_an_output_is_live_throughout() -> None:
 def test_a_chain_of_copies_lies_in_the_first_storage() -> None:
     names = ["x", "a", "b", "c"]
     tensors = [Tensor(name, DType.INT8, (4,)) for name in names[1:]]
-    operators = [Operator(to, "Identity", (source,), (to,)) for source, to in pairwise(names)]
+    operators = [step(to, "Identity", (source,), (to,)) for source, to in pairwise(names)]
     entry = Tensor("x", DType.INT8, (4,), TensorKind.INPUT)
-    graph = Graph.of("copies", [entry, *tensors], operators, ["x"], ["c"])
+    graph = Program.of("copies", [entry, *tensors], operators, ["x"], ["c"])
     assert {drop_noops(graph).root(name) for name in names} == {("x", 0)}
 
 
@@ -141,11 +144,11 @@ def test_a_copy_out_of_a_storage_that_is_overwritten_stays_one() -> None:
         Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
     ]
     operators = [
-        Operator("save", "Identity", ("x",), ("saved",)),
-        Operator("overwrite", "Relu", ("x",), ("over",)),
-        Operator("use", "Add", ("saved", "over"), ("y",)),
+        step("save", "Identity", ("x",), ("saved",)),
+        step("overwrite", "Relu", ("x",), ("over",)),
+        step("use", "Add", ("saved", "over"), ("y",)),
     ]
-    graph = Graph.of("in place", tensors, operators, ["x"], ["y"])
+    graph = Program.of("in place", tensors, operators, ["x"], ["y"])
     assert drop_noops(graph) == graph
 
 
@@ -157,11 +160,11 @@ def test_a_copy_that_is_overwritten_later_stays_one() -> None:
         Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
     ]
     operators = [
-        Operator("copy", "Identity", ("x",), ("copied",)),
-        Operator("overwrite", "Relu", ("copied",), ("over",)),
-        Operator("use", "Add", ("x", "over"), ("y",)),
+        step("copy", "Identity", ("x",), ("copied",)),
+        step("overwrite", "Relu", ("copied",), ("over",)),
+        step("use", "Add", ("x", "over"), ("y",)),
     ]
-    graph = Graph.of("in place", tensors, operators, ["x"], ["y"])
+    graph = Program.of("in place", tensors, operators, ["x"], ["y"])
     assert drop_noops(graph) == graph
 
 
@@ -172,9 +175,9 @@ def test_a_constant_reaches_a_graph_output_by_a_real_copy_even_over_two_steps() 
         Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
     ]
     operators = [
-        Operator("first", "Identity", ("w",), ("a",)),
-        Operator("second", "Identity", ("a",), ("y",)),
+        step("first", "Identity", ("w",), ("a",)),
+        step("second", "Identity", ("a",), ("y",)),
     ]
-    rewritten = drop_noops(Graph.of("two copies", tensors, operators, [], ["y"]))
+    rewritten = drop_noops(Program.of("two copies", tensors, operators, [], ["y"]))
     assert rewritten.root("a") == ("w", 0)
     assert rewritten.root("y") == ("y", 0)

@@ -9,7 +9,7 @@ import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
 from arenite.runtime.lowering.onnx.model import lower_onnx
-from arenite.runtime.program.operators import Convert
+from arenite.runtime.operators.elementwise import Convert
 from support.running import PoisonedSession, build, with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.lowering.tflite.model import lower_tflite
-from arenite.runtime.program.operators import Copy
+from arenite.runtime.operators.movement import Copy
 from arenite.runtime.session import Session
 from support.running import build
 from support.shared_material import shared

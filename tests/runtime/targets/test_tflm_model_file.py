@@ -91,9 +91,9 @@ def test_a_model_of_one_operator_has_no_other(tmp_path: Path):
     path = tmp_path / "one.tflite"
     path.write_bytes(file.of_operator(1, [1], [2], 128, [0, 128, 144, -1, -1, 0]) + file.body)
     graph = read_tflite_model(path).graph
-    assert [operator.op_type for operator in graph.operators] == ["FULLY_CONNECTED"]
-    assert graph.inputs == ("x1", "filler")
-    assert graph.outputs == ("x2", "filler")
+    assert [operator.operator.label for operator in graph.steps] == ["FULLY_CONNECTED"]
+    assert graph.input_tensors == ("x1", "filler")
+    assert graph.output_tensors == ("x2", "filler")
     assert graph.tensors["filler"].size == 128
 
 

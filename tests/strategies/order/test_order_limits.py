@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from arenite.planner.graph import Graph
-from arenite.planner.ordering import AnytimeOrder, MemoryModel
+from arenite.planner.ordering import AnytimeOrder
+from arenite.planner.program import Program
+from arenite.planner.rules import Rules
 from arenite.strategies.order import ORDERS
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from support.wide_graphs import wide_graph
 
-BYTES = MemoryModel(alignment=1)
+BYTES = Rules(alignment=1)
 ANYTIME = [
     pytest.param(strategy, id=strategy.name)
     for strategy in ORDERS
@@ -22,9 +23,9 @@ ANYTIME = [
 ]
 
 
-def is_topological(graph: Graph, names: tuple[str, ...]) -> bool:
-    return sorted(names) == sorted(operator.name for operator in graph.operators) and bool(
-        graph.reordered(names)
+def is_topological(program: Program, names: tuple[str, ...]) -> bool:
+    return sorted(names) == sorted(operator.name for operator in program.steps) and bool(
+        program.reordered(names)
     )
 
 

@@ -6,15 +6,17 @@ from hypothesis import strategies as st
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnknownStrategyError
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.ordering import MemoryModel
-from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind, share
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.strategies.order import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from arenite.strategies.place.greedy_by_size import GreedyBySize
+from support.steps import step
 
-BYTES = MemoryModel(alignment=1)
+BYTES = Rules(alignment=1)
 
 
 def graph_of(edges, sizes, op_types=None, outputs=None):
@@ -25,21 +27,21 @@ def graph_of(edges, sizes, op_types=None, outputs=None):
         tensors.append(Tensor(f"t{node}", DType.UINT8, (size,)))
         reads = tuple(f"t{a}" for a, b in edges if b == node) or ("x",)
         op_type = op_types[node] if op_types else "Conv"
-        operators.append(Operator(f"n{node}", op_type, reads, (f"t{node}",)))
+        operators.append(step(f"n{node}", op_type, reads, (f"t{node}",)))
     read = {name for operator in operators for name in operator.reads}
     ends = outputs or [t.name for t in tensors if t.name not in read]
-    return Graph.of("test", tensors, operators, ["x"], ends)
+    return Program.of("test", tensors, operators, ["x"], ends)
 
 
 def topological_orders(graph):
     """Yield every order, by the slowest way there is."""
-    written = {operator.outputs[0]: operator for operator in graph.operators}
+    written = {operator.outputs[0]: operator for operator in graph.steps}
 
     def extend(done):
-        if len(done) == len(graph.operators):
+        if len(done) == len(graph.steps):
             yield done
             return
-        for operator in graph.operators:
+        for operator in graph.steps:
             if operator.name not in done and all(
                 name not in written or written[name].name in done for name in operator.reads
             ):
@@ -50,7 +52,7 @@ def topological_orders(graph):
 
 def peak(graph, order, model):
     problem = liveness(
-        alias(graph.reordered(order), model.aliases, model.boundary),
+        share(graph.reordered(order), model.aliases, model.boundary),
         boundary=model.boundary,
         alignment=model.alignment,
     )
@@ -73,7 +75,7 @@ def graphs(draw):
 def models(draw):
     aliases = draw(st.sampled_from([(), (AliasKind.VIEWS,), tuple(AliasKind)]))
     boundary = draw(st.sampled_from(tuple(Boundary)))
-    return MemoryModel(aliases, boundary, draw(st.sampled_from([1, 4])))
+    return Rules(aliases, boundary, draw(st.sampled_from([1, 4])))
 
 
 @given(graphs(), models())
@@ -88,7 +90,7 @@ def test_the_optimal_order_is_the_lowest_of_all_and_says_so(graph, model):
 def test_every_order_is_topological_and_its_peak_is_that_of_liveness(graph, model):
     for strategy in ORDERS:
         found = strategy(graph, model)
-        assert found.peak == peak(graph, found.operators, model)
+        assert found.peak == peak(graph, found.steps, model)
         assert found.lower_bound <= found.peak
         assert strategy(graph, model) == found
 
@@ -139,7 +141,7 @@ def test_of_orders_with_one_peak_the_one_with_the_lower_arena_is_kept():
 
 def arena(graph, order):
     """The height of a greedy placement in this order."""
-    return GreedyBySize()(liveness(graph.reordered(order.operators), alignment=1)).height
+    return GreedyBySize()(liveness(graph.reordered(order.steps), alignment=1)).height
 
 
 def test_states_that_run_out_leave_the_order_unproved():
@@ -154,7 +156,7 @@ def test_states_that_run_out_leave_the_order_unproved():
 def test_a_search_that_is_stopped_still_gives_an_order():
     graph = random_cell(40, seed=3)
     found = OptimalOrder().search(graph, BYTES, lambda: True)
-    assert sorted(found.operators) == sorted(operator.name for operator in graph.operators)
+    assert sorted(found.steps) == sorted(operator.name for operator in graph.steps)
 
 
 def test_reads_and_writes_of_a_state_keep_their_order():
@@ -165,11 +167,11 @@ def test_reads_and_writes_of_a_state_keep_their_order():
         Tensor("y", DType.UINT8, (4,), TensorKind.OUTPUT),
     ]
     operators = [
-        Operator("read", "Conv", ("s",), ("before",)),
-        Operator("write", "Assign", ("x",), ("s",)),
-        Operator("use", "Conv", ("before",), ("y",)),
+        step("read", "Conv", ("s",), ("before",)),
+        step("write", "Assign", ("x",), ("s",)),
+        step("use", "Conv", ("before",), ("y",)),
     ]
-    graph = Graph.of("state", tensors, operators, ["x"], ["y"])
+    graph = Program.of("state", tensors, operators, ["x"], ["y"])
     for strategy in ORDERS:
         order = strategy(graph, BYTES).operators
         assert order.index("read") < order.index("write")

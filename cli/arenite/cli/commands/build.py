@@ -28,7 +28,7 @@ from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import Shapes
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
@@ -106,8 +106,8 @@ def build(
     code = code_of(huffman=huffman) if code_weights else None
     write_program(output, compiled, outcome, code=code)
     problem, plan = compiled.source.problem, outcome.plan
-    operators = Counter(type(step.operator).__name__ for step in compiled.lowered.steps.values())
-    notes = compiled.lowered.notes
+    operators = Counter(step.operator.label for step in compiled.program.steps)
+    notes = compiled.program.notes
 
     def text(console: Console) -> None:
         console.print(name(output.name, "bold"), soft_wrap=True)

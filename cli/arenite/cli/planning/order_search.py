@@ -9,9 +9,10 @@ import click
 
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.streams import note
-from arenite.planner.graph import Graph
-from arenite.planner.ordering import AnytimeOrder, FindOrder, MemoryModel, Order
+from arenite.planner.ordering import AnytimeOrder, FindOrder, Order
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import has_parts
+from arenite.planner.rules import Rules
 from arenite.strategies.deadline import time_is_up
 from arenite.strategies.order import find_order
 
@@ -37,14 +38,14 @@ def order_finder(name: str, time_limit_s: float | None = None) -> FindOrder | No
     if not isinstance(strategy, AnytimeOrder):
         return strategy
 
-    def find(graph: Graph, model: MemoryModel) -> Order:
-        return _search(strategy, graph, model, time_limit_s)
+    def find(program: Program, rules: Rules) -> Order:
+        return _search(strategy, program, rules, time_limit_s)
 
     return find
 
 
 def _search(
-    strategy: AnytimeOrder, graph: Graph, model: MemoryModel, time_limit_s: float | None
+    strategy: AnytimeOrder, program: Program, rules: Rules, time_limit_s: float | None
 ) -> Order:
     # What works for another process leaves Ctrl-C to it.
     is_alone = multiprocessing.parent_process() is None
@@ -64,10 +65,10 @@ def _search(
             return was_stopped
 
         started = time.perf_counter()
-        order = strategy.search(graph, model, should_stop)
+        order = strategy.search(program, rules, should_stop)
     seconds = time.perf_counter() - started
     # Of tensors in parts of others the search proves nothing.
-    is_proved = order.optimal and not has_parts(graph, model.aliases)
+    is_proved = order.optimal and not has_parts(program, rules.aliases)
     verdict = "proved the least" if is_proved else "not proved the least"
     logger.info("order %s: peak %d B, %s, in %.3f s", strategy.name, order.peak, verdict, seconds)
     if was_stopped and not is_proved:

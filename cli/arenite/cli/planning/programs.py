@@ -17,9 +17,9 @@ from arenite.planner.errors import AreniteError, MissingDependencyError, OrderEr
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.planner.planfile.errors import StaleRecordsError
+from arenite.planner.program import Program
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled
-from arenite.runtime.lowering.lowered import Lowered
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Code
 from arenite.runtime.session import Session
@@ -142,17 +142,18 @@ def backends(compiled: Compiled) -> tuple[str, ...]:
         return session.backends()
 
 
-def random_inputs(lowered: Lowered, seed: int) -> dict[str, NDArray[Any]]:
+def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
     """Return an array of random numbers for each input of a model, small ones for integers."""
     generator = np.random.default_rng(seed)
     arrays: dict[str, NDArray[Any]] = {}
-    for port in lowered.inputs:
-        dtype = np.dtype(lowered.graph.tensors[port.operand.tensor].dtype.label)
+    for port in program.inputs:
+        tensor = program.tensors[port.tensor]
+        dtype, shape = np.dtype(tensor.dtype.label), port.shape(tensor.shape)
         if dtype.kind == "f":
-            arrays[port.name] = generator.standard_normal(port.shape).astype(dtype)
+            arrays[port.name] = generator.standard_normal(shape).astype(dtype)
         elif dtype.kind == "b":
-            arrays[port.name] = generator.integers(0, 2, port.shape).astype(dtype)
+            arrays[port.name] = generator.integers(0, 2, shape).astype(dtype)
         else:
             low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
-            arrays[port.name] = generator.integers(low, high, port.shape).astype(dtype)
+            arrays[port.name] = generator.integers(low, high, shape).astype(dtype)
     return arrays

@@ -2,14 +2,14 @@
 
 from arenite.cli.render.numbers import both, plural
 from arenite.runtime.compiler import Compiled
-from arenite.runtime.lowering.streaming import weight_bytes
+from arenite.runtime.rewrites.weight_budget import weight_bytes
 
 
 def weights_as_json(compiled: Compiled) -> dict[str, int]:
     """Return the bytes of weights that stay, that are streamed, and of the largest window."""
     streaming = compiled.streaming
     if streaming is None:
-        total = weight_bytes(compiled.lowered)
+        total = weight_bytes(compiled.program)
         return {"resident": total, "streamed": 0, "window": 0, "num_windows": 0}
     return {
         "resident": streaming.resident,

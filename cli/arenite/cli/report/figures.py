@@ -119,7 +119,7 @@ def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> Mod
     problem = report.source.problem
     facts = record_facts(report.source)
     colourings = {
-        "operator": _colouring(problem, [fact.op_type for fact in facts]),
+        "operator": _colouring(problem, [fact.label for fact in facts]),
         "kind": _colouring(problem, [fact.kind for fact in facts]),
     }
     steps = Range1d(start=0, end=max(1, problem.num_steps), bounds="auto")

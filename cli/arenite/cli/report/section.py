@@ -34,7 +34,7 @@ def section(
         compression: What compression made of its weights, where it is known.
         alone: Whether it is the only model, whose figures stand in the headline.
     """
-    diagnosis, graph = report.diagnosis, report.source.graph
+    diagnosis, graph = report.diagnosis, report.source.program
     layers = weights_of(report.source)
     return ModelSection(
         "Memory map" if alone else printable(report.source.name),
@@ -113,7 +113,7 @@ def _weights(layers: Sequence[LayerWeights]) -> Layers:
         (),
         tuple(
             (
-                (_name(layer.operator), printable(layer.op_type), f"{grouped(layer.size)} B"),
+                (_name(layer.operator), printable(layer.label), f"{grouped(layer.size)} B"),
                 f"{100 * layer.size / layers[0].size:.2f}",
             )
             for layer in layers[:_NUM_LAYERS]

@@ -10,7 +10,7 @@ from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
 from arenite.runtime.compiler import Compiled, compile_model
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 
 class Arenite:

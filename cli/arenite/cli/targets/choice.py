@@ -46,7 +46,7 @@ class Chosen:
     def phrase(self) -> str:
         """For whom the model was read and in which order, in a few words."""
         whose = "as written" if self.target is GENERIC else f"for {self.target.name}"
-        if self.source.graph is None:  # records alone: nothing was ordered
+        if self.source.program is None:  # records alone: nothing was ordered
             return whose
         order = "in the given order" if self.order_name == "given" else f"order {self.order_name}"
         return f"{whose}, {order}"
@@ -98,7 +98,7 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
     source = target.read(reading, path, capacity)
     aliases = reading.aliases
     if aliases is None:
-        aliases = () if source.graph is None else target.shares
+        aliases = () if source.program is None else target.shares
     return Chosen(target, replace(reading, target=target.name), aliases, source)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from arenite.planner.importers import Shapes
 from arenite.planner.liveness import Boundary
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.runtime.lowering.streaming import WeightBudget
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 
 @dataclass(frozen=True, slots=True)

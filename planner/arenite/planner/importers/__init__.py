@@ -8,24 +8,60 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from arenite.planner.derive import derive
 from arenite.planner.errors import (
     BindingError,
     ModelFormatError,
-    UnsupportedModelError,
     about_file,
 )
 from arenite.planner.files import model_digest, read_model
-from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import IDENTIFIER
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
-from arenite.planner.ordering import FindOrder, MemoryModel, Order, choose_order
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.ordering import FindOrder
 from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import AliasKind, alias, permit_overlaps
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
+
+
+def load(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Shapes | None = None,
+    weights: bool = False,
+) -> Program:
+    """Return the program of a model file.
+
+    Args:
+        path: `.onnx`, `.tflite` or `.lite`.
+        dims: Values of free dimensions, by name; ONNX only.
+        shapes: Shapes of inputs, by name; a TFLite file allows no other than its own.
+        weights: Whether its constants are to be known, for who runs the model.
+
+    Raises:
+        ModelFormatError: The file cannot be read, is damaged or no model.
+        BindingError: `dims` or `shapes` give what it does not have or cannot take.
+        ModelError: Whatever else keeps the model from being read.
+    """
+    with about_file(path):
+        kind = model_format(path)
+        if kind == "onnx":
+            from arenite.planner.importers.onnx import read_onnx
+
+            return read_onnx(path, dims=dims or {}, shapes=shapes or {}, weights=weights)
+        if kind == "tflite":
+            from arenite.planner.importers.tflite import read_tflite
+
+            program = read_tflite(path, weights=weights)
+            check_fixed_shapes(program, dims or {}, shapes or {})
+            return program
+        raise ModelFormatError("it states records alone; give a model")
 
 
 def read(
@@ -39,56 +75,37 @@ def read(
     order: FindOrder | tuple[str, ...] | None = None,
     aliases: Collection[AliasKind] = (),
 ) -> Source:
-    """Return the graph and the problem of a model file.
+    """Return a model file as it is to be placed.
 
     Args:
         path: `.onnx`, `.tflite`, `.lite` or `.csv`.
-        dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of graph inputs, by name; a TFLite file allows no other than its own.
-        boundary: Whether graph inputs and outputs lie in the arena; a CSV states none.
+        dims: As `load`.
+        shapes: As `load`.
+        boundary: Whether the model's inputs and outputs lie in the arena; a CSV states none.
         alignment: Bytes of every offset; by default 16, and for a CSV what it states.
         capacity: Bytes the arena may have; by default what the name of a CSV states.
-        order: The operators by name, or what finds their order; by default the file's own.
+        order: The steps by name, or what finds their order; by default the file's own.
         aliases: What may share storage; a CSV states records, so it has no use for them.
 
     Raises:
-        ModelFormatError: The file cannot be read, is damaged or of an unknown format.
-        BindingError: `dims` or `shapes` give what it does not have or cannot take.
-        ModelError: Whatever else keeps the model from being planned.
+        ModelError: As `load`.
     """
     with about_file(path):
         digest = model_digest(path)
-        kind = model_format(path)
-        if kind == "csv":
+        if model_format(path) == "csv":
             problem = _read_csv(path, dims or {}, shapes or {}, alignment)
             if capacity is not None:
                 problem = problem.with_capacity(capacity)
             return Source(path.name, digest, None, problem)
-        read_graph = _read_onnx if kind == "onnx" else _read_tflite
-        graph = read_graph(path, dims or {}, shapes or {})
-        alignment = DEFAULT_ALIGNMENT if alignment is None else alignment
-        found: Order | None = None
-        if callable(order):
-            _check_reorderable(graph)
-            found = choose_order(graph, order, MemoryModel(tuple(aliases), boundary, alignment))
-            order = found.operators
-        if order is not None:
-            graph = graph.reordered(order)
-        graph = alias(graph, aliases, boundary, alignment)
-        problem = liveness(graph, boundary=boundary, alignment=alignment, capacity=capacity)
-        if AliasKind.OVERLAP in aliases:
-            problem = permit_overlaps(graph, problem)
-        return Source(path.name, digest, graph, problem, found)
-
-
-def _check_reorderable(graph: Graph) -> None:
-    for operator in graph.operators:
-        if "subgraph" in operator.attributes:
-            raise UnsupportedModelError(
-                operator.name,
-                "the operators of a subgraph run between its entry and its exit; keep the "
-                "given order",
-            )
+        program = load(path, dims=dims, shapes=shapes)
+        rules = Rules(
+            tuple(aliases),
+            boundary,
+            DEFAULT_ALIGNMENT if alignment is None else alignment,
+            capacity,
+        )
+        found = derive(program, rules, order)
+        return Source(path.name, digest, found.program, found.problem, found.order)
 
 
 def model_format(path: Path) -> str:
@@ -108,21 +125,7 @@ def model_format(path: Path) -> str:
     return known
 
 
-def _read_onnx(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
-    from arenite.planner.importers.onnx import read_onnx
-
-    return read_onnx(path, dims=dims, shapes=shapes)
-
-
-def _read_tflite(path: Path, dims: Mapping[str, int], shapes: Shapes) -> Graph:
-    from arenite.planner.importers.tflite import read_tflite
-
-    graph = read_tflite(path)
-    check_fixed_shapes(graph, dims, shapes)
-    return graph
-
-
-def check_fixed_shapes(graph: Graph, dims: Mapping[str, int], shapes: Shapes) -> None:
+def check_fixed_shapes(program: Program, dims: Mapping[str, int], shapes: Shapes) -> None:
     """Return if what is asked of the inputs is what a TFLite file fixes.
 
     Raises:
@@ -131,8 +134,8 @@ def check_fixed_shapes(graph: Graph, dims: Mapping[str, int], shapes: Shapes) ->
     for name in dims:
         raise BindingError(name, "cannot be given; a TFLite file has no free dimensions")
     for name, shape in shapes.items():
-        if name not in graph.inputs or graph.tensors[name].shape != shape:
-            stated = [f"{each!r} {graph.tensors[each].shape}" for each in graph.inputs]
+        if name not in program.input_tensors or program.tensors[name].shape != shape:
+            stated = [f"{each!r} {program.tensors[each].shape}" for each in program.input_tensors]
             raise BindingError(
                 name,
                 f"cannot be given; a TFLite file fixes its inputs: {', '.join(stated)}",

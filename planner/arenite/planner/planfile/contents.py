@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from arenite.planner.liveness import Boundary
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
-from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 
 FORMAT = "arenite-plan"

@@ -7,6 +7,7 @@ from pathlib import Path
 from arenite.planner.errors import ModelError, about_file
 from arenite.planner.files import read_json
 from arenite.planner.liveness import Boundary
+from arenite.planner.memory import Memory
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.planfile import values
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
@@ -21,7 +22,7 @@ from arenite.planner.planfile.errors import (
     WrongTypeError,
 )
 from arenite.planner.planfile.values import MAX_NUMBER, Object
-from arenite.planner.problem import Memory, PermittedOverlap, Problem, UsageRecord
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import verify
 

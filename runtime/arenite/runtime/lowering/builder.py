@@ -1,4 +1,4 @@
-"""Builds the program of a model, one operator of the model at a time.
+"""Builds the program that the core runs, one step of the model at a time.
 
 Views cost no step: a reshaped or transposed tensor is the same storage under another shape
 or order. What follows a step and can be done by it (a clamp, a scale and shift of channels)
@@ -7,14 +7,15 @@ is folded into it.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.names import Names
+from arenite.planner.program import Array, OperatorSet, Port, Program, Step
+from arenite.planner.tensors import Alias, Quantisation, Tensor, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import (
     Order,
@@ -26,16 +27,9 @@ from arenite.runtime.lowering.layout import (
     strides,
     transposed,
 )
-from arenite.runtime.lowering.lowered import (
-    Array,
-    Lowered,
-    Operand,
-    Port,
-    Quantisation,
-    State,
-    Step,
-)
-from arenite.runtime.program.operators import Copy, External, Move, RuntimeOperator
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.external import External
+from arenite.runtime.operators.movement import Copy, Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +57,15 @@ class Value:
         """Lengths of the stored axes."""
         return stored_shape(self.shape, self.order)
 
-    @property
-    def as_stored(self) -> "Value":
-        """The value under its stored shape."""
-        return replace(self, shape=self.stored, order=as_written(len(self.shape)))
-
-    @property
-    def operand(self) -> Operand:
-        """What a step is given."""
-        return Operand(self.tensor, self.stored, self.offset)
-
 
 @dataclass(slots=True)
 class Draft:
     """A step while it may still take in what follows."""
 
     name: str
-    op_type: str
     operator: RuntimeOperator
     inputs: list[Value | None]
     outputs: list[Value]
-
-    @property
-    def scratch(self) -> int:
-        """Bytes of working memory."""
-        return self.operator.scratch(
-            [None if value is None else value.as_stored for value in self.inputs],
-            [value.as_stored for value in self.outputs],
-        )
 
 
 @dataclass(slots=True)
@@ -105,39 +80,38 @@ class Builder:
     """The program so far.
 
     Args:
-        graph: The model.
-        constant: Gives the elements of a constant of the model; None if they are unknown.
-        quantisation: Says how a tensor's integers stand for numbers, if they do.
+        model: What is lowered.
         supported: Names of the operators that the core runs; None for all there are.
+        quantisations: How integers of the model stand for numbers, where its tensors do not
+            say so themselves.
 
     Attributes:
+        model: What is lowered.
         notes: What the user should know.
-        fallbacks: By operator, why another runtime runs it.
+        fallbacks: By step of the model, why another runtime runs it.
     """
 
     def __init__(
         self,
-        graph: Graph,
-        constant: Callable[[str], Array | None],
-        quantisation: Callable[[str], Quantisation | None] = lambda _name: None,
+        model: Program,
         supported: Container[str] | None = None,
+        quantisations: Mapping[str, Quantisation] | None = None,
     ) -> None:
-        self.graph = graph
+        self.model = model
         self._supported = supported
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}
-        self._constant = constant
-        self._stated_quantisation = quantisation
+        self._stated = quantisations or {}
         self._values: dict[str, Value] = {}
         self._shapes: dict[str, Shape] = {}
         self._storages: dict[str, _Storage] = {}
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
         self._drafts: list[Draft] = []
-        self._names = Names(graph.tensors)
+        self._names = Names(model.tensors)
         self._step_names = Names()
-        self._num_readers = Counter(name for each in graph.operators for name in each.inputs)
-        self._outputs = set(graph.outputs)
+        self._num_readers = Counter(name for each in model.steps for name in each.inputs)
+        self._outputs = set(model.output_tensors)
 
     # What the model has.
 
@@ -146,9 +120,9 @@ class Builder:
         value = self._values.get(name)
         if value is not None:
             return value.array
-        if not name or self.graph.tensors[name].kind is not TensorKind.CONSTANT:
+        if not name or self.model.tensors[name].kind is not TensorKind.CONSTANT:
             return None
-        return self._constant(name)
+        return self.model.constants.get(name)
 
     def value(self, name: str) -> Value:
         """Return where a tensor of the model is."""
@@ -156,7 +130,7 @@ class Builder:
             array = self.array(name)
             if array is None:
                 raise KeyError(name)
-            self._values[name] = self.constant(array, name, self._stated_quantisation(name))
+            self._values[name] = self.constant(array, name, self.stated_quantisation(name))
         return self._values[name]
 
     def has(self, name: str) -> bool:
@@ -164,22 +138,22 @@ class Builder:
         return name in self._values
 
     def add_input(self, name: str, order: Order) -> None:
-        """Let a graph input be stored in an order."""
-        tensor = self.graph.tensors[name]
+        """Let an input of the model be stored in an order."""
+        tensor = self.model.tensors[name]
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.INPUT)
         self._storages[name].model_tensors.append(name)
-        self._quantise(name, self._stated_quantisation(name))
+        self._quantise(name, self.stated_quantisation(name))
 
     def add_state(self, name: str) -> None:
         """Keep a tensor from one run to the next."""
-        tensor = self.graph.tensors[name]
+        tensor = self.model.tensors[name]
         order = as_written(len(tensor.shape))
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
-        self._quantise(name, self._stated_quantisation(name))
+        self._quantise(name, self.stated_quantisation(name))
 
     def shape(self, name: str) -> Shape:
         """Return the shape of a tensor of the model."""
-        return self._shapes.get(name, self.graph.tensors[name].shape)
+        return self._shapes.get(name, self.model.tensors[name].shape)
 
     def restate_shape(self, name: str, shape: Shape) -> None:
         """Let a tensor have another shape than its file states."""
@@ -187,17 +161,23 @@ class Builder:
 
     def stated_quantisation(self, name: str) -> Quantisation | None:
         """Return how the integers of a tensor of the model stand for numbers, if they do."""
-        return self._stated_quantisation(name)
+        tensor = self.model.tensors.get(name)
+        stated = None if tensor is None else tensor.quantisation
+        return self._stated.get(name, stated)
 
     def is_read_once(self, name: str) -> bool:
         """Tell whether one operator reads the tensor and the caller does not."""
         return self._num_readers[name] == 1 and name not in self._outputs
 
+    def new_name(self, wanted: str) -> str:
+        """Return a name like this one that no tensor of the model or of the program has."""
+        return self._names.take(wanted)
+
     # What the program gets.
 
     def constant(self, array: Array, hint: str, quantisation: Quantisation | None = None) -> Value:
         """Return a constant of these elements."""
-        tensor = self.graph.tensors.get(hint)
+        tensor = self.model.tensors.get(hint)
         is_own = tensor is not None and tensor.kind is TensorKind.CONSTANT
         fits = is_own and hint not in self._constants
         name = hint if fits else self._names.take(f"{hint}/constant")
@@ -208,7 +188,6 @@ class Builder:
 
     def emit(
         self,
-        op_type: str,
         operator: RuntimeOperator,
         inputs: Sequence[Value | None],
         outputs: Sequence[tuple[str, Shape, Order]],
@@ -220,7 +199,6 @@ class Builder:
         """Add a step and return what it makes.
 
         Args:
-            op_type: For people, and for what the planner knows of in-place operators.
             operator: What the core runs.
             inputs: None where an optional one is left out.
             outputs: For each a name, the model's if it has one, its shape and order.
@@ -238,19 +216,13 @@ class Builder:
             assert inputs[0] is not None
             dtype = inputs[0].dtype
         made: list[Value] = []
-        if not all(map(self._is_whole, inputs)):
-            # What the planner knows of parts is of storages as they are, not of views.
-            op_type = _OF_VIEWS.get(op_type, op_type)
-        draft = Draft(
-            self._step_names.take(step or outputs[0][0]), op_type, operator, list(inputs), made
-        )
+        draft = Draft(self._step_names.take(step or outputs[0][0]), operator, list(inputs), made)
         for name, shape, order in outputs:
-            unique = name if name in self.graph.tensors and name not in self._storages else ""
+            unique = name if name in self.model.tensors and name not in self._storages else ""
             unique = unique or self._names.take(name)
             made.append(self._new(unique, dtype, shape, order, TensorKind.ACTIVATION))
             self._storages[unique].draft = draft
-            stated = self._stated_quantisation(name) if name in self.graph.tensors else None
-            self._quantise(unique, quantisation or stated)
+            self._quantise(unique, quantisation or self.stated_quantisation(name))
         for value in inputs:
             if value is not None and value.tensor in self._storages:
                 self._storages[value.tensor].num_reads += 1
@@ -281,7 +253,7 @@ class Builder:
         )
         name = f"{hint}/transposed"
         (result,) = self.emit(
-            "Transpose", Copy(moves=(move,)), [value], [(name, value.shape, order)],
+            Copy(moves=(move,)), [value], [(name, value.shape, order)],
             quantisation=self._quantisations.get(value.tensor),
         )  # fmt: skip
         return result
@@ -314,10 +286,6 @@ class Builder:
         """Return how the value's integers stand for numbers, if they do."""
         return self._quantisations.get(value.tensor)
 
-    def _is_whole(self, value: Value | None) -> bool:
-        storage = None if value is None else self._storages.get(value.tensor)
-        return value is None or storage is None or storage.tensor.shape == value.stored
-
     def _quantise(self, name: str, quantisation: Quantisation | None) -> None:
         if quantisation is not None:
             self._quantisations[name] = quantisation
@@ -340,60 +308,40 @@ class Builder:
 
     # The end.
 
-    def finish(self) -> Lowered:
+    def finish(self) -> Program:
         """Return the program."""
-        inputs = [self._port(name) for name in self.graph.inputs]
-        outputs = [self._port(name) for name in self.graph.outputs]
-        live = self._live_drafts({port.operand.tensor for port in outputs})
-        output_storages = dict.fromkeys(
-            port.operand.tensor for port in outputs if port.operand.tensor in self._storages
-        )
-        return Lowered(
-            graph=self._graph(live, tuple(output_storages)),
-            steps={draft.name: _step(draft) for draft in live},
-            constants={
-                name: self._constants[name] for name in self._used_constants(live, outputs)
-            },
-            quantisations=self._quantisations,
-            inputs=tuple(inputs),
-            outputs=tuple(outputs),
-            states=tuple(
-                State(name, self._constant(name))
-                for name, storage in self._storages.items()
-                if storage.tensor.kind is TensorKind.STATE
-            ),
-            notes=tuple(self.notes),
-        )
-
-    def _graph(self, live: list[Draft], outputs: tuple[str, ...]) -> Graph:
-        used = {
-            value.tensor for draft in live for value in (*draft.inputs, *draft.outputs) if value
-        }
-        used.update(self.graph.inputs, outputs)
-        tensors = [
-            replace(storage.tensor, kind=TensorKind.OUTPUT)
-            if name in outputs and storage.tensor.kind is TensorKind.ACTIVATION
-            else storage.tensor
-            for name, storage in self._storages.items()
-            if name in used or storage.tensor.kind is TensorKind.STATE
-        ]
-        tensors += [
-            Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT)
-            for name, array in self._constants.items()
-            if name in used
-        ]
-        operators = [
-            Operator(
+        outputs = [self.value(name) for name in self.model.output_tensors]
+        live = self._live_drafts({value.tensor for value in outputs})
+        tensors = _Tensors(self._storages, self._constants, self._quantisations, self._names)
+        steps = [
+            Step(
                 draft.name,
-                draft.op_type,
-                tuple("" if value is None else value.tensor for value in draft.inputs),
-                tuple(value.tensor for value in draft.outputs),
-                scratch=draft.scratch,
+                draft.operator,
+                tuple("" if each is None else tensors.named(each) for each in draft.inputs),
+                tuple(tensors.named(each) for each in draft.outputs),
             )
             for draft in live
         ]
-        return Graph.of(
-            self.graph.name, tensors, operators, self.graph.inputs, outputs, self.graph.notes
+        inputs = [tensors.port(port.name, self.value(port.tensor)) for port in self.model.inputs]
+        results = [
+            tensors.port(port.name, value)
+            for port, value in zip(self.model.outputs, outputs, strict=True)
+        ]
+        tensors.mark_outputs(value.tensor for value in outputs)
+        initial = {
+            name: tensors.initial(name, self.model.constants[start])
+            for name, start in self.model.initial.items()
+        }
+        return Program.of(
+            self.model.name,
+            tensors.found.values(),
+            steps,
+            inputs,
+            results,
+            (*self.model.notes, *self.notes),
+            operator_set=OperatorSet.ARENITE,
+            constants=tensors.constants,
+            initial=initial,
         )
 
     def _live_drafts(self, needed: set[str]) -> list[Draft]:
@@ -408,29 +356,88 @@ class Builder:
                 needed.update(value.tensor for value in draft.inputs if value is not None)
         return live[::-1]
 
-    def _used_constants(self, live: list[Draft], outputs: list[Port]) -> list[str]:
-        used = {value.tensor for draft in live for value in draft.inputs if value is not None}
-        used.update(port.operand.tensor for port in outputs)
-        return [name for name in self._constants if name in used]
-
-    def _port(self, name: str) -> Port:
-        value = self.value(name)
-        return Port(name, value.operand, value.shape, value.order)
-
     def _new(self, name: str, dtype: DType, shape: Shape, order: Order, kind: TensorKind) -> Value:
         self._storages[name] = _Storage(Tensor(name, dtype, stored_shape(shape, order), kind))
         return Value(name, dtype, shape, order)
 
 
-def _step(draft: Draft) -> Step:
-    return Step(
-        draft.operator,
-        tuple(None if value is None else value.operand for value in draft.inputs),
-        tuple(value.operand for value in draft.outputs),
-    )
+class _Tensors:
+    """The tensors of a program as its steps come to name them.
 
+    What a step sees of a storage under another shape, or from another byte on, is a tensor of
+    its own that lies there.
+    """
 
-_OF_VIEWS = {"Concat": "Join", "Split": "Cut"}
+    def __init__(
+        self,
+        storages: Mapping[str, _Storage],
+        constants: Mapping[str, Array],
+        quantisations: Mapping[str, Quantisation],
+        names: Names,
+    ) -> None:
+        self._storages = storages
+        self._all_constants = constants
+        self._quantisations = quantisations
+        self._names = names
+        self._views: dict[tuple[str, Shape, int], str] = {}
+        self.found: dict[str, Tensor] = {}
+        self.constants: dict[str, Array] = {}
+        for storage in storages.values():
+            if storage.tensor.kind in (TensorKind.INPUT, TensorKind.STATE):
+                self._add(storage.tensor)
+
+    def named(self, value: Value) -> str:
+        """Return the name of the tensor that a value is, under its shape."""
+        whole = self._whole(value.tensor)
+        if whole.shape == value.stored and not value.offset:
+            return whole.name
+        key = (whole.name, value.stored, value.offset)
+        if key not in self._views:
+            kind = TensorKind.ACTIVATION
+            if whole.kind is TensorKind.CONSTANT:
+                kind = TensorKind.CONSTANT
+            name = self._names.take(f"{whole.name}/view")
+            self._views[key] = name
+            self._add(
+                Tensor(
+                    name, whole.dtype, value.stored, kind, Alias(whole.name, value.offset),
+                    whole.quantisation,
+                )
+            )  # fmt: skip
+        return self._views[key]
+
+    def port(self, name: str, value: Value) -> Port:
+        """Return how the caller sees a value."""
+        is_plain = value.order == as_written(len(value.order))
+        return Port(name, self.named(value), None if is_plain else value.order)
+
+    def mark_outputs(self, names: Iterable[str]) -> None:
+        """Let these storages be outputs of the program."""
+        for name in names:
+            if self.found[name].kind is TensorKind.ACTIVATION:
+                self.found[name] = replace(self.found[name], kind=TensorKind.OUTPUT)
+
+    def initial(self, state: str, array: Array) -> str:
+        """Return the name of a new constant that a state starts as."""
+        name = self._names.take(f"{state}/initial")
+        self.constants[name] = np.asarray(array, order="C")
+        self._add(Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT))
+        return name
+
+    def _whole(self, name: str) -> Tensor:
+        if name not in self.found:
+            storage = self._storages.get(name)
+            if storage is not None:
+                self._add(storage.tensor)
+            else:
+                array = self.constants[name] = self._all_constants[name]
+                self._add(Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT))
+        return self.found[name]
+
+    def _add(self, tensor: Tensor) -> None:
+        quantisation = self._quantisations.get(tensor.name, tensor.quantisation)
+        self.found[tensor.name] = replace(tensor, quantisation=quantisation)
+
 
 _DTYPES = {dtype.label: dtype for dtype in DType}
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Builder, Draft
-from arenite.runtime.lowering.lowered import Array
-from arenite.runtime.program.operators import (
-    Clamped,
+from arenite.runtime.operators.base import Clamped
+from arenite.runtime.operators.convolution import (
     Conv2D,
     DepthwiseConv2D,
     FullyConnected,
-    MultiplyAdd,
     TransposedConv2D,
 )
+from arenite.runtime.operators.elementwise import MultiplyAdd
 
 _CHANNEL_AXES = {
     Conv2D: 0,

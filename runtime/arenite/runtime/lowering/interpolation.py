@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from arenite.runtime.lowering.lowered import Array
-from arenite.runtime.program.operators import Resize2D
+from arenite.planner.program import Array
+from arenite.runtime.operators.movement import Resize2D
 
 
 def nearest(rows: Array, columns: Array, height: int, width: int) -> Resize2D:

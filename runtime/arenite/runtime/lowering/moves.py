@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, strides
-from arenite.runtime.program.operators import Move
+from arenite.runtime.operators.movement import Move
 
 
 def whole(part: Value, shape: Shape, order: Order, begin: Sequence[int], position: int) -> Move:

@@ -1,4 +1,4 @@
-"""A lowered model and its plan, put together as the native core reads them."""
+"""A program and its plan, put together as the native core reads them."""
 
 import dataclasses
 import hashlib
@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
+from arenite.planner.program import Array, Port, Program, Step
+from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
-from arenite.runtime.lowering.lowered import Array, Lowered, Operand, Port, Step
-from arenite.runtime.program.operators import External, RuntimeOperator
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.external import External
 
 _ALIGNMENT = 64
 """Bytes: of each constant, a cache line."""
@@ -49,8 +50,7 @@ class Assembly:
 
 
 def assemble(
-    lowered: Lowered,
-    graph: Graph,
+    program: Program,
     problem: Problem,
     plan: Plan,
     *,
@@ -61,39 +61,34 @@ def assemble(
     """Return the parts of the program file.
 
     Args:
-        lowered: The steps.
-        graph: Its graph in the order that was planned, aliases included.
-        problem: The records of that graph.
+        program: In the order that was planned, its storage shared.
+        problem: Its records.
         plan: Their offsets; verified.
         digest: SHA-256 of the model file, hexadecimal.
         producer: Who makes the program.
         code: Codes constants of 32-bit floats that steps of the core read.
     """
-    return _Assembler(lowered, graph, problem, plan, code).assemble(digest, producer)
+    return _Assembler(program, problem, plan, code).assemble(digest, producer)
 
 
 class _Assembler:
-    def __init__(
-        self, lowered: Lowered, graph: Graph, problem: Problem, plan: Plan, code: Code | None
-    ) -> None:
-        self._lowered = lowered
+    def __init__(self, program: Program, problem: Problem, plan: Plan, code: Code | None) -> None:
+        self._program = program
         self._code = code
         self._codes: dict[str, Array | None] = {}
-        self._never_coded = _read_as_they_are(lowered)
-        self._graph = graph
+        self._never_coded = _read_as_they_are(program)
         self._problem = problem
         self._plan = plan
-        self._offsets = {
-            record.name: offset
-            for record, offset in zip(problem.records, plan.offsets, strict=True)
-        }
+        placed = list(zip(problem.records, plan.offsets, strict=True))
+        self._records = {record.name: (record.memory, offset) for record, offset in placed}
         # Records without tensors are of the one step that works in them.
         self._scratch = {
-            record.start: offset
-            for record, offset in zip(problem.records, plan.offsets, strict=True)
+            record.start: (record.memory, offset)
+            for record, offset in placed
             if not record.tensors
         }
-        self._tensors: dict[Operand, int] = {}
+        self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
+        self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
         self._places: dict[str, int] = {}
@@ -101,32 +96,22 @@ class _Assembler:
         self._weights_size = 0
 
     def assemble(self, digest: str, producer: str) -> Assembly:
-        lowered, plan = self._lowered, self._plan
-        steps = [
-            self._step(position, lowered.steps[operator.name])
-            for position, operator in enumerate(self._graph.operators)
-        ]
+        program, plan = self._program, self._plan
+        steps = [self._step(number, step) for number, step in enumerate(program.steps)]
         root = {
-            "name": lowered.graph.name,
+            "name": program.name,
             "digest": digest,
             "producer": producer,
-            "memories": [
-                {
-                    "name": "arena",
-                    "size": plan.height,
-                    "alignment": max(
-                        (record.alignment for record in self._problem.records), default=1
-                    ),
-                }
-            ],
+            "memories": list(self._memories()),
             "steps": steps,
-            "inputs": [self._port(port) for port in lowered.inputs],
-            "outputs": [self._port(port) for port in lowered.outputs],
+            "inputs": [self._port(port) for port in program.inputs],
+            "outputs": [self._port(port) for port in program.outputs],
             "states": list(self._states()),
             "records": [
                 {
-                    "name": record.name, "offset": offset, "size": record.size,
-                    "start": record.start, "end": record.end,
+                    "name": record.name, "memory": self._memory_numbers[record.memory],
+                    "offset": offset, "size": record.size, "start": record.start,
+                    "end": record.end,
                 }
                 for record, offset in zip(self._problem.records, plan.offsets, strict=True)
             ],
@@ -139,25 +124,41 @@ class _Assembler:
             align_up(self._weights_size, _ALIGNMENT) + _SLACK,
         )
 
-    def _step(self, position: int, step: Step) -> dict[str, Any]:
-        operator = self._graph.operators[position]
+    def _step(self, number: int, step: Step) -> dict[str, Any]:
+        assert isinstance(step.operator, RuntimeOperator)
         entry: dict[str, Any] = {
-            "name": operator.name,
+            "name": step.name,
             "kernel_type": type(step.operator).__name__,
             "kernel": self._operator(step.operator),
-            "inputs": [-1 if each is None else self._tensor(each) for each in step.inputs],
-            "outputs": [self._tensor(each) for each in step.outputs],
+            "inputs": [self._tensor(name) if name else -1 for name in step.inputs],
+            "outputs": [self._tensor(name) for name in step.outputs],
         }
-        if operator.scratch:
+        scratch = step.operator.scratch(self._program.operands(step))
+        if scratch:
             entry["scratch"] = len(self._entries)
             self._entries.append(
                 {
-                    "name": f"{operator.name}/scratch", "type": "uint8",
-                    "shape": [operator.scratch], "place": "memory",
-                    "offset": self._scratch[position],
+                    "name": f"{step.name}/scratch", "type": "uint8", "shape": [scratch],
+                    **self._place_of(self._scratch[number], 0),
                 }
             )  # fmt: skip
         return entry
+
+    def _memories(self) -> Iterator[dict[str, Any]]:
+        """Yield the memories, each as large as the plan is high in it."""
+        for memory, height in zip(self._problem.memories, self._plan.heights, strict=True):
+            records = [each for each in self._problem.records if each.memory == memory.name]
+            alignment = max((each.alignment for each in records), default=1)
+            yield {
+                "name": memory.name, "size": height, "alignment": max(alignment, memory.alignment),
+                "writable": memory.writable,
+            }  # fmt: skip
+
+    def _place_of(self, record: tuple[str, int], offset: int) -> dict[str, Any]:
+        memory, start = record
+        return {
+            "place": "memory", "memory": self._memory_numbers[memory], "offset": start + offset,
+        }  # fmt: skip
 
     def _operator(self, operator: RuntimeOperator) -> dict[str, Any]:
         fields = _fields(operator)
@@ -166,30 +167,27 @@ class _Assembler:
             fields["model"] = self._constant_entry("model", model)
         return fields
 
-    def _tensor(self, operand: Operand) -> int:
-        if operand not in self._tensors:
-            constant = self._lowered.constants.get(operand.tensor)
-            if constant is not None:
-                place = self._constant_place(operand.tensor, constant)
+    def _tensor(self, name: str) -> int:
+        if name not in self._tensors:
+            tensor = self._program.tensors[name]
+            root, offset = self._program.root(name)
+            if self._program.tensors[root].kind is TensorKind.CONSTANT:
+                place = self._constant_place(root, self._program.constants[root])
+                place["offset"] += offset
             else:
-                root, offset = self._graph.root(operand.tensor)
                 # What has no elements has no record; it lies anywhere.
-                start = self._offsets.get(root, 0)
-                place = {"place": "memory", "offset": start + offset + operand.offset}
+                record = self._records.get(root)
+                place = {"place": "memory"} if record is None else self._place_of(record, offset)
             entry: dict[str, Any] = {
-                "name": operand.tensor,
-                "type": _TYPES[self._graph.tensors[operand.tensor].dtype],
-                "shape": list(operand.shape),
-                **place,
-            }
-            quantisation = self._lowered.quantisations.get(operand.tensor)
-            if quantisation is not None:
-                entry["scales"] = list(map(float, quantisation.scales))
-                entry["zero_point"] = quantisation.zero_point
-                entry["axis"] = quantisation.axis
-            self._tensors[operand] = len(self._entries)
+                "name": name, "type": _TYPES[tensor.dtype], "shape": list(tensor.shape), **place,
+            }  # fmt: skip
+            if tensor.quantisation is not None:
+                entry["scales"] = list(map(float, tensor.quantisation.scales))
+                entry["zero_point"] = tensor.quantisation.zero_point
+                entry["axis"] = tensor.quantisation.axis
+            self._tensors[name] = len(self._entries)
             self._entries.append(entry)
-        return self._tensors[operand]
+        return self._tensors[name]
 
     def _constant_place(self, name: str, constant: Array) -> dict[str, Any]:
         if name not in self._codes:
@@ -229,28 +227,34 @@ class _Assembler:
         return place
 
     def _port(self, port: Port) -> dict[str, Any]:
+        stored = self._program.tensors[port.tensor].shape
         return {
             "name": port.name,
-            "tensor": self._tensor(port.operand),
-            "shape": list(port.shape),
-            "permutation": list(port.order),
+            "tensor": self._tensor(port.tensor),
+            "shape": list(port.shape(stored)),
+            "permutation": list(range(len(stored)) if port.axes is None else port.axes),
         }
 
     def _states(self) -> Iterator[dict[str, int]]:
-        for state in self._lowered.states:
-            shape = self._graph.tensors[state.tensor].shape
-            entry = {"tensor": self._tensor(Operand(state.tensor, shape))}
-            if state.initial is not None:
-                entry["initial"] = self._constant_entry(f"{state.tensor}/initial", state.initial)
-            yield entry
+        for name, tensor in self._program.tensors.items():
+            if tensor.kind is TensorKind.STATE:
+                entry = {"tensor": self._tensor(name)}
+                if name in self._program.initial:
+                    entry["initial"] = self._tensor(self._program.initial[name])
+                yield entry
 
 
-def _read_as_they_are(lowered: Lowered) -> frozenset[str]:
+def _read_as_they_are(program: Program) -> frozenset[str]:
     """Return the constants whose bytes are read by other than steps of the core."""
-    external = [each for each in lowered.steps.values() if isinstance(each.operator, External)]
-    names = {operand.tensor for step in external for operand in step.inputs if operand}
-    names.update(port.operand.tensor for port in (*lowered.inputs, *lowered.outputs))
-    return frozenset(names)
+    names = {
+        name
+        for step in program.steps
+        if isinstance(step.operator, External)
+        for name in step.reads
+    }
+    names.update(port.tensor for port in (*program.inputs, *program.outputs))
+    names.update(program.initial.values())
+    return frozenset(program.root(name)[0] for name in names)
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.graph import Graph
 from arenite.planner.liveness import liveness
-from arenite.planner.ordering import MemoryModel, Order, ShouldStop, never
-from arenite.planner.rewrites.aliasing import alias
+from arenite.planner.ordering import Order, ShouldStop, never
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import share
+from arenite.planner.rules import Rules
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
 from arenite.strategies.place.greedy_by_size import GreedyBySize
@@ -24,30 +25,28 @@ class BestOrder:
     complexity: ClassVar[str] = "that of the beam"
     source: ClassVar[str] = "lowest of the quick orders"
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the lowest order."""
-        return self.search(graph, model, never)
+        return self.search(program, rules, never)
 
-    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+    def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
         """Return the lowest order when all are found or `should_stop` ends the beam."""
-        orders = [find(graph, model) for find in (Given(), DepthFirst(), BreadthFirst())]
-        orders.append(Beam().search(graph, model, should_stop))
+        orders = [find(program, rules) for find in (Given(), DepthFirst(), BreadthFirst())]
+        orders.append(Beam().search(program, rules, should_stop))
         peak = min(order.peak for order in orders)
         lower_bound = max(order.lower_bound for order in orders)
         lowest = {
-            order.operators: replace(order, lower_bound=lower_bound)
+            order.steps: replace(order, lower_bound=lower_bound)
             for order in orders
             if order.peak == peak
         }
         if len(lowest) == 1 or should_stop():
             return next(iter(lowest.values()))
-        return min(lowest.values(), key=lambda order: _height(graph, order, model))
+        return min(lowest.values(), key=lambda order: _height(program, order, rules))
 
 
-def _height(graph: Graph, order: Order, model: MemoryModel) -> int:
+def _height(program: Program, order: Order, rules: Rules) -> int:
     """Return the arena of a quick placement, in bytes."""
-    shared = alias(
-        graph.reordered(order.operators), model.aliases, model.boundary, model.alignment
-    )
-    problem = liveness(shared, boundary=model.boundary, alignment=model.alignment)
+    shared = share(program.reordered(order.steps), rules.aliases, rules.boundary, rules.alignment)
+    problem = liveness(shared, boundary=rules.boundary, alignment=rules.alignment)
     return GreedyBySize()(problem).height

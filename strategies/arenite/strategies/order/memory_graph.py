@@ -1,24 +1,26 @@
-"""A graph as the order searches see it: who makes, touches and frees which storage."""
+"""A program as the order searches see it: who makes, touches and frees which storage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.liveness import Boundary
-from arenite.planner.ordering import MemoryModel, Order, ShouldStop
-from arenite.planner.rewrites.aliasing import AliasKind, alias, overwritable
+from arenite.planner.ordering import Order, ShouldStop
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind, overwritable, share
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
 from arenite.strategies import native
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryGraph:
-    """Operators and storages by index, in the graph's order.
+    """Steps and storages by index, in the graph's order.
 
     Attributes:
-        names: Names of the operators.
-        predecessors: For each operator, those that must run before it.
+        names: Of the steps.
+        predecessors: For each step, those that must run before it.
         problem: The same graph in the native core.
     """
 
@@ -27,8 +29,8 @@ class MemoryGraph:
     problem: "native.core.OrderProblem"
 
     @classmethod
-    def of(cls, graph: Graph, model: MemoryModel) -> Self:
-        """Return the memory graph of `graph`.
+    def of(cls, program: Program, rules: Rules) -> Self:
+        """Return the memory program of `graph`.
 
         Views share storage whatever the order; what dies where, and so what may be
         overwritten, the searches find out step by step.
@@ -36,51 +38,55 @@ class MemoryGraph:
         Raises:
             MissingDependencyError: The native core was not built.
 
-        Cost: O(tensors + operator operands).
+        Cost: O(tensors + operands of the steps).
         """
         native.require("ordering operators (the native core)")
-        if AliasKind.VIEWS in model.aliases:
-            graph = alias(graph, [AliasKind.VIEWS])
-        roots = {name: graph.root(name)[0] for name in graph.tensors}
-        storages = _storages(graph, roots, model)
+        if AliasKind.VIEWS in rules.aliases:
+            program = share(program, [AliasKind.VIEWS])
+        roots = {name: program.root(name)[0] for name in program.tensors}
+        storages = _storages(program, roots, rules)
         touchers: list[list[int]] = [[] for _ in storages]
         writers = [-1] * len(storages)
         predecessors: list[tuple[int, ...]] = []
         replaceable: list[list[int]] = []
         made_by: dict[str, int] = {}
         touched_state: dict[str, int] = {}
-        for step, operator in enumerate(graph.operators):
-            before = {made_by[name] for name in operator.reads if name in made_by}
-            for name in dict.fromkeys((*operator.reads, *operator.writes)):
+        for number, step in enumerate(program.steps):
+            made = (_written(program, name, made_by) for name in step.reads)
+            before = {made_by[name] for name in made if name in made_by}
+            for name in dict.fromkeys((*step.reads, *step.writes)):
                 storage = storages.get(roots[name])
-                if storage is not None and step not in touchers[storage]:
-                    touchers[storage].append(step)
-                if graph.tensors[roots[name]].kind is TensorKind.STATE:
+                if storage is not None and number not in touchers[storage]:
+                    touchers[storage].append(number)
+                if program.tensors[roots[name]].kind is TensorKind.STATE:
                     # Reads and writes of a state keep the order they have.
                     if roots[name] in touched_state:
                         before.add(touched_state[roots[name]])
-                    touched_state[roots[name]] = step
-            for name in operator.writes:
-                made_by[name] = step
+                    touched_state[roots[name]] = number
+            for name in step.writes:
+                made_by[name] = number
                 storage = storages.get(name)
-                if storage is not None and graph.tensors[name].kind is not TensorKind.STATE:
-                    writers[storage] = step
+                if storage is not None and program.tensors[name].kind is not TensorKind.STATE:
+                    writers[storage] = number
             predecessors.append(tuple(sorted(before)))
             operands: tuple[str, ...] = ()
-            if storages.keys() & operator.outputs[:1]:
-                operands = overwritable(graph, operator, model.aliases)
+            if storages.keys() & step.outputs[:1]:
+                operands = overwritable(program, step, rules.aliases)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
-        kept = {roots[name] for name in graph.outputs}
+        kept = {roots[name] for name in program.output_tensors}
         problem = native.core.OrderProblem(
             predecessors,
-            [align_up(operator.scratch, model.alignment) for operator in graph.operators],
-            [align_up(graph.tensors[name].size, model.alignment) for name in storages],
+            [
+                align_up(step.operator.scratch(program.operands(step)), rules.alignment)
+                for step in program.steps
+            ],
+            [align_up(program.tensors[name].size, rules.alignment) for name in storages],
             writers,
             touchers,
-            [name in kept or graph.tensors[name].kind is TensorKind.STATE for name in storages],
+            [name in kept or program.tensors[name].kind is TensorKind.STATE for name in storages],
             replaceable,
         )
-        names = tuple(operator.name for operator in graph.operators)
+        names = tuple(step.name for step in program.steps)
         return cls(names, tuple(predecessors), problem)
 
     def given(self) -> "native.core.OrderResult":
@@ -115,10 +121,10 @@ class MemoryGraph:
         return result.optimal or result.peak == self.problem.least_peak()
 
     def order(self, steps: Sequence[int], *, proved: bool = False) -> Order:
-        """Return the order of these operators.
+        """Return the order of these steps.
 
         Args:
-            steps: Every operator's index, once.
+            steps: Every step's index, once.
             proved: Whether no order has a lower peak.
         """
         peak = self.problem.peak_of(steps)
@@ -126,18 +132,25 @@ class MemoryGraph:
         return Order(tuple(self.names[step] for step in steps), peak, lower_bound)
 
 
-def _storages(graph: Graph, roots: dict[str, str], model: MemoryModel) -> dict[str, int]:
+def _written(program: Program, name: str, made_by: Mapping[str, int]) -> str:
+    """Return the tensor that a view shows the bytes of; the tensor itself if it is none."""
+    while name not in made_by and (alias := program.tensors[name].alias) is not None:
+        name = alias.tensor
+    return name
+
+
+def _storages(program: Program, roots: dict[str, str], rules: Rules) -> dict[str, int]:
     """Number the storages that take memory."""
     left_out: set[str] = set()
-    if model.boundary is Boundary.EXCLUDE:
-        left_out = {roots[name] for name in (*graph.inputs, *graph.outputs)}
+    if rules.boundary is Boundary.EXCLUDE:
+        left_out = {roots[name] for name in (*program.input_tensors, *program.output_tensors)}
     return {
         name: index
         for index, name in enumerate(
             name
             for name in dict.fromkeys(roots.values())
-            if graph.tensors[name].kind is not TensorKind.CONSTANT
-            and graph.tensors[name].size
+            if program.tensors[name].kind is not TensorKind.CONSTANT
+            and program.tensors[name].size
             and name not in left_out
         )
     }

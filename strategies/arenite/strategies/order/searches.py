@@ -7,8 +7,9 @@ their order, so of all orders of one set only the one with the least peak matter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.graph import Graph
-from arenite.planner.ordering import MemoryModel, Order, ShouldStop, never
+from arenite.planner.ordering import Order, ShouldStop, never
+from arenite.planner.program import Program
+from arenite.planner.rules import Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 DEFAULT_MAX_BYTES = 1 << 30
@@ -22,9 +23,9 @@ class GreedyByMemory:
     complexity: ClassVar[str] = "O(n x ready)"
     source: ClassVar[str] = "beam of width 1"
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the greedy order."""
-        return Beam(width=1)(graph, model)
+        return Beam(width=1)(program, rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ class Beam:
     width: int = 200
     max_bytes: int = DEFAULT_MAX_BYTES
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the best order of the beam."""
-        return self.search(graph, model, never)
+        return self.search(program, rules, never)
 
-    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+    def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
         """Return the best order of the beam, one set wide from where `should_stop` says so."""
-        memory = MemoryGraph.of(graph, model)
+        memory = MemoryGraph.of(program, rules)
         result = memory.beam(self.width, self.max_bytes, should_stop)
         return memory.order(result.order, proved=result.optimal)
 
@@ -64,7 +65,7 @@ class OptimalOrder:
     a lower peak could pass through. Operators that raise neither peak nor load run at
     once, so chains cost nothing. Where the proof is out of reach, because the sets or the
     memory run out, wider beams look for a lower peak. Stopped, it returns the best order so
-    far. Which sets are visited is counted, not timed: without a stop the same graph gives the
+    far. Which sets are visited is counted, not timed: without a stop the same program gives the
     same order.
 
     Attributes:
@@ -88,13 +89,13 @@ class OptimalOrder:
     max_states: int = 2_000_000
     max_bytes: int = DEFAULT_MAX_BYTES
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the best order found; its lower bound tells whether it is proved."""
-        return self.search(graph, model, never)
+        return self.search(program, rules, never)
 
-    def search(self, graph: Graph, model: MemoryModel, should_stop: ShouldStop) -> Order:
+    def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
         """Return the best order found when the search ends or `should_stop` says so."""
-        memory = MemoryGraph.of(graph, model)
+        memory = MemoryGraph.of(program, rules)
         result = memory.beam(self.width, self.max_bytes, should_stop)
         given = memory.given()
         if given.peak < result.peak:

@@ -1,24 +1,25 @@
-"""Orders that follow the shape of the graph alone."""
+"""Orders that follow the shape of the program alone."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.graph import Graph
-from arenite.planner.ordering import MemoryModel, Order
+from arenite.planner.ordering import Order
+from arenite.planner.program import Program
+from arenite.planner.rules import Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Keep the order the model has."""
+    """Keep the order of the model."""
 
     name: ClassVar[str] = "given"
     complexity: ClassVar[str] = "O(n)"
     source: ClassVar[str] = "the model"
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
-        """Return the order of the graph."""
-        memory = MemoryGraph.of(graph, model)
+    def __call__(self, program: Program, rules: Rules) -> Order:
+        """Return the order of the program."""
+        memory = MemoryGraph.of(program, rules)
         return memory.order(range(len(memory.names)))
 
 
@@ -30,9 +31,9 @@ class DepthFirst:
     complexity: ClassVar[str] = "O(n + edges)"
     source: ClassVar[str] = "reverse postorder; ONNX Runtime's default order is of this kind"
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the depth-first order."""
-        memory = MemoryGraph.of(graph, model)
+        memory = MemoryGraph.of(program, rules)
         return memory.order(_walk(memory, newest_first=True))
 
 
@@ -44,9 +45,9 @@ class BreadthFirst:
     complexity: ClassVar[str] = "O(n + edges)"
     source: ClassVar[str] = "Kahn 1962, Topological sorting of large networks"
 
-    def __call__(self, graph: Graph, model: MemoryModel) -> Order:
+    def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the breadth-first order."""
-        memory = MemoryGraph.of(graph, model)
+        memory = MemoryGraph.of(program, rules)
         return memory.order(_walk(memory, newest_first=False))
 
 

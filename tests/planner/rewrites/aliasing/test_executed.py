@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.graph import Graph, Operator, TensorKind
 from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind, share
+from arenite.planner.tensors import TensorKind
 from support.arena_interpreter import BINARY, UNARY, matrix, run
 
 _WHOLE = (
@@ -76,7 +77,7 @@ class _Program:
         results = [matrix(f"t{step}.{i}", *shape) for i, shape in enumerate(shapes)]
         self.tensors += results
         self.operators.append(
-            Operator(
+            step(
                 f"{op_type}_{step}",
                 op_type,
                 tuple(operand.name for operand in operands),
@@ -97,7 +98,7 @@ def programs(draw):
         program.grow()
     names = [tensor.name for tensor in program.tensors]
     outputs = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
-    return Graph.of("program", program.tensors, program.operators, ["x", "w"], outputs)
+    return Program.of("program", program.tensors, program.steps, ["x", "w"], outputs)
 
 
 _KINDS = st.one_of(
@@ -113,7 +114,7 @@ def test_a_run_with_shared_storage_gives_the_same_bits(graph, kinds, boundary, a
         "w": np.arange(20, 26).reshape(1, 6),
     }
     expected = run(graph, inputs, boundary)
-    aliased = alias(graph, kinds, boundary, alignment)
+    aliased = share(graph, kinds, boundary, alignment)
     actual = run(aliased, inputs, boundary, alignment)
     for name, value in expected.items():
         np.testing.assert_array_equal(actual[name], value, name)
@@ -122,7 +123,7 @@ def test_a_run_with_shared_storage_gives_the_same_bits(graph, kinds, boundary, a
 @given(programs(), st.sampled_from(tuple(Boundary)))
 def test_shared_storage_never_needs_more(graph, boundary):
     plain, whole, everything = (
-        liveness(alias(graph, kinds, boundary), boundary=boundary)
+        liveness(share(graph, kinds, boundary), boundary=boundary)
         for kinds in ((), _WHOLE, tuple(AliasKind))
     )
     assert everything.lower_bound <= whole.lower_bound <= plain.lower_bound
@@ -131,5 +132,5 @@ def test_shared_storage_never_needs_more(graph, boundary):
 
 @given(programs(), _KINDS, st.sampled_from([1, 8, 16]))
 def test_every_place_in_a_storage_is_aligned(graph, kinds, alignment):
-    aliased = alias(graph, kinds, alignment=alignment)
+    aliased = share(graph, kinds, alignment=alignment)
     assert all(aliased.root(name)[1] % alignment == 0 for name in aliased.tensors)

@@ -5,16 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.problem import PermittedOverlap
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import (
     SAFE_KINDS,
     AliasKind,
-    alias,
     explain,
     permit_overlaps,
+    share,
 )
+from arenite.planner.tensors import TensorKind
 from arenite.strategies import find
 from support.arena_interpreter import Arena
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, images, kernels
@@ -39,7 +40,7 @@ def networks(draw):
         if kernel.weights is not None:
             tensors.append(tensor(f"w{number}", kernel.weights, TensorKind.CONSTANT, DType.INT64))
             reads += (f"w{number}",)
-        operators.append((kernel.op_type, reads, (f"t{number}",), kernel.attributes))
+        operators.append((kernel.operator.label, reads, (f"t{number}",), kernel.attributes))
         chosen.append(kernel)
     names = [f"t{number}" for number in range(len(made))]
     last = draw(st.lists(st.sampled_from(names), max_size=1))
@@ -48,24 +49,24 @@ def networks(draw):
 
 
 def run(
-    graph: Graph, chosen, boundary: Boundary, alignment: int, *, overlapping: bool = False
+    graph: Program, chosen, boundary: Boundary, alignment: int, *, overlapping: bool = False
 ) -> list[np.ndarray]:
     arena = Arena(graph, boundary, alignment, overlapping=overlapping)
     first = arena["t0"].reshape(-1)
     first[...] = np.random.default_rng(1).integers(1, 10**6, first.size)
-    for operator, kernel in zip(graph.operators, chosen, strict=True):
+    for operator, kernel in zip(graph.steps, chosen, strict=True):
         source, result = (
             arena[name].reshape(-1) for name in (operator.inputs[0], operator.outputs[0])
         )
         kernel.run(source, result)
-    return [arena[name].copy() for name in graph.outputs]
+    return [arena[name].copy() for name in graph.output_tensors]
 
 
 @settings(max_examples=200, deadline=None)
 @given(networks(), st.sampled_from(tuple(Boundary)), st.sampled_from([1, 8, 64]))
 def test_a_run_with_overlapping_results_gives_the_same_bits(network, boundary, alignment):
     graph, chosen = network
-    aliased = alias(graph, tuple(AliasKind), boundary, alignment)
+    aliased = share(graph, tuple(AliasKind), boundary, alignment)
     for expected, actual in zip(
         run(graph, chosen, boundary, 1), run(aliased, chosen, boundary, alignment), strict=True
     ):
@@ -83,7 +84,7 @@ def test_a_plan_that_takes_the_leave_to_overlap_gives_the_same_bits(
     network, kinds, boundary, alignment
 ):
     graph, chosen = network
-    aliased = alias(graph, kinds, boundary, alignment)
+    aliased = share(graph, kinds, boundary, alignment)
     actual = run(aliased, chosen, boundary, alignment, overlapping=True)
     for expected, each in zip(run(graph, chosen, boundary, 1), actual, strict=True):
         np.testing.assert_array_equal(each, expected)
@@ -94,13 +95,13 @@ def test_a_plan_that_takes_the_leave_to_overlap_gives_the_same_bits(
 def test_overlapping_results_never_need_more(network, boundary):
     graph, _ = network
     apart, overlapping = (
-        liveness(alias(graph, kinds, boundary, 1), boundary=boundary, alignment=1)
+        liveness(share(graph, kinds, boundary, 1), boundary=boundary, alignment=1)
         for kinds in (SAFE_KINDS, tuple(AliasKind))
     )
     assert overlapping.lower_bound <= apart.lower_bound
 
 
-def pointwise(outputs=("b",)) -> Graph:
+def pointwise(outputs=("b",)) -> Program:
     return graph_of(
         [tensor("x", (1,), TensorKind.INPUT, DType.INT8),
          tensor("a", (1, 8, 8, 4), dtype=DType.INT8),
@@ -118,7 +119,7 @@ def test_a_pointwise_convolution_nearly_runs_in_place():
 
 
 def test_overlap_is_off_unless_asked_for():
-    assert alias(pointwise(), SAFE_KINDS, alignment=1) == pointwise()
+    assert share(pointwise(), SAFE_KINDS, alignment=1) == pointwise()
 
 
 def test_an_operand_that_is_needed_later_is_not_reached_into():

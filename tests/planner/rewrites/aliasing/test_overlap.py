@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, TensorKind
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import permitted_overlap
+from arenite.planner.tensors import TensorKind
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
 from support.tiny_graphs import graph_of, tensor
 
 
-def graph(op_type, source, result, weights=None, attributes=None, dtype=DType.INT64) -> Graph:
+def graph(op_type, source, result, weights=None, attributes=None, dtype=DType.INT64) -> Program:
     tensors = [
         tensor("x", source, TensorKind.INPUT, dtype),
         tensor("y", result, TensorKind.OUTPUT, dtype),
@@ -48,9 +49,9 @@ def shared_run(kernel: Kernel, distance: int) -> np.ndarray:
 @settings(max_examples=300, deadline=None)
 @given(any_kernel())
 def test_the_permitted_overlap_is_safe_and_one_element_more_is_not(kernel):
-    layout = kernel.op_type in CHANNELS_LAST
+    layout = kernel.operator.label in CHANNELS_LAST
     permitted = overlap(
-        kernel.op_type,
+        kernel.operator.label,
         kernel.source.shape(layout),
         kernel.result.shape(layout),
         kernel.weights,
@@ -96,7 +97,7 @@ def test_where_nothing_is_known_of_a_window_no_overlap_is_permitted(arguments):
 def test_elements_of_different_sizes_do_not_overlap():
     made = graph("MAX_POOL_2D", (1, 4, 4, 2), (1, 4, 4, 2), None, {"kernel_shape": (1, 1)})
     wide = tensor("y", (1, 4, 4, 2), TensorKind.OUTPUT, DType.INT8)
-    narrow = Graph.of("test", [made.tensors["x"], wide], made.operators, ["x"], ["y"])
+    narrow = Program.of("test", [made.tensors["x"], wide], made.operators, ["x"], ["y"])
     assert permitted_overlap(made, made.operators[0]) > 0
     assert permitted_overlap(narrow, narrow.operators[0]) == 0
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, permit_overlaps
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, permit_overlaps, share
 from arenite.runtime.targets.tflm.measure import Measurement, measure_bytes
 from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
 from arenite.runtime.targets.tflm.scratch import learn_scratch
@@ -19,7 +19,7 @@ from support.shared_material import shared
 
 def planned(model: TflmModel, kinds: tuple[AliasKind, ...], *, nudge: int = 0) -> Measurement:
     """Return what the interpreter measures, results `nudge` bytes further into operands."""
-    sharing = replace(model, graph=alias(model.graph, kinds))
+    sharing = replace(model, graph=share(model.program, kinds))
     problem = sharing.problem(learn_scratch(model))
     offsets = list(sharing.offsets(problem, find("best")(problem)))
     for name, index in model.tensor_indexes.items():
@@ -28,8 +28,8 @@ def planned(model: TflmModel, kinds: tuple[AliasKind, ...], *, nudge: int = 0) -
     return measure_bytes(
         model.path,
         model.file.with_plan(offsets),
-        len(model.graph.inputs),
-        len(model.graph.outputs),
+        len(model.program.input_tensors),
+        len(model.program.output_tensors),
     )
 
 
@@ -51,10 +51,10 @@ def test_overlapping_results_lower_the_head_and_leave_the_outputs(name, apart, o
 
 def test_a_plan_that_takes_the_leave_to_overlap_runs_with_the_same_outputs():
     model = read_tflm_model(shared("models/tflite/vww_96_int8.tflite"))
-    safe = replace(model, graph=alias(model.graph, SAFE_KINDS))
+    safe = replace(model, graph=share(model.program, SAFE_KINDS))
     problem = permit_overlaps(safe.graph, safe.problem(learn_scratch(model)))
     data = model.file.with_plan(safe.offsets(problem, find("best")(problem)))
-    overlapping = measure_bytes(model.path, data, len(model.graph.inputs), 1)
+    overlapping = measure_bytes(model.path, data, len(model.program.input_tensors), 1)
     apart = planned(model, SAFE_KINDS)
     assert overlapping.head < apart.head == 55_296
     assert overlapping.outputs == apart.outputs

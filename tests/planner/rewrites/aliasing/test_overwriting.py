@@ -1,26 +1,27 @@
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Alias, Graph, Tensor, TensorKind
 from arenite.planner.liveness import Boundary
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, explain
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
+from arenite.planner.tensors import Alias, Tensor, TensorKind
 from support.tiny_graphs import chain, graph_of, tensor
 
 ALL = SAFE_KINDS
 X, Y = TensorKind.INPUT, TensorKind.OUTPUT
 
 
-def reasons(graph: Graph) -> str:
+def reasons(graph: Program) -> str:
     return "; ".join(refusal.reason for refusal in explain(graph, ALL).refusals)
 
 
 def test_a_result_overwrites_the_operand_that_dies():
-    assert alias(chain("Relu"), [AliasKind.IN_PLACE]).tensors["b"].alias == Alias("a")
+    assert share(chain("Relu"), [AliasKind.IN_PLACE]).tensors["b"].alias == Alias("a")
 
 
 @pytest.mark.parametrize("op_type", ["Softmax", "LayerNormalization", "L2_NORMALIZATION"])
 def test_softmax_and_normalisation_overwrite_the_operand_that_dies(op_type):
-    aliased = alias(chain(op_type), [AliasKind.NORMALISATION])
+    aliased = share(chain(op_type), [AliasKind.NORMALISATION])
     assert aliased.tensors["b"].alias == Alias("a")
 
 
@@ -30,7 +31,7 @@ def test_softmax_and_normalisation_overwrite_the_operand_that_dies(op_type):
 )
 def test_each_kind_has_an_off_switch(op_type, kind):
     graph = chain(op_type)
-    assert alias(graph, [other for other in AliasKind if other is not kind]) == graph
+    assert share(graph, [other for other in AliasKind if other is not kind]) == graph
 
 
 def test_a_normaliser_overwrites_what_it_normalises_and_not_its_scale():
@@ -39,7 +40,7 @@ def test_a_normaliser_overwrites_what_it_normalises_and_not_its_scale():
         [("Conv", ("x",), ("a",)), ("Conv", ("x",), ("scale",)),
          ("LayerNormalization", ("a", "scale"), ("b",)), ("Add", ("a", "b"), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL).tensors["b"].alias is None
+    assert share(graph, ALL).tensors["b"].alias is None
 
 
 def test_an_operand_that_is_read_later_is_not_overwritten():
@@ -47,7 +48,7 @@ def test_an_operand_that_is_read_later_is_not_overwritten():
         [tensor("x", kind=X), tensor("a"), tensor("b"), tensor("y", kind=Y)],
         [("Conv", ("x",), ("a",)), ("Relu", ("a",), ("b",)), ("Add", ("a", "b"), ("y",))],
     )
-    aliased = alias(graph, ALL)
+    aliased = share(graph, ALL)
     assert aliased.tensors["b"].alias is None
     assert aliased.tensors["y"].alias == Alias("a")
     assert reasons(graph) == "step 2 still reads 'a'"
@@ -60,7 +61,7 @@ def test_an_operand_whose_view_is_read_later_is_not_overwritten():
         [("Conv", ("x",), ("a",)), ("Reshape", ("a",), ("v",)), ("Relu", ("a",), ("b",)),
          ("Conv", ("v", "b"), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL).tensors["b"].alias is None
+    assert share(graph, ALL).tensors["b"].alias is None
 
 
 def test_a_graph_output_is_not_overwritten():
@@ -69,7 +70,7 @@ def test_a_graph_output_is_not_overwritten():
         [("Conv", ("x",), ("a",)), ("Relu", ("a",), ("y",))],
         outputs=("a", "y"),
     )
-    assert alias(graph, ALL).tensors["y"].alias is None
+    assert share(graph, ALL).tensors["y"].alias is None
     assert reasons(graph) == "the caller or the next run needs 'a'"
 
 
@@ -79,7 +80,7 @@ def test_graph_inputs_are_overwritten_only_where_the_caller_allows_it():
         [("Reshape", ("x",), ("v",)), ("Relu", ("v",), ("y",))],
     )
     spared = [kind for kind in AliasKind if kind is not AliasKind.REUSE_INPUTS]
-    assert alias(graph, spared).tensors["y"].alias is None
+    assert share(graph, spared).tensors["y"].alias is None
     result = explain(graph, ALL)
     assert result.graph.tensors["y"].alias == Alias("v")
     assert result.num_shared == {AliasKind.VIEWS: 1, AliasKind.REUSE_INPUTS: 1}
@@ -90,9 +91,9 @@ def test_what_the_caller_owns_is_neither_overwritten_nor_laid_over_the_arena():
         [tensor("x", kind=X), tensor("a"), tensor("b"), tensor("y", kind=Y)],
         [("Relu", ("x",), ("a",)), ("Conv", ("a",), ("b",)), ("Relu", ("b",), ("y",))],
     )
-    assert alias(graph, ALL).tensors["a"].alias == Alias("x")
-    assert alias(graph, ALL).tensors["y"].alias == Alias("b")
-    assert alias(graph, ALL, Boundary.EXCLUDE) == graph
+    assert share(graph, ALL).tensors["a"].alias == Alias("x")
+    assert share(graph, ALL).tensors["y"].alias == Alias("b")
+    assert share(graph, ALL, Boundary.EXCLUDE) == graph
 
 
 @pytest.mark.parametrize("kind", [TensorKind.CONSTANT, TensorKind.STATE])
@@ -101,11 +102,11 @@ def test_constants_and_states_are_not_overwritten(kind, op_type):
     graph = graph_of(
         [tensor("c", kind=kind), tensor("y", kind=Y)], [(op_type, ("c",), ("y",))], inputs=()
     )
-    assert alias(graph, ALL).tensors["y"].alias is None
+    assert share(graph, ALL).tensors["y"].alias is None
 
 
 def test_a_result_of_another_type_is_not_written_in_place():
-    assert alias(chain("Relu", dtype=DType.FLOAT16), ALL).tensors["b"].alias is None
+    assert share(chain("Relu", dtype=DType.FLOAT16), ALL).tensors["b"].alias is None
 
 
 def test_a_broadcast_operand_is_not_overwritten_but_the_full_one_is():
@@ -115,7 +116,7 @@ def test_a_broadcast_operand_is_not_overwritten_but_the_full_one_is():
         [("Conv", ("x",), ("row",)), ("Conv", ("x",), ("full",)),
          ("Add", ("row", "full"), ("s",)), ("Conv", ("s",), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL).tensors["s"].alias == Alias("full")
+    assert share(graph, ALL).tensors["s"].alias == Alias("full")
 
 
 def test_an_operand_is_not_overwritten_while_another_part_of_its_storage_is_an_operand():
@@ -127,7 +128,7 @@ def test_an_operand_is_not_overwritten_while_another_part_of_its_storage_is_an_o
         [("Conv", ("x",), ("s",)), ("Pad", ("s",), ("p",)), ("Crop", ("p",), ("q",)),
          ("Add", ("q", "p"), ("r",)), ("Conv", ("r",), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL).tensors["r"].alias is None
+    assert share(graph, ALL).tensors["r"].alias is None
     assert reasons(graph) == "'p' would be overwritten before it is read"
 
 
@@ -138,9 +139,9 @@ def test_a_convolution_that_adds_a_tensor_overwrites_that_and_not_its_image():
         [("Conv", ("x",), ("a",)), ("Conv", ("x",), ("s",)),
          ("com.microsoft.FusedConv", ("a", "w", "", "s"), ("b",)), ("Conv", ("b",), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL).tensors["b"].alias == Alias("s")
+    assert share(graph, ALL).tensors["b"].alias == Alias("s")
 
 
 @pytest.mark.parametrize("op_type", ["Conv", "LRN", "com.microsoft.FusedConv"])
 def test_an_operator_that_reads_the_neighbours_of_what_it_writes_never_runs_in_place(op_type):
-    assert alias(chain(op_type), ALL).tensors["b"].alias is None
+    assert share(chain(op_type), ALL).tensors["b"].alias is None

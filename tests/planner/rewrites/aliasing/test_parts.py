@@ -1,9 +1,10 @@
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Alias, Graph, TensorKind
 from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, alias, explain
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, explain, share
+from arenite.planner.tensors import Alias, TensorKind
 from support.tiny_graphs import graph_of, tensor
 
 ALL = SAFE_KINDS
@@ -112,9 +113,9 @@ def test_a_slice_of_a_graph_input_is_overwritten_only_where_the_caller_allows_it
         [("Split", ("x",), ("p", "q"), {"axis": 0}), ("Relu", ("p",), ("r",)),
          ("Conv", ("q", "r"), ("y",))],
     )  # fmt: skip
-    assert alias(graph, ALL, alignment=1).root("r") == ("x", 0)
+    assert share(graph, ALL, alignment=1).root("r") == ("x", 0)
     spared = [kind for kind in AliasKind if kind is not AliasKind.REUSE_INPUTS]
-    assert alias(graph, spared, alignment=1).root("r") == ("p", 0)
+    assert share(graph, spared, alignment=1).root("r") == ("p", 0)
 
 
 def concat(
@@ -123,7 +124,7 @@ def concat(
     shapes: tuple[tuple[int, ...], ...] = ((1, 2, 4), (1, 3, 4), (1, 5, 4)),
     dtype: DType = DType.FLOAT32,
     op_type: str = "Concat",
-) -> Graph:
+) -> Program:
     """Join `a` and `b`, each made from `x`, to `c`; axis 1."""
     a, b, c = shapes
     makers = [("Conv", ("x",), ("a",))] if first is TensorKind.ACTIVATION else []
@@ -146,7 +147,7 @@ def test_what_is_joined_is_written_inside_the_result(op_type):
 
 def test_concat_has_an_off_switch():
     others = [kind for kind in AliasKind if kind is not AliasKind.CONCAT]
-    assert alias(concat(), others, alignment=1) == concat()
+    assert share(concat(), others, alignment=1) == concat()
 
 
 def test_results_of_a_chain_of_concats_share_one_storage():
@@ -157,7 +158,7 @@ def test_results_of_a_chain_of_concats_share_one_storage():
          ("Conv", ("ab",), ("c",)), ("Concat", ("ab", "c"), ("abc",)),
          ("Conv", ("abc",), ("y",))],
     )  # fmt: skip
-    aliased = alias(graph, ALL, alignment=1)
+    aliased = share(graph, ALL, alignment=1)
     assert [aliased.root(name) for name in ("a", "b", "ab", "c")] == [
         ("abc", 0), ("abc", 16), ("abc", 0), ("abc", 32)
     ]  # fmt: skip
@@ -236,5 +237,5 @@ def test_nothing_is_written_inside_what_the_caller_owns():
         [tensor("x", (1,), X), tensor("a"), tensor("b"), tensor("y", (16,), Y)],
         [("Conv", ("x",), ("a",)), ("Conv", ("x",), ("b",)), ("Concat", ("a", "b"), ("y",))],
     )
-    assert alias(graph, ALL, alignment=1).tensors["a"].alias == Alias("y", 0)
-    assert alias(graph, ALL, Boundary.EXCLUDE, alignment=1) == graph
+    assert share(graph, ALL, alignment=1).tensors["a"].alias == Alias("y", 0)
+    assert share(graph, ALL, Boundary.EXCLUDE, alignment=1) == graph

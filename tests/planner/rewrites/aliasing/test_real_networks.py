@@ -12,25 +12,26 @@ import onnx
 import onnxruntime
 import pytest
 
-from arenite.planner.graph import Graph, Operator, TensorKind
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import liveness
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, explain
+from arenite.planner.program import Program, Step
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
+from arenite.planner.tensors import TensorKind
 from arenite.strategies import find
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 NETWORKS = ("light_squeezenet", "light_shufflenet", "light_densenet121", "light_inception_v2")
 
 
-def computed(path: Path, graph: Graph) -> dict[str, bytes]:
+def computed(path: Path, graph: Program) -> dict[str, bytes]:
     """Return the bytes of every tensor that a run makes or is given."""
     model = onnx.load(path)
     random = np.random.default_rng(0)
     feeds = {
         name: random.standard_normal(graph.tensors[name].shape).astype(np.float32)
-        for name in graph.inputs
+        for name in graph.input_tensors
     }
-    names = [name for operator in graph.operators for name in operator.writes]
+    names = [name for operator in graph.steps for name in operator.writes]
     del model.graph.output[:]
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     options = onnxruntime.SessionOptions()
@@ -46,7 +47,7 @@ def computed(path: Path, graph: Graph) -> dict[str, bytes]:
 class Replay:
     """One arena and what each tensor in it must hold."""
 
-    def __init__(self, graph: Graph, expected: Mapping[str, bytes]) -> None:
+    def __init__(self, graph: Program, expected: Mapping[str, bytes]) -> None:
         problem = liveness(graph)
         plan = find("greedy-by-size")(problem)
         self.memory = bytearray(plan.height)
@@ -69,11 +70,11 @@ class Replay:
         return slice(begin, begin + self._graph.tensors[name].size)
 
 
-def moves_nothing(graph: Graph, operator: Operator) -> bool:
+def moves_nothing(graph: Program, operator: Step) -> bool:
     """Tell whether the operator finds its result in place already."""
     results = [graph.root(name)[0] for name in operator.writes]
     operands = [graph.root(name)[0] for name in operator.reads if name in graph.tensors]
-    return operator.op_type in ("Concat", "Reshape", "Split", "Dropout") and all(
+    return operator.operator.label in ("Concat", "Reshape", "Split", "Dropout") and all(
         operand == results[0]
         for name, operand in zip(operator.reads, operands, strict=True)
         if graph.tensors[name].kind is not TensorKind.CONSTANT
@@ -84,13 +85,13 @@ def moves_nothing(graph: Graph, operator: Operator) -> bool:
 def test_every_operand_holds_the_bits_that_were_written(network):
     path = LIGHT / f"{network}.onnx"
     plain = read_onnx(path)
-    graph = alias(plain, SAFE_KINDS)
+    graph = share(plain, SAFE_KINDS)
     expected = computed(path, plain)
     replay = Replay(graph, expected)
     num_found = 0
-    for name in graph.inputs:
+    for name in graph.input_tensors:
         replay.write(name)
-    for operator in graph.operators:
+    for operator in graph.steps:
         for name in operator.reads:
             if graph.tensors[name].kind is not TensorKind.CONSTANT:
                 assert replay.holds(name), (operator.name, name)
@@ -99,7 +100,7 @@ def test_every_operand_holds_the_bits_that_were_written(network):
             assert all(map(replay.holds, operator.writes)), operator.name
         for name in operator.writes:
             replay.write(name)
-    assert all(map(replay.holds, graph.outputs))
+    assert all(map(replay.holds, graph.output_tensors))
     assert num_found > 0
 
 

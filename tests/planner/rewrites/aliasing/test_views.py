@@ -1,13 +1,13 @@
 import pytest
 
-from arenite.planner.graph import Alias, TensorKind
 from arenite.planner.liveness import liveness
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, alias, explain
+from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
+from arenite.planner.tensors import Alias, TensorKind
 from support.tiny_graphs import chain, graph_of, tensor
 
 
 def test_a_view_lies_in_the_storage_of_its_source():
-    aliased = alias(chain("Reshape", (8,), (2, 4)), [AliasKind.VIEWS])
+    aliased = share(chain("Reshape", (8,), (2, 4)), [AliasKind.VIEWS])
     assert aliased.tensors["b"].alias == Alias("a")
     assert {record.name for record in liveness(aliased).records} == {"x", "a", "y"}
 
@@ -15,8 +15,8 @@ def test_a_view_lies_in_the_storage_of_its_source():
 def test_views_have_an_off_switch():
     graph = chain("Reshape")
     others = [kind for kind in AliasKind if kind is not AliasKind.VIEWS]
-    assert alias(graph, others) == graph
-    assert alias(graph, []) == graph
+    assert share(graph, others) == graph
+    assert share(graph, []) == graph
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def bench(
         program = Path(folder) / "model.arena"
         compiled = build_program(model, program, dims=dims, shapes=shapes)
         inputs = Path(folder) / "inputs.npz"
-        np.savez(inputs, *random_inputs(compiled.lowered, seed).values())
+        np.savez(inputs, *random_inputs(compiled.program, seed).values())
         files = {engine: program if engine == OURS else model for engine in engines}
         contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
         console = progress()

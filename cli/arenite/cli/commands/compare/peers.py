@@ -47,9 +47,9 @@ class _Peer:
 
 def ask_peers(model: Path, reading: Reading, source: Source) -> Iterator[PeerResult]:
     """Yield what each peer that is installed and takes such models says of this one."""
-    if source.graph is None:
+    if source.program is None:
         return
-    num_inputs, num_outputs = len(source.graph.inputs), len(source.graph.outputs)
+    num_inputs, num_outputs = len(source.program.inputs), len(source.program.outputs)
     questions = [
         _Question(peer, model, reading, num_inputs, num_outputs)
         for peer in _PEERS

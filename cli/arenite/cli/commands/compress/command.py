@@ -45,8 +45,8 @@ from arenite.planner.errors import MissingDependencyError
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
-from arenite.runtime.lowering.streaming import WeightBudget
 from arenite.runtime.program.assembly import Code
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:

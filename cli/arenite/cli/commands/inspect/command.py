@@ -26,12 +26,13 @@ from arenite.cli.targets.choice import Chosen, choose_target
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.plan import Plan
 from arenite.planner.problem import load_spans
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
 from arenite.planner.source import Source
-from arenite.runtime.compiler import compile_model
+from arenite.planner.tensors import TensorKind
+from arenite.runtime.compiler import Compiled
 from arenite.strategies import find
 
 
@@ -47,9 +48,10 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     """
     chosen = choose_target(reading, model)
     source = chosen.source
-    ran, notes = _ran(chosen, model)
+    ran = _ran(chosen)
+    notes = source.program.notes if source.program else ()
     plan = search(find("best"), source.problem.with_capacity(None)).plan
-    diagnosis = None if source.graph is None else diagnose(source.graph, source.problem)
+    diagnosis = None if source.program is None else diagnose(source.program, source.problem)
     aliasing = sharing(chosen, model)
     found = () if diagnosis is None else tuple(remedies(chosen, model, aliasing))
     if chosen.note is not None:
@@ -58,9 +60,9 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     def text(console: Console) -> None:
         console.print(name(source.name, "bold"), soft_wrap=True)
         console.print(_summary(chosen, plan, diagnosis))
-        console.print("" if source.graph is None else _contents(source.graph))
-        if ran and source.graph is not None:
-            console.print(_backends(source.graph, ran))
+        console.print("" if source.program is None else _contents(source.program))
+        if ran and source.program is not None:
+            console.print(_backends(source.program, ran))
         console.print(_chart(source, diagnosis, console))
         if diagnosis is not None:
             console.print()
@@ -91,20 +93,9 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     )
 
 
-def _ran(chosen: Chosen, model: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return whose kernel runs each step, if our runtime does, and notes on the model."""
-    source, reading = chosen.source, chosen.reading
-    read = source.graph.notes if source.graph else ()
-    if chosen.target is not ARENITE:
-        return (), read
-    compiled = compile_model(
-        model,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        order=source.problem.steps,
-        weight_budget=reading.weight_budget,
-    )
-    return backends(compiled), (*read, *compiled.lowered.notes)
+def _ran(chosen: Chosen) -> tuple[str, ...]:
+    """Return whose kernel runs each step, if our runtime does."""
+    return backends(Compiled(chosen.source)) if chosen.target is ARENITE else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +106,29 @@ class _Tensors:
     size: int
 
 
-def _tensors_by_kind(graph: Graph) -> dict[TensorKind, _Tensors]:
+def _tensors_by_kind(program: Program) -> dict[TensorKind, _Tensors]:
     by_kind: dict[TensorKind, _Tensors] = {}
     for kind in TensorKind:
         sizes = [
             tensor.size
-            for tensor in graph.tensors.values()
+            for tensor in program.tensors.values()
             if tensor.kind is kind and tensor.alias is None
         ]
         if kind is TensorKind.SCRATCH:
-            sizes += [operator.scratch for operator in graph.operators if operator.scratch]
+            scratch = (s.operator.scratch(program.operands(s)) for s in program.steps)
+            sizes += [size for size in scratch if size]
         if sizes:
             by_kind[kind] = _Tensors(len(sizes), sum(sizes))
     return by_kind
 
 
-def _operators_by_type(graph: Graph) -> list[tuple[str, int]]:
-    counts = Counter(operator.op_type for operator in graph.operators)
+def _operators_by_type(program: Program) -> list[tuple[str, int]]:
+    counts = Counter(step.operator.label for step in program.steps)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _num_aliases(graph: Graph) -> int:
-    return sum(tensor.alias is not None for tensor in graph.tensors.values())
+def _num_aliases(program: Program) -> int:
+    return sum(tensor.alias is not None for tensor in program.tensors.values())
 
 
 def _remedy_row(remedy: Remedy, source: Source) -> tuple[str, str]:
@@ -163,7 +155,7 @@ def _as_json(
     aliasing: Aliasing | None,
     ran: Sequence[str],
 ) -> dict[str, object]:
-    problem, graph = source.problem, source.graph
+    problem, program = source.problem, source.program
     steps = () if diagnosis is None else diagnosis.steps
     binding = None if diagnosis is None else diagnosis.binding
     return {
@@ -172,12 +164,12 @@ def _as_json(
         "digest": source.digest,
         "num_operators": len(problem.steps),
         "num_records": len(problem.records),
-        "operators": dict(_operators_by_type(graph)) if graph else {},
+        "operators": dict(_operators_by_type(program)) if program else {},
         "tensors": {
             kind.value: {"count": tensors.count, "bytes": tensors.size}
-            for kind, tensors in (_tensors_by_kind(graph) if graph else {}).items()
+            for kind, tensors in (_tensors_by_kind(program) if program else {}).items()
         },
-        "num_aliases": _num_aliases(graph) if graph else 0,
+        "num_aliases": _num_aliases(program) if program else 0,
         "naive": problem.naive,
         "lower_bound": problem.lower_bound,
         "capacity": problem.capacity,
@@ -258,16 +250,16 @@ def _bound(lower_bound: int, naive: int) -> str:
     return f"{both(lower_bound)}{share}"
 
 
-def _contents(graph: Graph) -> RenderableType:
+def _contents(program: Program) -> RenderableType:
     operators = listing(
         ("operator", "number>"),
-        ((name(op_type), grouped(count)) for op_type, count in _operators_by_type(graph)),
+        ((name(label), grouped(count)) for label, count in _operators_by_type(program)),
     )
     rows: list[tuple[RenderableType, ...]] = [
         (kind.value, grouped(tensors.count), both(tensors.size))
-        for kind, tensors in _tensors_by_kind(graph).items()
+        for kind, tensors in _tensors_by_kind(program).items()
     ]
-    if aliases := _num_aliases(graph):
+    if aliases := _num_aliases(program):
         rows.append(("in another's storage", grouped(aliases), Text("")))
     tensors_table = listing(("tensors", "number>", "bytes>"), rows)
     side_by_side = Table.grid(padding=(0, 4))
@@ -275,10 +267,10 @@ def _contents(graph: Graph) -> RenderableType:
     return side_by_side
 
 
-def _backends(graph: Graph, ran: Sequence[str]) -> RenderableType:
+def _backends(program: Program, ran: Sequence[str]) -> RenderableType:
     by_backend: dict[str, Counter[str]] = {}
-    for operator, backend in zip(graph.operators, ran, strict=True):
-        by_backend.setdefault(backend, Counter())[operator.op_type] += 1
+    for step, backend in zip(program.steps, ran, strict=True):
+        by_backend.setdefault(backend, Counter())[step.operator.label] += 1
     return listing(
         ("kernels of", "steps>", "operators"),
         (

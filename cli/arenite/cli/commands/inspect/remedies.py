@@ -63,9 +63,9 @@ def remedies(chosen: Chosen, model: Path, sharing: Aliasing | None) -> Iterator[
             found = choose_target(other, model).source
         except UnsupportedModelError:  # its operators cannot be reordered
             continue
-        if found.graph is not None and found.problem.lower_bound < lowest:
+        if found.program is not None and found.problem.lower_bound < lowest:
             lowest = found.problem.lower_bound
-            yield Remedy(options, lowest, diagnose(found.graph, found.problem).advice)
+            yield Remedy(options, lowest, diagnose(found.program, found.problem).advice)
 
 
 def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
@@ -78,7 +78,7 @@ def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
         model: Its file.
     """
     reading, source = chosen.reading, chosen.source
-    if chosen.target is not GENERIC or source.graph is None:
+    if chosen.target is not GENERIC or source.program is None:
         return None
     plain = source
     if chosen.aliases:
@@ -87,7 +87,7 @@ def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
             alignment=reading.alignment,
             order=None if source.order is None else source.problem.steps,
         )  # fmt: skip
-    if plain.graph is None:
+    if plain.program is None:
         return None
     alignment = reading.alignment or DEFAULT_ALIGNMENT
-    return explain(plain.graph, SAFE_KINDS, reading.boundary, alignment)
+    return explain(plain.program, SAFE_KINDS, reading.boundary, alignment)

@@ -7,12 +7,14 @@ from itertools import islice
 import onnx
 
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.graph import Operator
 from arenite.planner.importers.onnx.node import attributes
-from arenite.planner.importers.onnx.order import live_operators
+from arenite.planner.importers.onnx.operators import onnx_operator
+from arenite.planner.importers.onnx.order import live_steps
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.operators.operator import Operands
+from arenite.planner.program import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +75,22 @@ def walk_body(
         inputs: Their flat names.
     """
     num_outer = len(walk.types)
-    operators = walk.walk_graph(graph, scope)
+    steps = walk.walk_graph(graph, scope)
     outputs = [walk.find(scope, output.name) for output in graph.output]
-    operators = live_operators(operators, outputs)
+    steps = live_steps(steps, outputs)
     own = {*inputs, *islice(walk.types, num_outer, None)}
-    made = {*inputs, *(name for operator in operators for name in operator.writes)}
-    read = [*(name for operator in operators for name in operator.reads), *outputs]
+    made = {*inputs, *(name for step in steps for name in step.writes)}
+    read = [*(name for step in steps for name in step.reads), *outputs]
     return Body(
         outputs=tuple(outputs),
         types=tuple(walk.types[name] for name in outputs),
         captured=tuple(dict.fromkeys(name for name in read if name not in own)),
         reserve=sum(walk.types[name].size for name in made)
-        + sum(operator.scratch for operator in operators),
+        + sum(step.operator.scratch(Operands((), ())) for step in steps),
     )
 
 
-def keep(
+def opaque_step(
     walk: Walk,
     node: onnx.NodeProto,
     name: str,
@@ -96,8 +98,8 @@ def keep(
     inputs: Sequence[str],
     types: Sequence[TensorType],
     bodies: Sequence[Body],
-) -> Operator:
-    """Return the operator that hides `bodies`, of which one runs.
+) -> Step:
+    """Return the step that hides `bodies`, of which one runs.
 
     Args:
         walk: Over the model.
@@ -113,11 +115,10 @@ def keep(
         for local, tensor_type in zip(node.output, types, strict=False)
     ]
     captured = dict.fromkeys(name for body in bodies for name in body.captured)
-    return Operator(
+    reserve = max(body.reserve for body in bodies)
+    return Step(
         name,
-        node.op_type,
+        onnx_operator(node.op_type, attributes(node), reserve=reserve),
         (*inputs, *(name for name in captured if name not in inputs)),
         tuple(outputs),
-        attributes(node),
-        max(body.reserve for body in bodies),
     )

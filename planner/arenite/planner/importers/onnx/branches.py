@@ -3,14 +3,14 @@
 import onnx
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.graph import Operator
-from arenite.planner.importers.onnx.body import keep, require, subgraph, walk_body
+from arenite.planner.importers.onnx.body import opaque_step, require, subgraph, walk_body
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.program import Step
 
 
-def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
-    """Return the operators that stand for an If.
+def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
+    """Return the steps that stand for an If.
 
     Raises:
         ModelFormatError: The node and its branches do not fit together.
@@ -34,13 +34,13 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[O
                 f"its output {local!r} is {one} in one branch and {other} in the other, "
                 "and which one runs is not known before the run",
             )
-    return [keep(walk, node, name, scope, (condition,), on_true.types, (on_true, on_false))]
+    return [opaque_step(walk, node, name, scope, (condition,), on_true.types, (on_true, on_false))]
 
 
 def _inline(
     walk: Walk, node: onnx.NodeProto, name: str, branch: onnx.GraphProto, scope: Scope
-) -> list[Operator]:
-    """Return the operators of the branch that runs, writing what the If would have."""
+) -> list[Step]:
+    """Return the steps of the branch that runs, writing what the If would have."""
     made = {output for inner in branch.node for output in inner.output}
     wanted: dict[str, str] = {}
     copied: list[tuple[str, str]] = []
@@ -53,10 +53,10 @@ def _inline(
         else:
             copied.append((output, local))
     inner = Scope(scope, wanted)
-    operators = walk.walk_graph(branch, inner)
+    steps = walk.walk_graph(branch, inner)
     for output, local in copied:
         copy = onnx.NodeProto(op_type="Identity", input=[output], output=[local])
         label = walk.operator_names.take(f"{name}/copy")
         operands = walk.operands(copy, inner)
-        operators += walk.walk_operator(copy, label, operands, scope)
-    return operators
+        steps += walk.walk_operator(copy, label, operands, scope)
+    return steps

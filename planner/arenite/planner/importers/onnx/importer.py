@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.graph import Graph
+from arenite.planner.program import Program
 
 if TYPE_CHECKING:
-    from arenite.planner.importers.onnx.reader import OnnxModel, Read
+    from arenite.planner.importers.onnx.reader import Read
 
 _NO_DIMS: Mapping[str, int] = MappingProxyType({})
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -24,18 +24,21 @@ def read_onnx(
     *,
     dims: Mapping[str, int] = _NO_DIMS,
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
-) -> Graph:
-    """Return the graph of an ONNX model.
+    weights: bool = False,
+) -> Program:
+    """Return the program of an ONNX model.
 
-    Weights are sized, not loaded. An If whose condition is known is replaced by the
-    branch that runs; other control flow stays one operator whose scratch holds all that
-    its subgraphs make, and a note says so.
+    Weights are sized, and read when someone asks for them. An If whose condition is known
+    is replaced by the branch that runs; other control flow stays one step whose scratch
+    holds all that its subgraphs make, and a note says so.
 
     Args:
         path: An ONNX file, operator set 7 or later; external data lie beside it.
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
+        weights: Whether long constants, and what any operator makes of constants, can be
+            known: for who runs the model, not for who only sizes it.
 
     Raises:
         ModelFormatError: The file cannot be read or is not a valid ONNX model.
@@ -45,20 +48,7 @@ def read_onnx(
         MissingDependencyError: The package onnx is absent, or onnxruntime where the model
             has operators that onnx does not define.
     """
-    return _reader(path)(path, dims, shapes).graph
-
-
-def read_onnx_model(
-    path: Path,
-    *,
-    dims: Mapping[str, int] = _NO_DIMS,
-    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
-) -> "OnnxModel":
-    """Return the graph of an ONNX model and, on demand, its weights.
-
-    Arguments and errors are those of `read_onnx`.
-    """
-    return _reader(path)(path, dims, shapes, weights=True)
+    return _reader(path)(path, dims, shapes, weights=weights)
 
 
 def _reader(path: Path) -> "Read":

@@ -7,11 +7,10 @@ import onnx
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.graph import Operator
 from arenite.planner.importers.onnx.body import (
     Body,
     define_inputs,
-    keep,
+    opaque_step,
     require,
     subgraph,
     walk_body,
@@ -20,12 +19,13 @@ from arenite.planner.importers.onnx.node import Operand
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.program import Step
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
 
 
-def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
-    """Return the operator that stands for a Loop.
+def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
+    """Return the step that stands for a Loop.
 
     Raises:
         ModelFormatError: The node and its body do not fit together.
@@ -55,11 +55,11 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
                 f"and the shape of its output {node.output[-1]!r} depends on that",
             )
         types += [_with_axis(tensor_type, 0, count) for tensor_type in stacked]
-    return [keep(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
 
 
-def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Operator]:
-    """Return the operator that stands for a Scan.
+def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
+    """Return the step that stands for a Scan.
 
     Raises:
         ModelFormatError: The node and its body do not fit together.
@@ -100,7 +100,7 @@ def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
         rank = len(tensor_type.shape) + 1
         require(name, -rank <= axis < rank, "axis of a scanned output")
         types.append(_with_axis(tensor_type, axis % rank, min(lengths)))
-    return [keep(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
 
 
 def _types(name: str, operands: Sequence[Operand]) -> list[TensorType]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import onnx
 import onnx.defs
 
-from arenite.planner.graph import AttributeValue
 from arenite.planner.importers.onnx.file import normal_domain
 from arenite.planner.importers.onnx.types import TensorType, write_type
+from arenite.planner.operators.imported import AttributeValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,19 @@ class Dialect:
             return None
         schema = onnx.defs.get_schema(node.op_type, version, domain)
         return None if schema.deprecated else schema
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an operator was made from.
+
+    Attributes:
+        node: Without subgraphs.
+        dialect: What gives it its meaning.
+    """
+
+    node: onnx.NodeProto
+    dialect: Dialect
 
 
 class Operand(NamedTuple):

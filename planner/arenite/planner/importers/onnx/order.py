@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx
 
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.graph import Operator
+from arenite.planner.program import Step
 
 
 def ordered_nodes(
@@ -107,12 +107,12 @@ def _sorted(sources: list[list[int]], live: set[int]) -> Iterator[int]:
                 heapq.heappush(ready, reader)
 
 
-def live_operators(operators: Sequence[Operator], outputs: Iterable[str]) -> list[Operator]:
-    """Return the operators that reach one of the tensors `outputs`."""
+def live_steps(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
+    """Return the steps that reach one of the tensors `outputs`."""
     needed = set(outputs)
-    live: list[Operator] = []
-    for operator in reversed(operators):
-        if not needed.isdisjoint(operator.writes):
-            live.append(operator)
-            needed.update(operator.reads)
+    live: list[Step] = []
+    for step in reversed(steps):
+        if not needed.isdisjoint(step.writes):
+            live.append(step)
+            needed.update(step.reads)
     return live[::-1]

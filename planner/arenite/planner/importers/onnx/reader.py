@@ -1,4 +1,4 @@
-"""From an ONNX file to a graph."""
+"""From an ONNX file to a program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,25 @@ from typing import Protocol
 import onnx
 
 from arenite.planner.errors import about_file
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
 from arenite.planner.importers.onnx.binding import bind
 from arenite.planner.importers.onnx.branches import walk_if
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
 from arenite.planner.importers.onnx.node import (
-    Dialect,
     Operand,
+    Origin,
     input_name,
     single_node_model,
 )
-from arenite.planner.importers.onnx.order import live_operators
+from arenite.planner.importers.onnx.order import live_steps
 from arenite.planner.importers.onnx.types import TensorType
-from arenite.planner.importers.onnx.values import Values
+from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.importers.onnx.walk import Walk
+from arenite.planner.operators.imported import Imported
+from arenite.planner.operators.operator import Operands
+from arenite.planner.program import OperatorSet, Program, Step
 from arenite.planner.rewrites.noops import drop_noops
+from arenite.planner.tensors import Tensor, TensorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +48,42 @@ class OperatorModel:
     output_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxModel:
-    """A graph and what its file says beside it.
+def operator_model(program: Program, step: Step) -> OperatorModel | None:
+    """Return a step as a model of its own, its constants inside; None if it has subgraphs.
 
-    Attributes:
-        graph: The model.
-        dialect: What gives its operators their meaning.
-        values: Of its constants, by tensor name.
-        nodes: What operators without subgraphs were made from, by operator name.
+    Args:
+        program: As `read_onnx` returned it.
+        step: Of its steps, or one that reads and writes tensors of it.
     """
-
-    graph: Graph
-    dialect: Dialect
-    values: Values
-    nodes: Mapping[str, onnx.NodeProto]
-
-    def operator_model(self, operator: Operator) -> OperatorModel | None:
-        """Return an operator as a model of its own, its constants inside; None if it cannot."""
-        node = self.nodes.get(operator.name)
-        if node is None:
-            return None
-        tensors = self.graph.tensors
-        operands = [
-            Operand(name, TensorType(tensors[name].dtype, tensors[name].shape) if name else None)
-            for name in operator.inputs
-        ]
-        values = {
-            position: value
-            for position, name in enumerate(operator.inputs)
-            if name
-            and tensors[name].kind is TensorKind.CONSTANT
-            and (value := self.values.as_tensor(name)) is not None
-        }
-        model = single_node_model(node, self.dialect, operands, values)
-        inputs = {
-            input_name(position): name
-            for position, name in enumerate(operator.inputs)
-            if name and position not in values
-        }
-        outputs = [name for name in operator.outputs if name]
-        return OperatorModel(
-            model.SerializeToString(),
-            tuple(inputs.values()),
-            tuple(outputs),
-            tuple(inputs),
-            tuple(output.name for output in model.graph.output),
-        )
+    origin = step.operator.origin if isinstance(step.operator, Imported) else None
+    if not isinstance(origin, Origin) or not isinstance(program.constants, Constants):
+        return None
+    tensors = program.tensors
+    operands = [
+        Operand(name, TensorType(tensors[name].dtype, tensors[name].shape) if name else None)
+        for name in step.inputs
+    ]
+    values = {
+        position: value
+        for position, name in enumerate(step.inputs)
+        if name
+        and tensors[name].kind is TensorKind.CONSTANT
+        and (value := program.constants.as_tensor(name)) is not None
+    }
+    model = single_node_model(origin.node, origin.dialect, operands, values)
+    inputs = {
+        input_name(position): name
+        for position, name in enumerate(step.inputs)
+        if name and position not in values
+    }
+    outputs = [name for name in step.outputs if name]
+    return OperatorModel(
+        model.SerializeToString(),
+        tuple(inputs.values()),
+        tuple(outputs),
+        tuple(inputs),
+        tuple(output.name for output in model.graph.output),
+    )
 
 
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
@@ -108,8 +100,8 @@ class Read(Protocol):
         shapes: Mapping[str, tuple[int, ...]],
         *,
         weights: bool = False,
-    ) -> OnnxModel:
-        """Return the model in the file."""
+    ) -> Program:
+        """Return the program of the model in a file."""
         ...
 
 
@@ -119,8 +111,8 @@ def read(
     shapes: Mapping[str, tuple[int, ...]],
     *,
     weights: bool = False,
-) -> OnnxModel:
-    """Return the model in the file; see `read_onnx_model`."""
+) -> Program:
+    """Return the program of the model in a file; see `read_onnx`."""
     with about_file(path):
         return _read(load_model(path), path, dims, shapes, weights=weights)
 
@@ -132,42 +124,46 @@ def _read(
     shapes: Mapping[str, tuple[int, ...]],
     *,
     weights: bool,
-) -> OnnxModel:
+) -> Program:
     binding = bind(model.graph, dims, shapes)
     walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
     walked = walk.run()
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))
-    operators = live_operators(walked, outputs)
-    graph = Graph.of(
-        name=path.stem,
-        tensors=_tensors(walk, operators, tuple(binding.inputs), outputs),
-        operators=operators,
-        inputs=tuple(binding.inputs),
-        outputs=outputs,
-        notes=_notes(walk, operators, walk.num_dead + len(walked) - len(operators)),
+    steps = live_steps(walked, outputs)
+    tensors = _tensors(walk, steps, tuple(binding.inputs), outputs)
+    constants = [tensor.name for tensor in tensors if tensor.kind is TensorKind.CONSTANT]
+    program = Program.of(
+        path.stem,
+        tensors,
+        steps,
+        tuple(binding.inputs),
+        outputs,
+        _notes(walk, steps, walk.num_dead + len(walked) - len(steps)),
+        operator_set=OperatorSet.ONNX,
+        constants=Constants(walk.values, constants),
     )
-    return OnnxModel(drop_noops(graph), walk.dialect, walk.values, walk.nodes)
+    return drop_noops(program)
 
 
 def _tensors(
-    walk: Walk, operators: Sequence[Operator], inputs: Sequence[str], outputs: Sequence[str]
+    walk: Walk, steps: Sequence[Step], inputs: Sequence[str], outputs: Sequence[str]
 ) -> list[Tensor]:
     kinds = dict.fromkeys(outputs, TensorKind.OUTPUT)
     kinds.update(dict.fromkeys(walk.constants, TensorKind.CONSTANT))
     kinds.update(dict.fromkeys(inputs, TensorKind.INPUT))
-    used = [name for operator in operators for name in (*operator.reads, *operator.writes)]
+    used = [name for step in steps for name in (*step.reads, *step.writes)]
     return [
         Tensor(name, *walk.types[name], kinds.get(name, TensorKind.ACTIVATION))
         for name in dict.fromkeys((*inputs, *used, *outputs))
     ]
 
 
-def _notes(walk: Walk, operators: Sequence[Operator], num_dead: int) -> list[str]:
+def _notes(walk: Walk, steps: Sequence[Step], num_dead: int) -> list[str]:
     notes = [
-        f"{operator.op_type} {operator.name!r}: its {_HIDDEN[operator.op_type]} not planned; "
-        f"{operator.scratch:,} B reserved"
-        for operator in operators
-        if operator.op_type in _HIDDEN
+        f"{step.operator.label} {step.name!r}: its {_HIDDEN[step.operator.label]} not planned; "
+        f"{step.operator.scratch(Operands((), ())):,} B reserved"
+        for step in steps
+        if step.operator.label in _HIDDEN
     ]
     if walk.num_folded:
         notes.append(f"operators left out because they make constants only: {walk.num_folded}")

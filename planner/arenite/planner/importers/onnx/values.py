@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,6 +201,50 @@ class Values:
         except _EVALUATION_ERRORS as error:
             self.failures[name] = f"its value cannot be worked out: {error}"
             return None
+
+
+class Constants(Mapping[str, Array]):
+    """The constants of a program, each read or worked out when it is asked for.
+
+    Args:
+        values: Of the model.
+        names: Of its constants.
+    """
+
+    def __init__(self, values: Values, names: Sequence[str]) -> None:
+        self._values = values
+        self._names = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the elements of a constant.
+
+        Raises:
+            KeyError: There is none of that name, or its elements are not known.
+        """
+        value = self._values.get(name) if name in self._names else None
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of all constants, known or not."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
+
+    def value(self, name: str) -> Array | None:
+        """Return the elements of any tensor that is known before the run, None for others."""
+        return self._values.get(name)
+
+    def computation(self, name: str) -> tuple[onnx.NodeProto, tuple[str, ...]] | None:
+        """Return the node that computes a value and the names it reads, if one does."""
+        return self._values.computation(name)
+
+    def as_tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return the value as ONNX writes it, None if it is not known."""
+        return self._values.as_tensor(name)
 
 
 def _dequantised(node: onnx.NodeProto, inputs: Sequence[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""From the nodes of an ONNX graph to operators and typed tensors, step by step."""
+"""From the nodes of an ONNX graph to steps and typed tensors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,18 +8,19 @@ import numpy as np
 import onnx
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.graph import AttributeValue, Operator
 from arenite.planner.importers.onnx.binding import Binding
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
 from arenite.planner.importers.onnx.inference import Inference
 from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
+    Origin,
     attributes,
     constant_tensor,
     op_type,
     without_unread,
 )
+from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import (
     constant_names,
     node_reads,
@@ -30,6 +31,8 @@ from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.names import Names
+from arenite.planner.operators.imported import AttributeValue
+from arenite.planner.program import Step
 
 # What an operator of these makes is not decided by its inputs.
 _RANDOM = frozenset(
@@ -52,7 +55,6 @@ class Walk:
         constants: Flat names of the tensors that are known before the run.
         values: Of constants, on demand.
         operator_names: In use.
-        nodes: What the operators without subgraphs were made from, by operator name.
         num_dead: Nodes left out because they reach no output.
         num_folded: Nodes left out because all they make is constant.
 
@@ -78,7 +80,6 @@ class Walk:
         self.constants: set[str] = set()
         self.values = Values(folder, self.dialect, weights=weights)
         self.operator_names = Names()
-        self.nodes: dict[str, onnx.NodeProto] = {}
         self.num_dead = 0
         self.num_folded = 0
         self._binding = binding
@@ -91,8 +92,8 @@ class Walk:
         self._tensor_names = Names(own)
         self._scope = Scope(None, {name: name for name in own})
 
-    def run(self) -> list[Operator]:
-        """Return the model's operators in the order they run.
+    def run(self) -> list[Step]:
+        """Return the model's steps in the order they run.
 
         Raises:
             ModelError: The model cannot be planned.
@@ -100,13 +101,13 @@ class Walk:
         """
         for name, tensor_type in self._binding.inputs.items():
             self.define(self._scope, name, tensor_type)
-        operators = self.walk_graph(self._graph, self._scope)
+        steps = self.walk_graph(self._graph, self._scope)
         for output in self._graph.output:
             self.find(self._scope, output.name)
-        return operators
+        return steps
 
-    def walk_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Operator]:
-        """Return the operators of a graph whose inputs are defined in `scope`."""
+    def walk_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Step]:
+        """Return the steps of a graph whose inputs are defined in `scope`."""
         for tensor in graph.initializer:
             self._define_constant(scope, tensor.name, tensor)
         for sparse in graph.sparse_initializer:
@@ -117,11 +118,11 @@ class Walk:
         self.num_dead += num_dead
         read = {name for _, node in nodes for name in node_reads(node)}
         read.update(output.name for output in graph.output)
-        operators: list[Operator] = []
+        steps: list[Step] = []
         for index, node in nodes:
             trimmed = without_unread(node, read, self.dialect.schema(node))
-            operators += self._walk_node(trimmed, names[index], scope, declared)
-        return operators
+            steps += self._walk_node(trimmed, names[index], scope, declared)
+        return steps
 
     def walk_operator(
         self,
@@ -130,8 +131,8 @@ class Walk:
         inputs: Sequence[Operand],
         scope: Scope,
         declared: Mapping[str, onnx.TypeProto] | None = None,
-    ) -> list[Operator]:
-        """Return the operator of a node without subgraphs, nothing if it folds."""
+    ) -> list[Step]:
+        """Return the step of a node without subgraphs, nothing if it folds."""
         known = declared or {}
         types = self._inference.output_types(
             node,
@@ -149,14 +150,15 @@ class Walk:
             self.constants.update(output.name for output in outputs if output.type)
             self.num_folded += 1
             return []
-        self.nodes[name] = node
+        operator = onnx_operator(
+            op_type(node), self._attributes(node, inputs), origin=Origin(node, self.dialect)
+        )
         return [
-            Operator(
+            Step(
                 name,
-                op_type(node),
+                operator,
                 tuple(operand.name for operand in inputs),
                 tuple(operand.name for operand in outputs),
-                self._attributes(node, inputs),
             )
         ]
 
@@ -199,7 +201,7 @@ class Walk:
         name: str,
         scope: Scope,
         declared: Mapping[str, onnx.TypeProto],
-    ) -> list[Operator]:
+    ) -> list[Step]:
         control_flow = self._control_flow.get(op_type(node))
         if control_flow is not None:
             return control_flow(self, node, name, scope)
@@ -292,7 +294,7 @@ class Walk:
             )
 
 
-ControlFlow: TypeAlias = Callable[[Walk, onnx.NodeProto, str, Scope], list[Operator]]
+ControlFlow: TypeAlias = Callable[[Walk, onnx.NodeProto, str, Scope], list[Step]]
 """From a node with subgraphs, its name and its scope to the operators that stand for it."""
 
 

@@ -1,17 +1,20 @@
-"""What a TFLite file says beside its graph: weights, quantisation, options of operators."""
+"""What a TFLite file says of its only subgraph that runs: weights, quantisation, options."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.graph import Graph
 from arenite.planner.importers.tflite.file import DAMAGE, decode
-from arenite.planner.importers.tflite.importer import TfliteModel, model_of
+from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 
 Array: TypeAlias = NDArray[Any]
 Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]
@@ -24,61 +27,80 @@ _NUMPY = {
 _NO_FIELDS = ("Init", "GetRootAs")
 
 
-@dataclass(frozen=True, slots=True)
-class FileQuantisation:
-    """How a tensor's integers stand for numbers: scale * (q - zero_point).
+class TfliteContents(Mapping[str, Array]):
+    """The constants of a TFLite file, each read when it is asked for, and all else it states.
 
     Attributes:
-        scales: One, or one for each index of `axis`.
-        zero_points: As many.
-        axis: Of the shape.
-    """
-
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int
-
-
-class TfliteContents:
-    """A TFLite file whose every part can be read.
-
-    Attributes:
-        graph: Its only subgraph that runs.
+        program: With the quantisation of its tensors and the options of its operators.
 
     Args:
-        name: Of the graph.
+        name: Of the program.
         data: The whole file.
 
     Raises:
         ModelFormatError: The file is damaged.
-        UnsupportedModelError: It has control flow.
+        UnsupportedModelError: It has control flow, or channels with zero points of their own.
         MissingDependencyError: The schema package is absent.
     """
 
     def __init__(self, name: str, data: bytes) -> None:
         self._data = data
         subgraphs = decode(data)
-        model: TfliteModel = model_of(name, subgraphs)
+        model = model_of(name, subgraphs)
         for operator in subgraphs[0].operators:
             if operator.entries:
                 raise UnsupportedModelError(
                     operator.op_type, "control flow is planned, but not run"
                 )
-        self.graph: Graph = model.graph
         self._locations = model.locations
+        self._tensors = model.program.tensors
         import tflite
 
         self._schema: Any = tflite
         self._model: Any = tflite.Model.GetRootAs(data, 0)
         self._subgraph: Any = self._model.Subgraphs(0)
+        tensors = {n: self._quantised(tensor) for n, tensor in self._tensors.items()}
+        steps = tuple(self._with_options(n, step) for n, step in enumerate(model.program.steps))
+        states = [n for n, tensor in tensors.items() if tensor.kind is TensorKind.STATE]
+        self.program: Program = replace(
+            model.program,
+            tensors=tensors,
+            steps=steps,
+            constants=self,
+            initial={name: name for name in states if self._constant(name) is not None},
+        )
 
-    def constant(self, name: str) -> Array | None:
-        """Return the elements of a constant, None where the file has none.
+    def __getitem__(self, name: str) -> Array:
+        """Return the elements of a constant, or those that a state starts with.
 
         Raises:
+            KeyError: There is none of that name, or the file has no elements for it.
             ModelFormatError: The bytes do not fit the tensor, or lie outside the file.
         """
-        tensor = self.graph.tensors[name]
+        found = self._constant(name) if name in self._tensors else None
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of all tensors: any of them may have elements in the file."""
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        """Return how many tensors there are."""
+        return len(self._tensors)
+
+    def _quantised(self, tensor: Tensor) -> Tensor:
+        if tensor.dtype in (DType.FLOAT32, DType.FLOAT16):
+            return tensor
+        return replace(tensor, quantisation=self._quantisation(tensor))
+
+    def _with_options(self, number: int, step: Step) -> Step:
+        assert isinstance(step.operator, Imported)
+        return replace(step, operator=replace(step.operator, origin=self._options(number)))
+
+    def _constant(self, name: str) -> Array | None:
+        tensor = self._tensors[name]
         dtype = _NUMPY.get(tensor.dtype.label)
         try:
             buffer = self._model.Buffers(self._tensor(name).Buffer())
@@ -96,12 +118,8 @@ class TfliteContents:
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
 
-    def quantisation(self, name: str) -> FileQuantisation | None:
-        """Return how a tensor's integers stand for numbers, None if they are plain.
-
-        Raises:
-            ModelFormatError: Scales and zero points do not fit the tensor.
-        """
+    def _quantisation(self, tensor: Tensor) -> Quantisation | None:
+        name, shape = tensor.name, tensor.shape
         try:
             stated = self._tensor(name).Quantization()
             if stated is None or stated.ScaleLength() == 0:
@@ -112,7 +130,6 @@ class TfliteContents:
         except DAMAGE as error:
             raise self._damaged(name) from error
         zeros = zeros or (0,)
-        shape = self.graph.tensors[name].shape
         if len(shape) == 1:
             axis = 0  # converters copy a bias's axis from the filter
         if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
@@ -123,14 +140,12 @@ class TfliteContents:
             raise ModelFormatError(
                 f"tensor {name!r}: {len(zeros)} zero points, {len(scales)} scales"
             )
-        return FileQuantisation(scales, zeros, axis)
+        if len(set(zeros)) > 1:
+            raise UnsupportedModelError(name, "each channel has its own zero point")
+        return Quantisation(scales, zeros[0], axis)
 
-    def options(self, step: int) -> Options:
-        """Return the options of the operator at a step, by the schema's names.
-
-        Raises:
-            ModelFormatError: They lie outside the file.
-        """
+    def _options(self, step: int) -> Options:
+        """Return the options of the operator at a step, by the schema's names."""
         try:
             operator = self._subgraph.Operators(step)
             table = operator.BuiltinOptions()

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from arenite.planner.errors import MissingDependencyError, ModelFormatError
-from arenite.planner.graph import AttributeValue
 from arenite.planner.importers.tflite.control import entered_subgraphs
 from arenite.planner.importers.tflite.windows import window_attributes
+from arenite.planner.operators.imported import AttributeValue
 
 Entry = TypeVar("Entry")
 

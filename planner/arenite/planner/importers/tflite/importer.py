@@ -1,4 +1,4 @@
-"""Read a TFLite model as a graph, its subgraphs unfolded where they are entered.
+"""Read a TFLite model as a program, its subgraphs unfolded where they are entered.
 
 Every subgraph has its own tensors and reaches no others, so it can be laid into the one
 order of operators between two of ours::
@@ -38,15 +38,18 @@ from arenite.planner.errors import (
     about_file,
 )
 from arenite.planner.files import read_model
-from arenite.planner.graph import AttributeValue, Graph, Operator, Tensor, TensorKind
 from arenite.planner.importers.tflite.file import (
     OMITTED,
     FileOperator,
     FileSubgraph,
     decode,
 )
+from arenite.planner.importers.tflite.operators import SubgraphEntry, tflite_operator
 from arenite.planner.importers.tflite.tensors import kinds, notes, tensor_of
 from arenite.planner.names import Names
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import OperatorSet, Program, Step
+from arenite.planner.tensors import Tensor, TensorKind
 
 _LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
 _MAX_DEPTH = 64
@@ -56,30 +59,25 @@ _ENTRY_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class TfliteModel:
-    """A graph and the way back to the file it was read from.
+    """A program and the way back to the file it was read from.
 
     Attributes:
-        graph: The model, subgraphs unfolded.
+        program: The model, subgraphs unfolded.
         locations: For each tensor its subgraph and its index there. Several names lead to
             one place when a subgraph is entered more than once.
     """
 
-    graph: Graph
+    program: Program
     locations: Mapping[str, tuple[int, int]]
 
 
-def read_tflite(path: Path) -> Graph:
-    """Return the graph of the model; raises and costs as `read_tflite_model`."""
-    return read_tflite_model(path).graph
-
-
 def read_tflite_model(path: Path) -> TfliteModel:
-    """Return the model with the place of each tensor in the file.
+    """Return the program of a model, with the place of each tensor in the file.
 
     Tensors keep their names; the second `x` becomes `x.2`, one without a name
     `tensor_<subgraph>_<index>`. Those of a subgraph are prefixed with its name, those of
-    its second entry with `name@2`; constants and variables are one for all entries. An
-    operator is `CONV_2D_3`: its type and its index.
+    its second entry with `name@2`; constants and variables are one for all entries. A
+    step is `CONV_2D_3`: its type and its index.
 
     Raises:
         ModelFormatError: The file is damaged or no TFLite file.
@@ -87,7 +85,7 @@ def read_tflite_model(path: Path) -> TfliteModel:
             unfold without measure.
         MissingDependencyError: The schema package is absent.
 
-    Cost: time and memory O(tensors + operator operands) after unfolding.
+    Cost: time and memory O(tensors + operands of the steps) after unfolding.
     """
     with about_file(path):
         return model_of(path.name, decode(read_model(path)))
@@ -119,12 +117,12 @@ class _Scope:
 
 
 class _Unfolding:
-    """Lays the subgraphs of one file into one list of operators."""
+    """Lays the subgraphs of one file into one list of steps."""
 
     def __init__(self, subgraphs: tuple[FileSubgraph, ...]) -> None:
         self._subgraphs = subgraphs
         self._tensors: dict[str, Tensor] = {}
-        self._operators: list[Operator] = []
+        self._steps: list[Step] = []
         self._locations: dict[str, tuple[int, int]] = {}
         self._num_entries: dict[int, int] = {}
         self._names = Names()
@@ -136,17 +134,13 @@ class _Unfolding:
         scope = self._enter(0, ())
         self._unfold(scope, "")
         try:
-            graph = Graph(
-                name=name,
-                tensors=self._tensors,
-                operators=tuple(self._operators),
-                inputs=scope.inputs,
-                outputs=scope.outputs,
-                notes=self._notes(),
-            )
+            program = Program.of(
+                name, self._tensors.values(), self._steps, scope.inputs, scope.outputs,
+                self._notes(), operator_set=OperatorSet.TFLITE,
+            )  # fmt: skip
         except ModelError as error:
             raise ModelFormatError(str(error)) from error
-        return TfliteModel(graph, self._locations)
+        return TfliteModel(program, self._locations)
 
     def _enter(self, index: int, ancestors: tuple[int, ...]) -> _Scope:
         """Give the subgraph's tensors the names of a new entry."""
@@ -169,7 +163,7 @@ class _Unfolding:
         return _Scope(subgraph, names, (*ancestors, index))
 
     def _name(self, index: int, position: int, kind: TensorKind, prefix: str) -> str:
-        """Return the tensor's name, adding it to the graph if this entry has its own."""
+        """Return the tensor's name, adding it if this entry has its own."""
         place = (index, position)
         tensor = self._subgraphs[index].tensors[position]
         stated = prefix + (tensor.name or f"tensor_{index}_{position}")
@@ -188,14 +182,15 @@ class _Unfolding:
             name = f"{prefix}{operator.op_type}_{step}"
             inputs, outputs = scope.named(operator.inputs), scope.named(operator.outputs)
             if not operator.entries:
-                self._append(name, operator.op_type, inputs, outputs, operator.attributes)
+                kind = tflite_operator(operator.op_type, operator.attributes)
+                self._append(name, kind, inputs, outputs)
             elif operator.op_type in _LOOPS:
                 self._unfold_loop(name, operator, scope)
             else:
                 ends: tuple[str, ...] = ()
                 for entry in operator.entries:
                     ends += self._unfold_entry(name, operator, entry, inputs, scope)
-                self._append(f"{name}/exit", f"{operator.op_type}/exit", ends, outputs)
+                self._append(f"{name}/exit", Imported(f"{operator.op_type}/exit"), ends, outputs)
 
     def _unfold_loop(self, name: str, operator: FileOperator, scope: _Scope) -> None:
         inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
@@ -204,10 +199,10 @@ class _Unfolding:
                 name, "it leaves out an output, where a carried value lies"
             )
         cond, body = operator.entries
-        self._append(f"{name}/enter", f"{operator.op_type}/enter", inputs, carried)
+        self._append(f"{name}/enter", Imported(f"{operator.op_type}/enter"), inputs, carried)
         verdict = self._unfold_entry(name, operator, cond, carried, scope)
         ends = self._unfold_entry(name, operator, body, carried + verdict, scope)
-        self._append(f"{name}/exit", f"{operator.op_type}/exit", ends + carried, ())
+        self._append(f"{name}/exit", Imported(f"{operator.op_type}/exit"), ends + carried, ())
 
     def _unfold_entry(
         self,
@@ -220,22 +215,16 @@ class _Unfolding:
         """Lay one subgraph into the order and return the names of its outputs."""
         role, index = entry
         inner = self._enter(index, scope.ancestors)
-        op_type = f"{operator.op_type}/{role}/enter"
-        attributes = {"subgraph": index}
-        self._append(f"{name}/{role}/enter", op_type, inputs, inner.inputs, attributes)
+        kind = SubgraphEntry(f"{operator.op_type}/{role}/enter", {"subgraph": index})
+        self._append(f"{name}/{role}/enter", kind, inputs, inner.inputs)
         self._unfold(inner, f"{name}/{role}/")
         return inner.outputs
 
     def _append(
-        self,
-        name: str,
-        op_type: str,
-        inputs: tuple[str, ...],
-        outputs: tuple[str, ...],
-        attributes: Mapping[str, AttributeValue] | None = None,
+        self, name: str, operator: Imported, inputs: tuple[str, ...], outputs: tuple[str, ...]
     ) -> None:
         self._spend(name, len(inputs) + len(outputs))
-        self._operators.append(Operator(name, op_type, inputs, outputs, attributes or {}))
+        self._steps.append(Step(name, operator, inputs, outputs))
 
     def _spend(self, name: str, num_operands: int) -> None:
         """Hold what a few subgraphs that enter each other can unfold to."""

@@ -1,11 +1,11 @@
-"""What each tensor of a TFLite file is to the graph, and what the user should know of it."""
+"""What each tensor of a TFLite file is to the program, and what the user should know of it."""
 
 from collections.abc import Iterator, Mapping
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.graph import Tensor, TensorKind
 from arenite.planner.importers.tflite.file import FileSubgraph, FileTensor
+from arenite.planner.tensors import Tensor, TensorKind
 
 # By the schema's TensorType; the package on PyPI does not name the newest.
 _DTYPES = {
@@ -67,7 +67,7 @@ def kinds(subgraph: FileSubgraph, *, is_first: bool) -> dict[int, TensorKind]:
 
 
 def tensor_of(name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
-    """Return the tensor under its name in the graph.
+    """Return the tensor under its name in the program.
 
     A resource is a handle and constant strings stay in the file: neither takes a byte of
     the arena.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from arenite.planner.graph import AttributeValue
+from arenite.planner.operators.imported import AttributeValue
 
 _OPTIONS = {
     "CONV_2D": "Conv2DOptions",

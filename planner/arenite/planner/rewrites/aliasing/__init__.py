@@ -11,7 +11,7 @@ from arenite.planner.rewrites.aliasing.kinds import SAFE_KINDS, AliasKind
 from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
 from arenite.planner.rewrites.aliasing.overwriting import overwritable
 from arenite.planner.rewrites.aliasing.permission import permit_overlaps
-from arenite.planner.rewrites.aliasing.rewrite import Aliasing, alias, explain, has_parts
+from arenite.planner.rewrites.aliasing.rewrite import Aliasing, explain, has_parts, share
 from arenite.planner.rewrites.aliasing.verdict import Refusal
 
 __all__ = [
@@ -19,10 +19,10 @@ __all__ = [
     "AliasKind",
     "Aliasing",
     "Refusal",
-    "alias",
     "explain",
     "has_parts",
     "overwritable",
     "permit_overlaps",
     "permitted_overlap",
+    "share",
 ]

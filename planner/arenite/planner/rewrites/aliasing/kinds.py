@@ -13,7 +13,7 @@ class AliasKind(StrEnum):
     NORMALISATION = "normalisation"
     """Softmax and normalisation over a dying operand."""
     REUSE_INPUTS = "reuse-inputs"
-    """Graph inputs may be overwritten too, after their last use."""
+    """Program inputs may be overwritten too, after their last use."""
     SLICES = "slices"
     """Parts along the outermost axis, inside the tensor they are cut from."""
     CONCAT = "concat"

@@ -4,12 +4,11 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from arenite.planner.graph import Alias, Graph, Operator, Tensor, TensorKind
 from arenite.planner.liveness import Boundary
+from arenite.planner.operators.parts import Part
+from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.aliasing.kinds import AliasKind
-from arenite.planner.rewrites.aliasing.parts import Part
-from arenite.planner.rewrites.aliasing.views import VIEWS
-from arenite.planner.rewrites.noops import KEEPERS
+from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 
 @dataclass(slots=True)
@@ -42,50 +41,67 @@ class _Place:
 
 
 class Storages:
-    """The state of a rewrite; the graph itself stays as it was.
+    """The state of a rewrite; the program itself stays as it was.
 
     Attributes:
         tensors: By name, the storages made for several tensors among them.
     """
 
-    def __init__(self, graph: Graph, kinds: Collection[AliasKind], boundary: Boundary) -> None:
-        self.tensors = dict(graph.tensors)
-        self._graph = graph
+    def __init__(self, program: Program, kinds: Collection[AliasKind], boundary: Boundary) -> None:
+        self.tensors = dict(program.tensors)
+        self._program = program
         self._places: dict[str, _Place] = {}
         self._members: dict[str, list[str]] = {}
         self._last_read: dict[str, int] = {}
+        self._views: dict[str, Alias] = {}
         self._kept: set[str] = set()
         self._callers: set[str] = set()
         self._fill()
-        lasting = [t.name for t in graph.tensors.values() if t.kind in _LASTING]
-        self._keep((*graph.outputs, *lasting))
+        lasting = [t.name for t in program.tensors.values() if t.kind in _LASTING]
+        self._keep((*program.output_tensors, *lasting))
         if boundary is Boundary.EXCLUDE:
-            self._callers = {self.owner(name) for name in (*graph.inputs, *graph.outputs)}
+            names = (*program.input_tensors, *program.output_tensors)
+            self._callers = {self.owner(name) for name in names}
         if boundary is Boundary.EXCLUDE or AliasKind.REUSE_INPUTS not in kinds:
-            self._keep(graph.inputs)
+            self._keep(program.input_tensors)
 
     def _fill(self) -> None:
-        graph = self._graph
-        for name, tensor in graph.tensors.items():
-            root, offset = graph.root(name)
+        program = self._program
+        for name, tensor in program.tensors.items():
+            root, offset = program.root(name)
             self._places[name] = _Place(root, offset, tensor.size, -1, -1, name)
             self._members.setdefault(root, []).append(name)
-        for step, operator in enumerate(graph.operators):
-            for name in operator.writes:
-                self._places[name].written = step
-                self._places[name].needed = max(self._places[name].needed, step)
-                alias = self.tensors[name].alias
-                if alias is not None and _copies(operator, alias):
-                    self._join(name, alias)
-            for name in operator.reads:
+        written = {name for step in program.steps for name in step.writes}
+        for name, tensor in program.tensors.items():
+            if tensor.alias is not None and name not in written:
+                self._views[name] = tensor.alias
+        for number, step in enumerate(program.steps):
+            for name in step.writes:
                 place = self._places[name]
-                place.needed = self._last_read[place.root] = step
+                place.written = number
+                place.needed = max(place.needed, number)
+                alias = self.tensors[name].alias
+                if alias is not None and _copies(program, step, alias):
+                    self._join(name, alias)
+            for name in step.reads:
+                place = self._places[name]
+                place.needed = self._last_read[place.root] = number
+                self._need_viewed(name, number)
+        for name, alias in self._views.items():
+            self._join(name, alias)
+
+    def _need_viewed(self, name: str, step: int) -> None:
+        """Let what a view shows be needed as long as the view."""
+        while name in self._views:
+            name = self._views[name].tensor
+            self._places[name].needed = max(self._places[name].needed, step)
 
     def _keep(self, names: Iterable[str]) -> None:
         """Let nobody overwrite the storages of these tensors."""
         for name in names:
             self._kept.add(self.owner(name))
-            self._places[name].needed = len(self._graph.operators)
+            self._places[name].needed = len(self._program.steps)
+            self._need_viewed(name, len(self._program.steps))
 
     def owner(self, name: str) -> str:
         """Return the tensor in whose storage `name` lies."""
@@ -99,9 +115,14 @@ class Storages:
         """Tell whether the caller or the next run needs the storage's bytes."""
         return self.owner(name) in self._kept
 
+    def share_memory(self, one: str, other: str) -> bool:
+        """Tell whether the storages of two tensors lie in one memory."""
+        memories = [self.tensors[self.owner(name)].memory for name in (one, other)]
+        return memories[0] == memories[1]
+
     def holds_input(self, name: str) -> bool:
-        """Tell whether the bytes of `name` are those of a graph input."""
-        return self._places[name].value in self._graph.inputs
+        """Tell whether the bytes of `name` are those of a program input."""
+        return self._places[name].value in self._program.input_tensors
 
     def is_callers(self, name: str) -> bool:
         """Tell whether the storage is not in the arena but the caller's own."""
@@ -117,7 +138,7 @@ class Storages:
         Cost: O(tensors of the one storage x tensors of the other).
         """
         inner, outer = self._places[part.inner], self._places[part.outer]
-        if self.tensors[inner.root].kind in _BOUND or inner.root in self._graph.inputs:
+        if self.tensors[inner.root].kind in _BOUND or inner.root in self._program.input_tensors:
             return f"{part.inner!r} has its place already"
         if inner.offset or inner.size != self._places[inner.root].size:
             return f"{part.inner!r} is itself a part of {inner.root!r}"
@@ -172,7 +193,7 @@ class Storages:
         for place in (above, below):
             if self.tensors[place.root].kind in _LASTING:
                 return f"{place.root!r} is no activation"
-        if below.root in self._graph.inputs:
+        if below.root in self._program.input_tensors:
             return f"{result!r} has its place already"
         if above.root == below.root:
             return "they share a storage already"
@@ -204,8 +225,8 @@ class Storages:
 
         Cost: O(tensors).
         """
-        # Graph and tensors never change; they need no copies.
-        unchanging = {id(each): each for each in (self._graph, *self.tensors.values())}
+        # Program and tensors never change; they need no copies.
+        unchanging = {id(each): each for each in (self._program, *self.tensors.values())}
         return copy.deepcopy(self, unchanging)
 
     def _join(self, name: str, alias: Alias) -> None:
@@ -236,10 +257,11 @@ class Storages:
         )
 
 
-def _copies(operator: Operator, alias: Alias) -> bool:
-    """Tell whether the operator, whose output lies at `alias`, would copy it there."""
-    same = operator.op_type in VIEWS or operator.op_type in KEEPERS
-    return same and operator.inputs[:1] == (alias.tensor,)
+def _copies(program: Program, step: Step, alias: Alias) -> bool:
+    """Tell whether the step, whose output lies at `alias`, would copy it there."""
+    operands = program.operands(step)
+    same = step.operator.is_view(operands) or step.operator.changes_nothing(operands)
+    return same and step.inputs[:1] == (alias.tensor,)
 
 
 _LASTING = (TensorKind.CONSTANT, TensorKind.STATE)

@@ -3,32 +3,30 @@
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import channels_last
-from arenite.runtime.lowering.lowered import Array
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
-from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.registry import translates
+from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
 from arenite.runtime.lowering.onnx.windows import pair, window
-from arenite.runtime.program.operators import (
-    Binary,
-    BinaryFunction,
-    Conv2D,
-    DepthwiseConv2D,
-    Pair,
-    Sides,
-    TransposedConv2D,
-)
+from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.base import Pair, Sides
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 
 
+@translates("Conv", layout=Layout.CHANNELS_LAST)
 def conv(t: Translation) -> None:
     """Translate a convolution over one or two axes."""
     t.finish(_conv(t, t.target))
 
 
+@translates("com.microsoft.FusedConv", layout=Layout.CHANNELS_LAST)
 def fused_conv(t: Translation) -> None:
     """Translate a convolution with a sum and an activation behind it."""
-    name = t.operator.attributes.get("activation", "")
+    name = t.attributes.get("activation", "")
     has_sum = t.has(3)
     value = _conv(t, f"{t.target}/conv" if name or has_sum else t.target)
     if has_sum:
@@ -37,11 +35,10 @@ def fused_conv(t: Translation) -> None:
             Binary(function=BinaryFunction.ADD),
             [value, other],
             order=value.order,
-            op_type="Add",
             name=f"{t.target}/sum" if name else t.target,
         )
     if name:
-        value = apply_activation(t, value, str(name), t.operator.attributes)
+        value = apply_activation(t, value, str(name), t.attributes)
     t.finish(value)
 
 
@@ -72,10 +69,11 @@ def _conv(t: Translation, name: str) -> Value:
     constant = t.builder.constant(stored, t.source(1))
     return t.emit(
         operator, [source, constant, bias],
-        shape=shape, order=channels_last(4), op_type="Conv", name=name,
+        shape=shape, order=channels_last(4), name=name,
     )  # fmt: skip
 
 
+@translates("ConvTranspose", layout=Layout.CHANNELS_LAST)
 def conv_transpose(t: Translation) -> None:
     """Translate a transposed convolution over one or two axes."""
     if t.dtype is not DType.FLOAT32:
@@ -148,12 +146,12 @@ def _without_pad(t: Translation) -> tuple[Value, Sides]:
     """Return what the convolution reads and how wide a Pad before it is, if it can take it in."""
     pad = t.producers.get(t.source())
     none = (0, 0, 0, 0)
-    if pad is None or pad.op_type != "Pad" or not t.builder.is_read_once(t.source()):
+    if pad is None or pad.operator.label != "Pad" or not t.builder.is_read_once(t.source()):
         return t.image(), none
-    pads = pad.attributes.get("pads")
+    pads = attributes_of(pad).get("pads")
     value = t.builder.array(pad.inputs[2]) if len(pad.inputs) > 2 and pad.inputs[2] else None
-    number = pad.attributes.get("value", 0.0) if value is None else float(value)
-    plain = pad.attributes.get("mode", "constant") == "constant" and number == 0
+    number = attributes_of(pad).get("value", 0.0) if value is None else float(value)
+    plain = attributes_of(pad).get("mode", "constant") == "constant" and number == 0
     if not (plain and isinstance(pads, tuple) and len(pads) == 8) or len(pad.inputs) > 3:
         return t.image(), none
     widths = [int(width) for width in pads]

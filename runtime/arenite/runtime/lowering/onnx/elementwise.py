@@ -7,15 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import AttributeValue
+from arenite.planner.operators.imported import AttributeValue
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_channels, fold_clamp
 from arenite.runtime.lowering.layout import aligned_to
-from arenite.runtime.lowering.lowered import Array
 from arenite.runtime.lowering.onnx import patterns
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import (
+from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
     Convert,
@@ -57,11 +59,12 @@ VARIADIC = {"Max": B.MAXIMUM, "Mean": B.ADD, "Min": B.MINIMUM, "Sum": B.ADD}
 _COMPUTED_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
 
+@translates(*UNARY, "com.microsoft.Gelu")
 def unary(t: Translation) -> None:
     """Translate an activation or a function of one number."""
     value = t.value()
     _check_type(value)
-    operator = unary_operator(t.operator.op_type.rpartition(".")[2], t.operator.attributes)
+    operator = unary_operator(t.kind.rpartition(".")[2], t.attributes)
     t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
 
 
@@ -102,14 +105,16 @@ def apply_activation(
     else:
         names = [name for name, _ in _WITH_NUMBERS.get(kind, (F.CLAMP, ()))[1]]
         operator = unary_operator(kind, dict(zip(names, numbers, strict=False)))
-    return t.emit(operator, [value], shape=value.shape, order=value.order, op_type=kind)
+    return t.emit(operator, [value], shape=value.shape, order=value.order)
 
 
+@translates("Relu", layout=Layout.ANY)
 def relu(t: Translation) -> None:
     """Translate Relu."""
     clamp(t, 0.0, math.inf)
 
 
+@translates("Clip", layout=Layout.ANY)
 def clip(t: Translation) -> None:
     """Translate Clip, its bounds attributes or constant inputs."""
     clamp(t, *clip_bounds(t))
@@ -131,12 +136,13 @@ def clamp(t: Translation, low: float, high: float) -> None:
     if value.dtype is DType.FLOAT32 and fold_clamp(t.builder, t.source(), t.target, low, high):
         return
     operator = Unary(function=F.CLAMP, alpha=low, beta=high)
-    t.finish(t.emit(operator, [value], shape=value.shape, order=value.order, op_type="Clip"))
+    t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
 
 
+@translates(*BINARY, layout=Layout.ANY)
 def binary(t: Translation) -> None:
     """Translate a function of two numbers."""
-    function = BINARY[t.operator.op_type]
+    function = BINARY[t.kind]
     if function is B.MULTIPLY and patterns.translate_product(t):
         return
     if _fold_constant(t, function):
@@ -160,6 +166,7 @@ def _power(t: Translation) -> bool:
     return True
 
 
+@translates("Mod")
 def modulus(t: Translation) -> None:
     """Translate Mod of integers, with the sign of the divisor."""
     if t.attribute("fmod", 0) or t.dtype not in (DType.INT32, DType.INT64):
@@ -167,12 +174,13 @@ def modulus(t: Translation) -> None:
     t.finish(combine(t, B.MODULUS, t.value(0), t.value(1), t.target))
 
 
+@translates(*VARIADIC)
 def variadic(t: Translation) -> None:
     """Translate Sum, Mean, Max or Min of any number of inputs."""
-    function = VARIADIC[t.operator.op_type]
+    function = VARIADIC[t.kind]
     value = t.value(0)
-    last = len(t.operator.inputs) - 1
-    is_mean = t.operator.op_type == "Mean"
+    last = len(t.step.inputs) - 1
+    is_mean = t.kind == "Mean"
     for position in range(1, last + 1):
         is_last = position == last and not is_mean
         name = t.target if is_last else f"{t.target}/{position}"
@@ -196,16 +204,10 @@ def combine(
     order = leader.order
     operands: list[Value | None] = [t.builder.in_order(v, order, name) for v in (one, other)]
     shape = tuple(b if a == 1 else a for a, b in zip(one.shape, other.shape, strict=True))
-    op_type = _OP_TYPES.get(function, t.operator.op_type)
     return t.emit(
         Binary(function=function), operands,
-        shape=shape, order=order, op_type=op_type, dtype=dtype, name=name,
+        shape=shape, order=order, dtype=dtype, name=name,
     )  # fmt: skip
-
-
-_OP_TYPES = {function: op_type for op_type, function in BINARY.items()} | {
-    B.MAXIMUM: "Max", B.MINIMUM: "Min",
-}  # fmt: skip
 
 
 def aligned(value: Value, rank: int) -> Value:
@@ -215,6 +217,7 @@ def aligned(value: Value, rank: int) -> Value:
     return replace(value, shape=shape, order=order, array=array)
 
 
+@translates("Where")
 def where(t: Translation) -> None:
     """Translate Where."""
     values = [t.value(position) for position in range(3)]
@@ -228,6 +231,7 @@ def where(t: Translation) -> None:
     t.finish(t.emit(Select(), operands, order=leader.order))
 
 
+@translates("Cast", layout=Layout.ANY)
 def cast(t: Translation) -> None:
     """Translate a conversion between types that the core knows."""
     value = t.value()
@@ -237,6 +241,8 @@ def cast(t: Translation) -> None:
     t.finish(t.emit(Convert(), [value], shape=value.shape, order=value.order))
 
 
+@translates("Dropout")
+@translates("Identity", layout=Layout.ANY)
 def view(t: Translation) -> None:
     """Translate an operator that changes nothing."""
     t.finish(t.value())
@@ -249,7 +255,7 @@ def _check_type(value: Value) -> None:
 
 def _fold_constant(t: Translation, function: BinaryFunction) -> bool:
     """Let the step before take in a scale or shift of its channels."""
-    constants = [t.builder.array(name) for name in t.operator.inputs]
+    constants = [t.builder.array(name) for name in t.step.inputs]
     if t.dtype is not DType.FLOAT32 or (constants[0] is None) is (constants[1] is None):
         return False
     position = 0 if constants[0] is None else 1

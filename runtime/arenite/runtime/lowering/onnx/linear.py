@@ -5,15 +5,18 @@ import math
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.lowered import Array
 from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import BinaryFunction, FullyConnected, MatMul
+from arenite.runtime.operators.convolution import FullyConnected, MatMul
+from arenite.runtime.operators.elementwise import BinaryFunction
 
 
+@translates("Gemm")
 def gemm(t: Translation) -> None:
     """Translate alpha * A * B + beta * C with constant B."""
     _check_type(t)
@@ -42,12 +45,13 @@ def gemm(t: Translation) -> None:
         raise NotLoweredError("it scales an input that is no bias")
     constant = t.builder.constant(weights, t.source(1))
     name = f"{t.target}/product" if separate else ""
-    result = t.emit(FullyConnected(), [source, constant, bias], op_type="Gemm", name=name)
+    result = t.emit(FullyConnected(), [source, constant, bias], name=name)
     if separate:
         result = combine(t, BinaryFunction.ADD, result, t.value(2), t.target)
     t.finish(result)
 
 
+@translates("MatMul")
 def matmul(t: Translation) -> None:
     """Translate a product of matrices, the second constant or not."""
     _check_type(t)
@@ -82,7 +86,7 @@ def _flat_source(t: Translation, weights: Array) -> tuple[Value, Array]:
     flattened = t.producers.get(t.source(0))
     if (
         flattened is not None
-        and flattened.op_type in ("Flatten", "Reshape")
+        and flattened.operator.label in ("Flatten", "Reshape")
         and len(value.shape) == 2
     ):
         image = t.builder.value(flattened.inputs[0])

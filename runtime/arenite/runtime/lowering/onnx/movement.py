@@ -10,15 +10,19 @@ from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape
 from arenite.runtime.lowering.moves import padded, picked, tiled, whole
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import Copy, Gather, Move
+from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.movement import Copy, Gather, Move
 
 
+@translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def reshape(t: Translation) -> None:
     """Translate an operator that changes the shape alone."""
     t.finish(t.value())
 
 
+@translates("Transpose")
 def transpose(t: Translation) -> None:
     """Translate Transpose: another order of the same bytes."""
     value = t.value()
@@ -26,9 +30,10 @@ def transpose(t: Translation) -> None:
     t.finish(t.builder.transposed(value, axes))
 
 
+@translates("Concat")
 def concat(t: Translation) -> None:
     """Translate Concat."""
-    values = [t.value(position) for position in range(len(t.operator.inputs))]
+    values = [t.value(position) for position in range(len(t.step.inputs))]
     values = [value for value in values if math.prod(value.shape)]
     axis = t.axis(0, len(t.shape))
     order = _common_order(values)
@@ -52,6 +57,7 @@ def _common_order(values: Sequence[Value]) -> Order:
     return max(weights, key=weights.__getitem__) if weights else values[0].order
 
 
+@translates("Split")
 def split(t: Translation) -> None:
     """Translate Split into one step that makes all parts."""
     value = t.value()
@@ -61,15 +67,13 @@ def split(t: Translation) -> None:
     outputs: list[tuple[str, Shape, Order]] = []
     first = [0] * rank
     sizes = _split_sizes(t, value.shape[axis], axis)
-    for name, size in zip(t.operator.outputs, sizes, strict=True):
+    for name, size in zip(t.step.outputs, sizes, strict=True):
         shape = tuple(size if a == axis else n for a, n in enumerate(value.shape))
         if name:
             moves.append(picked(value, shape, first, (1,) * rank, output=len(outputs)))
             outputs.append((name, shape, value.order))
         first[axis] += size
-    made = t.builder.emit(
-        "Split", Copy(moves=tuple(moves)), [value], outputs, step=t.operator.name
-    )
+    made = t.builder.emit(Copy(moves=tuple(moves)), [value], outputs, step=t.step.name)
     for (name, _, _), result in zip(outputs, made, strict=True):
         t.builder.bind(name, result)
 
@@ -79,11 +83,12 @@ def _split_sizes(t: Translation, total: int, axis: int) -> list[int]:
     sizes = [int(size) for size in given] if given is not None else list(t.integers("split"))
     if sizes:
         return sizes
-    tensors = t.builder.graph.tensors
-    even = -(-total // len(t.operator.outputs))
-    return [tensors[name].shape[axis] if name else even for name in t.operator.outputs]
+    tensors = t.builder.model.tensors
+    even = -(-total // len(t.step.outputs))
+    return [tensors[name].shape[axis] if name else even for name in t.step.outputs]
 
 
+@translates("Slice", layout=Layout.ANY)
 def slice_(t: Translation) -> None:
     """Translate Slice with constant bounds."""
     value = t.value()
@@ -114,6 +119,7 @@ def _integers(array: object) -> tuple[int, ...]:
     return tuple(int(each) for each in np.asarray(array).reshape(-1))
 
 
+@translates("Pad", layout=Layout.ANY)
 def pad(t: Translation) -> None:
     """Translate Pad: of a constant, of the edge, or reflected."""
     value = t.value()
@@ -150,6 +156,7 @@ def _numpy(dtype: DType) -> np.dtype[np.generic]:
         raise NotLoweredError(f"it pads {dtype.label}") from None
 
 
+@translates("Expand")
 def expand(t: Translation) -> None:
     """Translate Expand: axes of length 1 are repeated."""
     value = t.value()
@@ -160,6 +167,7 @@ def expand(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value], order=value.order))
 
 
+@translates("Tile")
 def tile(t: Translation) -> None:
     """Translate Tile with constant repeats."""
     value = t.value()
@@ -167,6 +175,7 @@ def tile(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value], order=value.order))
 
 
+@translates("Gather")
 def gather(t: Translation) -> None:
     """Translate Gather along one axis."""
     data = t.value()
@@ -186,6 +195,7 @@ def gather(t: Translation) -> None:
     t.finish(t.emit(Gather(axis=axis), [data, where]))
 
 
+@translates("DepthToSpace", layout=Layout.CHANNELS_LAST)
 def depth_to_space(t: Translation) -> None:
     """Translate DepthToSpace."""
     n, c, h, w = t.value().shape
@@ -196,6 +206,7 @@ def depth_to_space(t: Translation) -> None:
         _regroup(t, (n, c // (b * b), b, b, h, w), (0, 1, 4, 2, 5, 3))
 
 
+@translates("SpaceToDepth", layout=Layout.CHANNELS_LAST)
 def space_to_depth(t: Translation) -> None:
     """Translate SpaceToDepth."""
     n, c, h, w = t.value().shape

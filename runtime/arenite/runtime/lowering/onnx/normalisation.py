@@ -9,21 +9,24 @@ from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_channels
 from arenite.runtime.lowering.layout import as_written, channels_last
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import (
+from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.elementwise import MultiplyAdd
+from arenite.runtime.operators.normalisation import (
     InstanceNorm,
     L2Norm,
     LayerNorm,
     LocalResponseNorm,
-    MultiplyAdd,
     Softmax,
 )
 
 
+@translates("BatchNormalization", layout=Layout.CHANNELS_LAST)
 def batch_normalisation(t: Translation) -> None:
     """Translate a batch norm of constants: a scale and a shift of channels."""
     _check_type(t)
-    if t.attribute("training_mode", 0) or any(t.operator.outputs[1:]):
+    if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
         raise NotLoweredError("it trains")
     gamma, beta, mean, variance = (t.array(p).astype(np.float64) for p in range(1, 5))
     factor = gamma / np.sqrt(variance + t.attribute("epsilon", 1e-5))
@@ -38,6 +41,7 @@ def batch_normalisation(t: Translation) -> None:
     t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
 
 
+@translates("InstanceNormalization", layout=Layout.CHANNELS_LAST)
 def instance_normalisation(t: Translation) -> None:
     """Translate InstanceNormalization."""
     _check_type(t)
@@ -48,10 +52,11 @@ def instance_normalisation(t: Translation) -> None:
     t.finish(t.emit(operator, [value, scale, bias], order=channels_last(rank)))
 
 
+@translates("LayerNormalization")
 def layer_normalisation(t: Translation) -> None:
     """Translate LayerNormalization that makes nothing but its result."""
     _check_type(t)
-    if any(t.operator.outputs[1:]):
+    if any(t.step.outputs[1:]):
         raise NotLoweredError("its mean or deviation is read")
     value = t.builder.as_written(t.value(), t.target)
     num_axes = len(value.shape) - t.axis(-1, len(value.shape))
@@ -68,6 +73,7 @@ def layer_normalisation(t: Translation) -> None:
     t.finish(t.emit(operator, operands))
 
 
+@translates("LRN", layout=Layout.CHANNELS_LAST)
 def local_response_normalisation(t: Translation) -> None:
     """Translate LRN."""
     _check_type(t)
@@ -82,6 +88,7 @@ def local_response_normalisation(t: Translation) -> None:
     t.finish(t.emit(operator, [value], order=channels_last(rank)))
 
 
+@translates("LpNormalization")
 def lp_normalisation(t: Translation) -> None:
     """Translate LpNormalization of order 2."""
     _check_type(t)
@@ -91,12 +98,13 @@ def lp_normalisation(t: Translation) -> None:
     t.finish(t.emit(L2Norm(epsilon=0.0), [value], order=value.order))
 
 
+@translates("Softmax", "LogSoftmax")
 def softmax(t: Translation) -> None:
     """Translate Softmax or LogSoftmax."""
     _check_type(t)
     value = t.value()
     rank = len(value.shape)
-    operator = Softmax(logarithm=t.operator.op_type == "LogSoftmax")
+    operator = Softmax(logarithm=t.kind == "LogSoftmax")
     axis = t.axis(1 if t.opset < 13 else -1, rank)
     if t.opset >= 13 or math.prod(value.shape[axis:]) == value.shape[axis]:
         value = _last(t, value, axis)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Operator
-from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import Unary, UnaryFunction
+from arenite.planner.program import Step
+from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
+from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 
 
 def translate_product(t: Translation) -> bool:
@@ -22,53 +22,42 @@ def translate_product(t: Translation) -> bool:
         found = _gate(t, source, other)
         if found is not None:
             value = t.value(position)
-            t.finish(
-                t.emit(
-                    found, [value], shape=value.shape, order=value.order,
-                    op_type=_OP_TYPES[found.function],
-                )
-            )  # fmt: skip
+            t.finish(t.emit(found, [value], shape=value.shape, order=value.order))
             return True
     return _translate_gelu(t)
 
 
-_OP_TYPES = {
-    UnaryFunction.HARD_SWISH: "HardSwish", UnaryFunction.SWISH: "Swish",
-    UnaryFunction.MISH: "Mish", UnaryFunction.GELU: "Gelu",
-}  # fmt: skip
-
-
-def _gate(t: Translation, source: str, gate: Operator) -> Unary | None:
+def _gate(t: Translation, source: str, gate: Step) -> Unary | None:
     """Return the activation that is `source` times this gate of it."""
-    if gate.op_type == "Sigmoid" and gate.inputs[0] == source:
+    if gate.operator.label == "Sigmoid" and gate.inputs[0] == source:
         return Unary(function=UnaryFunction.SWISH, alpha=1.0)
-    if gate.op_type == "HardSigmoid" and gate.inputs[0] == source:
-        alpha, beta = gate.attributes.get("alpha", 0.2), gate.attributes.get("beta", 0.5)
+    if gate.operator.label == "HardSigmoid" and gate.inputs[0] == source:
+        alpha, beta = attributes_of(gate).get("alpha", 0.2), attributes_of(gate).get("beta", 0.5)
         if _near(alpha, 1 / 6) and _near(beta, 0.5):
             return Unary(function=UnaryFunction.HARD_SWISH)
-    if gate.op_type == "Tanh":
+    if gate.operator.label == "Tanh":
         inner = t.producers.get(gate.inputs[0])
-        if inner is not None and inner.op_type == "Softplus" and inner.inputs[0] == source:
+        if inner is not None and inner.operator.label == "Softplus" and inner.inputs[0] == source:
             return Unary(function=UnaryFunction.MISH)
     if _is_hard_sigmoid(t, source, gate):
         return Unary(function=UnaryFunction.HARD_SWISH)
     return None
 
 
-def _is_hard_sigmoid(t: Translation, source: str, operator: Operator) -> bool:
+def _is_hard_sigmoid(t: Translation, source: str, operator: Step) -> bool:
     """Tell whether the operator ends clip(source + 3, 0, 6) / 6."""
     scaled = _operand(t, operator, {"Div": 6.0, "Mul": 1 / 6})
     clip = t.producers.get(scaled) if scaled is not None else None
-    if clip is None or clip.op_type != "Clip" or _bounds(t, clip) != (0.0, 6.0):
+    if clip is None or clip.operator.label != "Clip" or _bounds(t, clip) != (0.0, 6.0):
         return False
     shifted = t.producers.get(clip.inputs[0])
     return shifted is not None and _operand(t, shifted, {"Add": 3.0}) == source
 
 
-def _bounds(t: Translation, clip: Operator) -> tuple[float, float]:
+def _bounds(t: Translation, clip: Step) -> tuple[float, float]:
     bounds = []
     for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
-        number: object = clip.attributes.get(name, default)
+        number: object = attributes_of(clip).get(name, default)
         if position < len(clip.inputs) and clip.inputs[position]:
             array = t.builder.array(clip.inputs[position])
             number = math.nan if array is None else float(array.reshape(-1)[0])
@@ -78,7 +67,7 @@ def _bounds(t: Translation, clip: Operator) -> tuple[float, float]:
 
 def _translate_gelu(t: Translation) -> bool:
     """Translate x * (1 + erf(x / sqrt 2)) / 2, in whichever order it is multiplied."""
-    factors = list(_factors(t, t.operator, 2))
+    factors = list(_factors(t, t.step, 2))
     half = [f for f in factors if isinstance(f, float)]
     names = [f for f in factors if isinstance(f, str)]
     if len(names) != 2 or not _near(math.prod(half), 0.5):
@@ -87,7 +76,7 @@ def _translate_gelu(t: Translation) -> bool:
         shifted = t.producers.get(gate)
         erf_name = _operand(t, shifted, {"Add": 1.0}) if shifted is not None else None
         erf = t.producers.get(erf_name) if erf_name is not None else None
-        if erf is None or erf.op_type != "Erf":
+        if erf is None or erf.operator.label != "Erf":
             continue
         scaled = t.producers.get(erf.inputs[0])
         if scaled is None:
@@ -98,14 +87,14 @@ def _translate_gelu(t: Translation) -> bool:
             t.finish(
                 t.emit(
                     Unary(function=UnaryFunction.GELU), [value],
-                    shape=value.shape, order=value.order, op_type="Gelu",
+                    shape=value.shape, order=value.order,
                 )
             )  # fmt: skip
             return True
     return False
 
 
-def _factors(t: Translation, product: Operator, depth: int) -> list[str | float]:
+def _factors(t: Translation, product: Step, depth: int) -> list[str | float]:
     """Return what a tree of Mul multiplies: names, and constants as numbers."""
     found: list[str | float] = []
     for name in product.inputs:
@@ -113,9 +102,9 @@ def _factors(t: Translation, product: Operator, depth: int) -> list[str | float]
         producer = t.producers.get(name)
         if array is not None and array.size == 1:
             found.append(float(array.reshape(-1)[0]))
-        elif producer is not None and producer.op_type == "Mul" and depth > 0:
+        elif producer is not None and producer.operator.label == "Mul" and depth > 0:
             found.extend(_factors(t, producer, depth - 1))
-        elif producer is not None and producer.op_type == "Div" and depth > 0:
+        elif producer is not None and producer.operator.label == "Div" and depth > 0:
             inner = _operand(t, producer, {"Div": 2.0})
             found.extend([name] if inner is None else [inner, 0.5])
         else:
@@ -123,12 +112,12 @@ def _factors(t: Translation, product: Operator, depth: int) -> list[str | float]
     return found
 
 
-def _operand(t: Translation, operator: Operator, constants: dict[str, float]) -> str | None:
+def _operand(t: Translation, operator: Step, constants: dict[str, float]) -> str | None:
     """Return the other operand of an operator that has a certain constant as one of its two."""
-    wanted = constants.get(operator.op_type)
+    wanted = constants.get(operator.operator.label)
     if wanted is None:
         return None
-    commutes = operator.op_type in ("Add", "Mul")
+    commutes = operator.operator.label in ("Add", "Mul")
     for position in (1, 0) if commutes else (1,):
         array = t.builder.array(operator.inputs[position])
         if array is not None and array.size == 1 and _near(float(array.reshape(-1)[0]), wanted):

@@ -5,28 +5,35 @@ import math
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import channels_last
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.onnx.windows import pair, window
-from arenite.runtime.program.operators import Pool2D, PoolKind, Reduce, ReduceFunction
+from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 
 
+@translates("MaxPool", layout=Layout.CHANNELS_LAST)
 def max_pool(t: Translation) -> None:
     """Translate MaxPool without indices."""
-    if any(t.operator.outputs[1:]) or t.attribute("storage_order", 0):
+    if any(t.step.outputs[1:]) or t.attribute("storage_order", 0):
         raise NotLoweredError("it makes indices")
     _pool(t, PoolKind.MAXIMUM)
 
 
+@translates("AveragePool", layout=Layout.CHANNELS_LAST)
 def average_pool(t: Translation) -> None:
     """Translate AveragePool."""
     _pool(t, PoolKind.AVERAGE)
 
 
+@translates("GlobalAveragePool", layout=Layout.CHANNELS_LAST)
 def global_average_pool(t: Translation) -> None:
     """Translate GlobalAveragePool."""
     _global(t, ReduceFunction.MEAN)
 
 
+@translates("GlobalMaxPool", layout=Layout.CHANNELS_LAST)
 def global_max_pool(t: Translation) -> None:
     """Translate GlobalMaxPool."""
     _global(t, ReduceFunction.MAXIMUM)

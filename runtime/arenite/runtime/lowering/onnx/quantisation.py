@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
-from arenite.planner.importers.onnx.reader import OnnxModel
-from arenite.runtime.lowering.lowered import Array, Quantisation
+from arenite.planner.importers.onnx.values import Constants
+from arenite.planner.names import Names
+from arenite.planner.program import Array, Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 
 _OFFSET = 128
 """By which a signed zero point is lower than an unsigned one."""
@@ -62,68 +63,90 @@ class Weights:
     axis: int
 
 
-def stated_quantisations(model: OnnxModel) -> dict[str, Quantisation]:
-    """Return how the 8-bit tensors of a model stand for numbers, and their twins.
+@dataclass(frozen=True, slots=True)
+class Quantised8Bit:
+    """A model whose 8-bit tensors say how they stand for numbers, with their twins.
+
+    Attributes:
+        program: The model. Its unsigned tensors have twins beside them.
+        known: The 8-bit tensors with one scale, twins included.
+        twins: For each unsigned tensor the signed one of the same numbers.
+    """
+
+    program: Program
+    known: Mapping[str, Quantisation]
+    twins: Mapping[str, str]
+
+    def twin(self, name: str) -> str:
+        """Return the signed tensor of the same numbers; the tensor itself if it is signed."""
+        return self.twins.get(name, name)
+
+
+def with_quantisations(model: Program) -> Quantised8Bit:
+    """Return the model with what its operators say of its 8-bit tensors.
 
     A tensor that is read with two scales, or with a scale for each channel, is left out.
     """
+    known = _stated(model)
+    names = Names(model.tensors)
+    twins: dict[str, str] = {}
+    tensors = dict(model.tensors)
+    for name, quantisation in list(known.items()):
+        tensors[name] = replace(tensors[name], quantisation=quantisation)
+        if tensors[name].dtype is DType.INT8:
+            continue
+        twin = twins[name] = names.take(f"{name}/signed")
+        known[twin] = replace(quantisation, zero_point=quantisation.zero_point - _OFFSET)
+        tensors[twin] = Tensor(
+            twin, DType.INT8, tensors[name].shape, TensorKind.ACTIVATION,
+            quantisation=known[twin],
+        )  # fmt: skip
+    return Quantised8Bit(replace(model, tensors=tensors), known, twins)
+
+
+def _stated(model: Program) -> dict[str, Quantisation]:
     found: dict[str, Quantisation] = {}
     doubtful: set[str] = set()
-    for operator in model.graph.operators:
-        for name, quantisation in _stated(model, operator, found):
-            if model.graph.tensors[name].dtype not in (DType.INT8, DType.UINT8):
+    constants = constants_of(model)
+    for step in model.steps:
+        for name, quantisation in _stated_by(step, constants, found):
+            if model.tensors[name].dtype not in (DType.INT8, DType.UINT8):
                 continue
             if found.setdefault(name, quantisation) != quantisation:
                 doubtful.add(name)
-    for name in list(found):
-        if name in doubtful:
-            del found[name]
-        elif twin(model.graph, name) != name:
-            zero_point = found[name].zero_point - _OFFSET
-            found[twin(model.graph, name)] = replace(found[name], zero_point=zero_point)
-    return found
+    return {name: each for name, each in found.items() if name not in doubtful}
 
 
-def _stated(
-    model: OnnxModel, operator: Operator, found: Mapping[str, Quantisation]
+def constants_of(model: Program) -> Constants:
+    """Return the constants of an ONNX model, with how they were worked out."""
+    assert isinstance(model.constants, Constants)
+    return model.constants
+
+
+def _stated_by(
+    step: Step, constants: Constants, found: Mapping[str, Quantisation]
 ) -> Iterator[tuple[str, Quantisation]]:
-    inputs = operator.inputs
-    places: tuple[tuple[int | None, int, int], ...] = _PLACES.get(operator.op_type, ())
-    if operator.op_type == _CONCAT:
+    inputs, kind = step.inputs, step.operator.label
+    places: tuple[tuple[int | None, int, int], ...] = _PLACES.get(kind, ())
+    if kind == _CONCAT:
         firsts = range(2, len(inputs), 3)
         places = ((None, 0, 1), *((first, first + 1, first + 2) for first in firsts))
     for tensor, scale, zero_point in places:
-        name = operator.outputs[0] if tensor is None else inputs[tensor]
+        name = step.outputs[0] if tensor is None else inputs[tensor]
         zero = inputs[zero_point] if zero_point < len(inputs) else ""
-        scales = model.values.get(inputs[scale])
-        zeros = np.zeros(1, np.int8) if not zero else model.values.get(zero)
+        scales = constants.value(inputs[scale])
+        zeros = np.zeros(1, np.int8) if not zero else constants.value(zero)
         if scales is not None and zeros is not None and scales.size == 1 and zeros.size == 1:
             yield name, Quantisation((float(scales.flat[0]),), int(zeros.flat[0]))
-    if operator.op_type in MOVES or operator.op_type == "MaxPool":
+    if kind in MOVES or kind == "MaxPool":
         quantisation = found.get(inputs[0])
         if quantisation is not None:
-            yield from ((name, quantisation) for name in operator.writes)
+            yield from ((name, quantisation) for name in step.writes)
 
 
-def twin(graph: Graph, name: str) -> str:
-    """Return the name of the signed tensor of the same numbers; its own if it is signed."""
-    return name if graph.tensors[name].dtype is DType.INT8 else f"{name}/signed"
-
-
-def with_twins(graph: Graph, quantisations: Mapping[str, Quantisation]) -> Graph:
-    """Return the graph with the twins beside its unsigned tensors."""
-    twins = [
-        Tensor(twin(graph, name), DType.INT8, graph.tensors[name].shape, TensorKind.ACTIVATION)
-        for name in quantisations
-        if name in graph.tensors and twin(graph, name) != name
-    ]
-    tensors = {**graph.tensors, **{tensor.name: tensor for tensor in twins}}
-    return replace(graph, tensors=tensors)
-
-
-def dequantised(model: OnnxModel, name: str) -> Weights | None:
+def dequantised(model: Program, name: str) -> Weights | None:
     """Return the integers that a constant was unpacked from, if they are known."""
-    computation = model.values.computation(name)
+    computation = constants_of(model).computation(name)
     if computation is None:
         return None
     node, inputs = computation
@@ -135,7 +158,7 @@ def dequantised(model: OnnxModel, name: str) -> Weights | None:
 
 
 def integers(
-    model: OnnxModel, name: str, scale: str, zero_point: str, axis: int = 0
+    model: Program, name: str, scale: str, zero_point: str, axis: int = 0
 ) -> Weights | None:
     """Return constant integers as signed ones, None if they are not of 8 bits.
 
@@ -146,10 +169,11 @@ def integers(
         zero_point: Of their zero point or points, which must be the same; "" is 0.
         axis: That many scales belong to.
     """
-    array, scales = model.values.get(name), model.values.get(scale)
+    constants = constants_of(model)
+    array, scales = constants.value(name), constants.value(scale)
     if array is None or scales is None or array.dtype not in (np.int8, np.uint8):
         return None
-    zeros = model.values.get(zero_point) if zero_point else np.zeros(1, array.dtype)
+    zeros = constants.value(zero_point) if zero_point else np.zeros(1, array.dtype)
     if zeros is None or np.unique(zeros).size != 1 or scales.ndim > 1:
         return None
     offset = _OFFSET if array.dtype == np.uint8 else 0

@@ -13,30 +13,25 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.importers.onnx.reader import OnnxModel
+from arenite.planner.program import Array
+from arenite.planner.tensors import Quantisation
 from arenite.runtime.lowering.builder import Builder, Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.lowered import Array, Quantisation
 from arenite.runtime.lowering.onnx import elementwise, movement
 from arenite.runtime.lowering.onnx import quantised_kernels as kernels
 from arenite.runtime.lowering.onnx.quantisation import (
     MOVES,
+    Quantised8Bit,
     Weights,
     dequantised,
     integers,
     signed,
     transposed,
-    twin,
 )
 from arenite.runtime.lowering.onnx.quantised_kernels import Call
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import (
-    BinaryFunction,
-    Convert,
-    PoolKind,
-    Unary,
-    UnaryFunction,
-)
+from arenite.runtime.operators.elementwise import BinaryFunction, Convert, Unary, UnaryFunction
+from arenite.runtime.operators.pooling import PoolKind
 
 _BINARY = {
     "Add": BinaryFunction.ADD, "Div": BinaryFunction.DIVIDE, "Mul": BinaryFunction.MULTIPLY,
@@ -62,21 +57,19 @@ class Quantised:
 
     Args:
         builder: The program so far.
-        model: What is translated.
-        quantisations: Of its 8-bit tensors and their twins.
+        model: What is translated, with its 8-bit tensors and their twins.
     """
 
-    def __init__(
-        self, builder: Builder, model: OnnxModel, quantisations: Mapping[str, Quantisation]
-    ) -> None:
+    def __init__(self, builder: Builder, model: Quantised8Bit) -> None:
         self._builder = builder
-        self._model = model
-        self._quantisations = quantisations
-        self._num_readers = Counter(n for each in model.graph.operators for n in each.reads)
+        self._model = model.program
+        self._twin = model.twin
+        self._quantisations = model.known
+        self._num_readers = Counter(n for each in self._model.steps for n in each.reads)
         self._quantisers = {
             each.inputs[0]: each.outputs[0]
-            for each in model.graph.operators
-            if each.op_type.endswith("QuantizeLinear")
+            for each in self._model.steps
+            if each.operator.label.endswith("QuantizeLinear")
         }
 
     def translate(self, t: Translation) -> bool:
@@ -85,7 +78,7 @@ class Quantised:
         Raises:
             NotLoweredError: It is, and has a form that no kernel of ours runs.
         """
-        kind = t.operator.op_type.rpartition(".")[2]
+        kind = t.kind.rpartition(".")[2]
         if t.target not in self._quantisations and kind != "DequantizeLinear":
             return False
         if kind == "DequantizeLinear":
@@ -99,7 +92,7 @@ class Quantised:
         elif kind == "MaxPool":
             self._bind(t.target, self._pool(self._call(t, t.target), kind, t.source()))
         elif kind in MOVES:
-            self._move(t, t.source(), t.operator.outputs)
+            self._move(t, t.source(), t.step.outputs)
         else:
             return False
         return True
@@ -111,7 +104,7 @@ class Quantised:
         quantisation = self._quantisations.get(name)
         if quantisation is None:
             raise NotLoweredError(f"the scale of {name!r} is not one constant")
-        alias = twin(self._model.graph, name)
+        alias = self._twin(name)
         if alias == name or self._builder.has(alias):
             return self._builder.value(alias)
         array = self._builder.array(name)
@@ -124,14 +117,14 @@ class Quantised:
 
     def _bind(self, name: str, value: Value) -> None:
         """Let a tensor of integers be these signed ones."""
-        alias = twin(self._model.graph, name)
+        alias = self._twin(name)
         self._builder.bind(alias, value)
         if alias != name:
             self._builder.bind(name, self._converted(value, name, DType.UINT8))
 
     def _converted(self, value: Value, name: str, dtype: DType) -> Value:
         (result,) = self._builder.emit(
-            "Convert", Convert(), [value], [(name, value.shape, value.order)], dtype=dtype
+            Convert(), [value], [(name, value.shape, value.order)], dtype=dtype
         )
         return result
 
@@ -142,16 +135,16 @@ class Quantised:
         return True
 
     def _quantise(self, t: Translation) -> None:
-        if self._builder.has(twin(self._model.graph, t.target)):
+        if self._builder.has(self._twin(t.target)):
             return  # made together with another part of a Split
         made = self._collapsed(t)
         if made is None:
-            alias = twin(self._model.graph, t.target)
+            alias = self._twin(t.target)
             made = self._converted(t.value(), alias, DType.INT8)
         self._bind(t.target, made)
 
     def _call(self, t: Translation, target: str) -> Call:
-        alias = twin(self._model.graph, target)
+        alias = self._twin(target)
         return Call(t, alias, self._quantisations[alias])
 
     # Between DequantizeLinear and QuantizeLinear.
@@ -161,15 +154,15 @@ class Quantised:
         operator = t.producers.get(t.source())
         if operator is None:
             return None
-        last = replace(t, operator=operator)
-        if operator.op_type in ("Relu", "Clip"):
+        last = replace(t, step=operator)
+        if operator.operator.label in ("Relu", "Clip"):
             try:
                 low, high = _bounds(last)
             except NotLoweredError:
                 return None
             before = t.producers.get(operator.inputs[0])
-            if before is not None and before.op_type in (*_PRODUCTS, *_BINARY):
-                call = self._call(replace(t, operator=before), t.target)
+            if before is not None and before.operator.label in (*_PRODUCTS, *_BINARY):
+                call = self._call(replace(t, step=before), t.target)
                 made = self._computed(replace(call, low=low, high=high))
                 if made is not None:
                     return made
@@ -183,11 +176,11 @@ class Quantised:
 
     def _compute(self, call: Call) -> Value:
         t = call.t
-        kind = t.operator.op_type
+        kind = t.kind
         if kind in _PRODUCTS:
             return self._float_product(call)
         if kind == "Concat":
-            return kernels.concat(call, [self._operand(t, name) for name in t.operator.inputs])
+            return kernels.concat(call, [self._operand(t, name) for name in t.step.inputs])
         source = self._operand(t, t.source())
         if kind in _BINARY:
             return kernels.binary(call, _BINARY[kind], source, self._operand(t, t.source(1)))
@@ -201,7 +194,7 @@ class Quantised:
             operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
             return kernels.unary(call, operator, source)
         if kind in elementwise.UNARY:
-            operator = elementwise.unary_operator(kind, t.operator.attributes)
+            operator = elementwise.unary_operator(kind, t.attributes)
             return kernels.unary(call, operator, source)
         if kind == "Pad":
             return self._padded(call, source)
@@ -212,7 +205,7 @@ class Quantised:
     def _operand(self, t: Translation, name: str) -> Value:
         """Return the integers that an operand was made of by DequantizeLinear."""
         producer = t.producers.get(name)
-        if producer is not None and producer.op_type.endswith("DequantizeLinear"):
+        if producer is not None and producer.operator.label.endswith("DequantizeLinear"):
             return self._value(producer.inputs[0])
         weights = dequantised(self._model, name) if producer is None else None
         if weights is None or len(weights.scales) != 1:
@@ -227,19 +220,19 @@ class Quantised:
         if weights is None:
             raise NotLoweredError("its weights are made of no integers")
         bias = t.optional_array(2)
-        if t.operator.op_type == "Conv":
+        if t.kind == "Conv":
             return kernels.convolution(call, source, weights, bias)
         return _matrix_product(call, source, weights, bias)
 
     def _moved(self, call: Call, source: Value) -> Value:
         """Return a part or another order of a value, with all other parts of a Split."""
         t = call.t
-        outputs = [self._quantisers.get(name, name) for name in t.operator.outputs]
-        for name, output in zip(t.operator.outputs, outputs, strict=True):
+        outputs = [self._quantisers.get(name, name) for name in t.step.outputs]
+        for name, output in zip(t.step.outputs, outputs, strict=True):
             is_read = self._num_readers[name] > 0
             if is_read and self._quantisations.get(output) is None:
                 raise NotLoweredError(f"its output {name!r} stays a number")
-            if is_read and self._quantisations[twin(t.builder.graph, output)] != call.quantisation:
+            if is_read and self._quantisations[self._twin(output)] != call.quantisation:
                 raise NotLoweredError("its outputs differ in scale")
         value = kernels.rescaled(t, source, call.quantisation, call.target)
         self._run_move(t, value, outputs)
@@ -254,17 +247,15 @@ class Quantised:
         steps = round(number / call.quantisation.scales[0]) + call.quantisation.zero_point
         fill = np.array(min(max(steps, -128), 127), np.int8)
         names = (
-            f"{call.target}/source",
+            self._builder.new_name(f"{call.target}/source"),
             t.source(1),
-            f"{call.target}/fill",
-            *t.operator.inputs[3:],
+            self._builder.new_name(f"{call.target}/fill"),
+            *t.step.inputs[3:],
         )
         value = kernels.rescaled(t, source, call.quantisation, call.target)
         self._builder.bind(names[0], value)
         self._builder.bind(names[2], self._builder.constant(fill, names[2]))
-        movement.pad(
-            replace(t, operator=replace(t.operator, inputs=names, outputs=(call.target,)))
-        )
+        movement.pad(replace(t, step=replace(t.step, inputs=names, outputs=(call.target,))))
         return self._builder.value(call.target)
 
     # Operators whose operands are integers themselves.
@@ -272,17 +263,16 @@ class Quantised:
     def _move(self, t: Translation, source: str, outputs: tuple[str, ...]) -> None:
         self._run_move(t, self._value(source), list(outputs))
         for name in outputs:
-            self._bind(name, self._builder.value(twin(self._model.graph, name)))
+            self._bind(name, self._builder.value(self._twin(name)))
 
     def _run_move(self, t: Translation, value: Value, outputs: list[str]) -> None:
-        graph = self._model.graph
-        source = f"{outputs[0]}/source"
+        source = self._builder.new_name(f"{outputs[0]}/source")
         self._builder.bind(source, value)
         names = tuple(
-            twin(graph, name) if name in self._quantisations else name for name in outputs
+            self._twin(name) if name in self._quantisations else name for name in outputs
         )
-        operator = replace(t.operator, inputs=(source, *t.operator.inputs[1:]), outputs=names)
-        _MOVE[t.operator.op_type](replace(t, operator=operator))
+        operator = replace(t.step, inputs=(source, *t.step.inputs[1:]), outputs=names)
+        _MOVE[t.kind](replace(t, step=operator))
 
     def _pool(self, call: Call, kind: str, source: str) -> Value:
         pool_kind, is_global = _POOLS[kind]
@@ -305,7 +295,7 @@ class Quantised:
     def _function(self, t: Translation, kind: str) -> Value:
         call = self._call(t, t.target)
         if kind == "Concat":
-            values = [self._value(name) for name in t.operator.inputs[2::3]]
+            values = [self._value(name) for name in t.step.inputs[2::3]]
             return kernels.concat(call, values)
         if t.attribute("channels_last", 0):
             raise NotLoweredError("its channels are last")
@@ -317,14 +307,14 @@ class Quantised:
         if kind == "Softmax":
             return kernels.softmax(call, source)
         if kind in ("LeakyRelu", "Sigmoid"):
-            operator = elementwise.unary_operator(kind, t.operator.attributes)
+            operator = elementwise.unary_operator(kind, t.attributes)
             return kernels.unary(call, operator, source)
         raise NotLoweredError("there is no kernel for integers")
 
 
 def _matrix_product(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
     t = call.t
-    if t.operator.op_type == "Gemm" and t.attribute("beta", 1.0) != 1.0:
+    if t.kind == "Gemm" and t.attribute("beta", 1.0) != 1.0:
         raise NotLoweredError("it scales its bias")
     if t.attribute("transA", 0) or t.attribute("alpha", 1.0) != 1.0:
         raise NotLoweredError("it scales or transposes its input")
@@ -334,4 +324,4 @@ def _matrix_product(call: Call, source: Value, weights: Weights, bias: Array | N
 
 
 def _bounds(t: Translation) -> tuple[float, float]:
-    return (0.0, math.inf) if t.operator.op_type == "Relu" else elementwise.clip_bounds(t)
+    return (0.0, math.inf) if t.kind == "Relu" else elementwise.clip_bounds(t)

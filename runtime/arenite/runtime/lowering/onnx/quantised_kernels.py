@@ -7,30 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
+from arenite.planner.tensors import Quantisation
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
-from arenite.runtime.lowering.lowered import Array, Quantisation
 from arenite.runtime.lowering.moves import whole
 from arenite.runtime.lowering.onnx.elementwise import aligned
 from arenite.runtime.lowering.onnx.quantisation import Weights
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.onnx.windows import pair, window
-from arenite.runtime.program.operators import (
-    Binary,
-    BinaryFunction,
-    Conv2D,
-    Convert,
-    Copy,
-    DepthwiseConv2D,
-    FullyConnected,
-    Move,
-    Pool2D,
-    PoolKind,
-    RuntimeOperator,
-    Softmax,
-    Unary,
-)
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
+from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.normalisation import Softmax
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +49,10 @@ class Call:
         inputs: Sequence[Value | None],
         shape: Shape,
         order: Order,
-        op_type: str,
     ) -> Value:
         """Add the step that makes the target."""
         (result,) = self.t.builder.emit(
-            op_type, operator, inputs, [(self.target, shape, order)],
+            operator, inputs, [(self.target, shape, order)],
             dtype=DType.INT8, quantisation=self.quantisation,
         )  # fmt: skip
         return result
@@ -72,7 +63,7 @@ def rescaled(t: Translation, value: Value, quantisation: Quantisation, name: str
     if t.builder.quantisation(value) == quantisation:
         return value
     (result,) = t.builder.emit(
-        "Convert", Convert(), [value], [(f"{name}/rescaled", value.shape, value.order)],
+        Convert(), [value], [(f"{name}/rescaled", value.shape, value.order)],
         dtype=DType.INT8, quantisation=quantisation,
     )  # fmt: skip
     return result
@@ -114,7 +105,7 @@ def convolution(call: Call, source: Value, weights: Weights, bias: Array | None)
         _bias(call, bias, factors, num_outputs),
     ]
     shape = (source.shape[0], num_outputs, *opening.output)
-    return call.emit(operator, inputs, shape, channels_last(4), "Conv")
+    return call.emit(operator, inputs, shape, channels_last(4))
 
 
 def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
@@ -140,7 +131,7 @@ def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> V
     ]
     shape = (*source.shape[:-1], num_outputs)
     operator = FullyConnected(min=call.low, max=call.high)
-    return call.emit(operator, inputs, shape, as_written(len(shape)), "Gemm")
+    return call.emit(operator, inputs, shape, as_written(len(shape)))
 
 
 def _product_scales(call: Call, source: Value, weights: Weights, axis: int) -> Array:
@@ -186,12 +177,12 @@ def binary(call: Call, function: BinaryFunction, one: Value, other: Value) -> Va
             moved = Value(constant.tensor, value.dtype, value.shape, leader.order)
         inputs.append(moved)
     operator = Binary(function=function, min=call.low, max=call.high)
-    return call.emit(operator, inputs, shape, leader.order, function.value.capitalize())
+    return call.emit(operator, inputs, shape, leader.order)
 
 
 def unary(call: Call, operator: Unary, value: Value) -> Value:
     """Add a function of one number."""
-    return call.emit(operator, [value], value.shape, value.order, "Unary")
+    return call.emit(operator, [value], value.shape, value.order)
 
 
 def softmax(call: Call, value: Value) -> Value:
@@ -201,7 +192,7 @@ def softmax(call: Call, value: Value) -> Value:
     if call.t.axis(default, rank) != rank - 1:
         raise NotLoweredError("it is not over the last axis")
     value = call.t.builder.as_written(value, call.target)
-    return call.emit(Softmax(), [value], value.shape, value.order, "Softmax")
+    return call.emit(Softmax(), [value], value.shape, value.order)
 
 
 def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
@@ -214,12 +205,12 @@ def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
         whole_image = (value.shape[2], value.shape[3])
         operator = Pool2D(kind=kind, window=whole_image, strides=whole_image)
         shape = (*value.shape[:2], 1, 1)
-        return call.emit(operator, [image], shape, channels_last(4), "GlobalAveragePool")
+        return call.emit(operator, [image], shape, channels_last(4))
     kernel = pair(t.integers("kernel_shape"))
     is_ceil = bool(t.attribute("ceil_mode", 0))
     opening = window(t, value.shape, kernel, ceil=is_ceil)
     counts = bool(t.attribute("count_include_pad", 0)) and max(opening.padding) > 0
-    if any(t.operator.outputs[1:]) or (counts and is_ceil) or opening.output != t.shape[2:]:
+    if any(t.step.outputs[1:]) or (counts and is_ceil) or opening.output != t.shape[2:]:
         raise NotLoweredError("it is a pool of another form")
     operator = Pool2D(
         kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
@@ -229,7 +220,7 @@ def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
         # Its kernels compare integers and leave them as they are.
         image = rescaled(t, image, call.quantisation, call.target)
     shape = (*value.shape[:2], *opening.output)
-    return call.emit(operator, [image], shape, channels_last(4), t.operator.op_type)
+    return call.emit(operator, [image], shape, channels_last(4))
 
 
 def concat(call: Call, values: Sequence[Value]) -> Value:
@@ -246,4 +237,4 @@ def concat(call: Call, values: Sequence[Value]) -> Value:
         parts.append(part)
         moves.append(whole(part, t.shape, order, begin, position))
         begin[axis] += value.shape[axis]
-    return call.emit(Copy(moves=tuple(moves)), parts, t.shape, order, "Concat")
+    return call.emit(Copy(moves=tuple(moves)), parts, t.shape, order)

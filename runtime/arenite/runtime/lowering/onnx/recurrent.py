@@ -3,18 +3,20 @@
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import Gru, Lstm
+from arenite.runtime.operators.recurrent import Gru, Lstm
 
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 _LSTM_ORDER = (0, 2, 3, 1)
 """The gates input, forget, cell, output, where ONNX has input, output, forget, cell."""
 
 
+@translates("LSTM")
 def lstm(t: Translation) -> None:
     """Translate LSTM without peepholes."""
     _check(t)
@@ -36,6 +38,7 @@ def lstm(t: Translation) -> None:
     _emit(t, operator, inputs, num_states=2)
 
 
+@translates("GRU")
 def gru(t: Translation) -> None:
     """Translate GRU."""
     _check(t)
@@ -62,10 +65,10 @@ def _check(t: Translation) -> None:
         raise NotLoweredError(f"it computes in {source.dtype.label}")
     if t.has(4) and not _is_whole(t, source):
         raise NotLoweredError("its sequences have lengths of their own")
-    if t.attribute("layout", 0) or "clip" in t.operator.attributes:
+    if t.attribute("layout", 0) or "clip" in t.attributes:
         raise NotLoweredError("it has another layout, or clips")
-    known = _ACTIVATIONS[t.operator.op_type]
-    given = t.operator.attributes.get("activations", known * t.array(1).shape[0])
+    known = _ACTIVATIONS[t.kind]
+    given = t.attributes.get("activations", known * t.array(1).shape[0])
     if given != known * t.array(1).shape[0]:
         raise NotLoweredError(f"its activations are {given!r}")
 
@@ -108,13 +111,13 @@ def _emit(
     num_times, batch, _ = t.value(0).shape
     directions, _, num_units = t.array(2).shape
     state = (directions, batch, num_units)
-    names = (*t.operator.outputs, "", "", "")[: 1 + num_states]
+    names = (*t.step.outputs, "", "", "")[: 1 + num_states]
     shapes = ((num_times, directions, batch, num_units), *(state,) * num_states)
     outputs = [
-        (name or f"{t.operator.name}/state{position}", shape, as_written(len(shape)))
+        (name or f"{t.step.name}/state{position}", shape, as_written(len(shape)))
         for position, (name, shape) in enumerate(zip(names, shapes, strict=True))
     ]
-    made = t.builder.emit(t.operator.op_type, operator, inputs, outputs, step=t.operator.name)
+    made = t.builder.emit(operator, inputs, outputs, step=t.step.name)
     for name, value in zip(names, made, strict=True):
         if name:
             t.builder.bind(name, value)

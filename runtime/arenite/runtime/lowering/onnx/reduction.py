@@ -6,15 +6,10 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, without_axes
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import (
-    ArgReduce,
-    CumulativeSum,
-    Pool2D,
-    PoolKind,
-    Reduce,
-    ReduceFunction,
-)
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import ArgReduce, CumulativeSum, Reduce, ReduceFunction
 
 R = ReduceFunction
 REDUCTIONS = {
@@ -25,6 +20,7 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
+@translates(*REDUCTIONS)
 def reduction(t: Translation) -> None:
     """Translate a reduction along constant axes."""
     value = t.value()
@@ -39,7 +35,7 @@ def reduction(t: Translation) -> None:
         t.finish(value)
         return
     positive = tuple(sorted({axis % rank for axis in axes})) or tuple(range(rank))
-    function = REDUCTIONS[t.operator.op_type]
+    function = REDUCTIONS[t.kind]
     if function is R.MEAN and _is_image_mean(value, positive):
         whole = (value.shape[2], value.shape[3])
         shape = (*value.shape[:2], 1, 1)
@@ -51,6 +47,7 @@ def reduction(t: Translation) -> None:
     t.finish(t.emit(Reduce(function=function, axes=stored), [value], shape=shape, order=order))
 
 
+@translates("ArgMax", "ArgMin")
 def arg_reduction(t: Translation) -> None:
     """Translate ArgMax or ArgMin."""
     value = t.value()
@@ -59,13 +56,14 @@ def arg_reduction(t: Translation) -> None:
     axis = t.axis(0, len(value.shape))
     operator = ArgReduce(
         axis=value.order.index(axis),
-        minimum=t.operator.op_type == "ArgMin",
+        minimum=t.kind == "ArgMin",
         last=bool(t.attribute("select_last_index", 0)),
     )
     shape, order = _without(value, (axis,), keep=bool(t.attribute("keepdims", 1)))
     t.finish(t.emit(operator, [value], shape=shape, order=order))
 
 
+@translates("CumSum")
 def cumulative_sum(t: Translation) -> None:
     """Translate CumSum along a constant axis."""
     value = t.value()

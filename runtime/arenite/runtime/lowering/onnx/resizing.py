@@ -5,13 +5,16 @@ from collections.abc import Callable
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.interpolation import linear, nearest
 from arenite.runtime.lowering.layout import channels_last
-from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.translators import Layout
 
 
+@translates("Resize", "Upsample", layout=Layout.CHANNELS_LAST)
 def resize(t: Translation) -> None:
     """Translate Resize or Upsample by nearest neighbour or linearly."""
     value = t.value()
@@ -37,7 +40,7 @@ def resize(t: Translation) -> None:
 
 def _scales(t: Translation) -> tuple[float, ...]:
     """Return the factor of each axis, exactly as the model states it if it does."""
-    is_upsample = t.operator.op_type == "Upsample"
+    is_upsample = t.kind == "Upsample"
     position = 1 if is_upsample or t.opset < 11 else 2
     given = t.optional_array(position)
     if given is not None and given.size == 4:
@@ -48,7 +51,7 @@ def _scales(t: Translation) -> tuple[float, ...]:
 
 def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
     """Return the place in the input of each row or column of the output."""
-    if t.opset < 11 or t.operator.op_type == "Upsample":
+    if t.opset < 11 or t.kind == "Upsample":
         mode = "asymmetric"
     else:
         mode = t.attribute("coordinate_transformation_mode", "half_pixel")
@@ -67,7 +70,7 @@ def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
 
 def _rounded(t: Translation, places: Array) -> Array:
     mode = t.attribute("nearest_mode", "round_prefer_floor")
-    if t.opset < 11 or t.operator.op_type == "Upsample":
+    if t.opset < 11 or t.kind == "Upsample":
         mode = "floor"
     rounding: dict[str, Callable[[Array], Array]] = {
         "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),

@@ -1,51 +1,61 @@
-"""One operator of an ONNX model on its way into the program."""
+"""One step of an ONNX model on its way into the program."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import AttributeValue, Operator
+from arenite.planner.operators.imported import AttributeValue, Imported
+from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.builder import Builder, Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
-from arenite.runtime.lowering.lowered import Array
-from arenite.runtime.program.operators import RuntimeOperator
+from arenite.runtime.operators.base import RuntimeOperator
 
 T = TypeVar("T", bound=AttributeValue)
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An operator, with what is known where it stands.
+    """A step, with what is known where it stands.
 
     Attributes:
         builder: The program so far.
-        operator: To be translated.
+        step: To be translated.
         opset: Version of ONNX's own operator set.
-        producers: For each tensor of the model, the operator that makes it.
+        producers: For each tensor of the model, the step that makes it.
     """
 
     builder: Builder
-    operator: Operator
+    step: Step
     opset: int
-    producers: Mapping[str, Operator]
+    producers: Mapping[str, Step]
+
+    @property
+    def kind(self) -> str:
+        """The operator's name, its domain in front unless that is ONNX's own."""
+        return self.step.operator.label
+
+    @property
+    def attributes(self) -> Mapping[str, AttributeValue]:
+        """What the node states beside its tensors."""
+        return attributes_of(self.step)
 
     def has(self, position: int) -> bool:
         """Tell whether an optional input is given."""
-        return position < len(self.operator.inputs) and bool(self.operator.inputs[position])
+        return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def source(self, position: int = 0) -> str:
         """Return the name of an input."""
-        return self.operator.inputs[position]
+        return self.step.inputs[position]
 
     def value(self, position: int = 0) -> Value:
         """Return an input."""
-        return self.builder.value(self.operator.inputs[position])
+        return self.builder.value(self.step.inputs[position])
 
     def array(self, position: int) -> Array:
         """Return the elements of an input that must be constant."""
-        array = self.builder.array(self.operator.inputs[position])
+        array = self.builder.array(self.step.inputs[position])
         if array is None:
             raise NotLoweredError(f"its input {position} is not constant")
         return array
@@ -57,21 +67,21 @@ class Translation:
     @property
     def target(self) -> str:
         """Name of the first output."""
-        return self.operator.outputs[0]
+        return self.step.outputs[0]
 
     @property
     def shape(self) -> Shape:
         """Shape of the first output."""
-        return self.builder.graph.tensors[self.target].shape
+        return self.builder.model.tensors[self.target].shape
 
     @property
     def dtype(self) -> DType:
         """Type of the first output."""
-        return self.builder.graph.tensors[self.target].dtype
+        return self.builder.model.tensors[self.target].dtype
 
     def attribute(self, name: str, default: T) -> T:
         """Return an attribute, or what it is by default."""
-        value = self.operator.attributes.get(name, default)
+        value = self.attributes.get(name, default)
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
         if not isinstance(value, type(default)):
@@ -80,7 +90,7 @@ class Translation:
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return an attribute that is a list of integers; empty if it is not given."""
-        value = self.operator.attributes.get(name, ())
+        value = self.attributes.get(name, ())
         if not isinstance(value, tuple):
             raise NotLoweredError(f"its attribute {name!r} is {value!r}")
         return tuple(int(each) for each in value)
@@ -107,19 +117,17 @@ class Translation:
         *,
         shape: Shape | None = None,
         order: Order | None = None,
-        op_type: str = "",
         dtype: DType | None = None,
         name: str = "",
     ) -> Value:
         """Add the step that makes the first output, or, with a name, what leads to it."""
         shape = self.shape if shape is None else shape
         (result,) = self.builder.emit(
-            op_type or self.operator.op_type.rpartition(".")[2],
             operator,
             inputs,
             [(name or self.target, shape, as_written(len(shape)) if order is None else order)],
             dtype=dtype or self.dtype,
-            step=name or self.operator.name,
+            step=name or self.step.name,
         )
         return result
 
@@ -128,3 +136,9 @@ class Translation:
         if value.shape != self.shape:
             value = self.builder.reshaped(value, self.shape, self.target)
         self.builder.bind(self.target, value)
+
+
+def attributes_of(step: Step) -> Mapping[str, AttributeValue]:
+    """Return what the node of a step states beside its tensors."""
+    operator = step.operator
+    return operator.attributes if isinstance(operator, Imported) else {}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.program.operators import Pair, Sides
+from arenite.runtime.operators.base import Pair, Sides
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import aligned_to
+from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
-from arenite.runtime.program.operators import (
+from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
     Convert,
@@ -38,56 +39,52 @@ BINARY = {
     "NOT_EQUAL": B.NOT_EQUAL, "POW": B.POWER, "PRELU": B.PRELU,
     "SQUARED_DIFFERENCE": B.SQUARED_DIFFERENCE, "SUB": B.SUBTRACT,
 }  # fmt: skip
-# As the planner knows operators that may write over an input.
-_IN_PLACE = {
-    "LOGICAL_NOT": "Not", "LOGISTIC": "Sigmoid", "HARD_SWISH": "HardSwish", "MAXIMUM": "Max",
-    "MINIMUM": "Min", "PRELU": "PRelu", "SQUARED_DIFFERENCE": "Sub", "SQUARE": "Mul",
-    "RSQRT": "Sqrt", "LEAKY_RELU": "LeakyRelu", "LOGICAL_AND": "And", "LOGICAL_OR": "Or",
-}  # fmt: skip
 _KNOWN = (
     DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
     DType.BOOL,
 )  # fmt: skip
 
 
+@translates(*UNARY)
 def unary(t: Translation) -> None:
     """Translate a function of one number."""
-    kind = t.operator.op_type
-    t.finish(t.emit(Unary(function=UNARY[kind]), [t.value()], op_type=_label(kind)))
+    kind = t.kind
+    t.finish(t.emit(Unary(function=UNARY[kind]), [t.value()]))
 
 
+@translates(*CLAMPS)
 def relu(t: Translation) -> None:
     """Translate an activation that clamps."""
-    t.clamp(*CLAMPS[t.operator.op_type])
+    t.clamp(*CLAMPS[t.kind])
 
 
+@translates("ELU")
 def elu(t: Translation) -> None:
     """Translate ELU."""
-    t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()], op_type="Elu"))
+    t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()]))
 
 
+@translates("LEAKY_RELU")
 def leaky_relu(t: Translation) -> None:
     """Translate LEAKY_RELU."""
     operator = Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0))
-    t.finish(t.emit(operator, [t.value()], op_type="LeakyRelu"))
+    t.finish(t.emit(operator, [t.value()]))
 
 
+@translates("GELU")
 def gelu(t: Translation) -> None:
     """Translate GELU."""
     function = F.GELU_TANH if t.integer("Approximate", 0) else F.GELU
-    t.finish(t.emit(Unary(function=function), [t.value()], op_type="Gelu"))
+    t.finish(t.emit(Unary(function=function), [t.value()]))
 
 
+@translates(*BINARY)
 def binary(t: Translation) -> None:
     """Translate a function of two numbers."""
-    kind = t.operator.op_type
+    kind = t.kind
     rank = max(len(t.value(0).shape), len(t.value(1).shape))
     operands: list[Value | None] = [_aligned(t.value(p), rank) for p in (0, 1)]
-    t.finish(t.emit(Binary(function=BINARY[kind]), operands, op_type=_label(kind)))
-
-
-def _label(kind: str) -> str:
-    return _IN_PLACE.get(kind, kind.capitalize())
+    t.finish(t.emit(Binary(function=BINARY[kind]), operands))
 
 
 def _aligned(value: Value, rank: int) -> Value:
@@ -96,14 +93,16 @@ def _aligned(value: Value, rank: int) -> Value:
     return replace(value, shape=shape, order=order, array=array)
 
 
+@translates("SELECT", "SELECT_V2")
 def select(t: Translation) -> None:
     """Translate SELECT or SELECT_V2."""
     values = [t.value(position) for position in range(3)]
     rank = max(len(value.shape) for value in values)
     operands: list[Value | None] = [_aligned(value, rank) for value in values]
-    t.finish(t.emit(Select(), operands, op_type="Where"))
+    t.finish(t.emit(Select(), operands))
 
 
+@translates("CAST", "DEQUANTIZE", "QUANTIZE")
 def convert(t: Translation) -> None:
     """Translate CAST, QUANTIZE or DEQUANTIZE."""
     value = t.value()
@@ -114,4 +113,4 @@ def convert(t: Translation) -> None:
         widened = t.builder.constant(array.astype("float32"), t.source())
         t.builder.bind(t.target, widened)
         return
-    t.finish(t.emit(Convert(), [value], op_type="Convert"))
+    t.finish(t.emit(Convert(), [value]))

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.graph import Operator
-from arenite.planner.importers.tflite.contents import Options
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite import movement
-from arenite.runtime.lowering.tflite.translation import VALID, Translation
-from arenite.runtime.program.operators import (
+from arenite.runtime.lowering.tflite.registry import translates
+from arenite.runtime.lowering.tflite.translation import VALID, Translation, options_of
+from arenite.runtime.operators.convolution import (
     Conv2D,
     DepthwiseConv2D,
     FullyConnected,
@@ -19,6 +18,7 @@ from arenite.runtime.program.operators import (
 )
 
 
+@translates("CONV_2D")
 def conv_2d(t: Translation) -> None:
     """Translate CONV_2D, grouped where its filter has fewer channels than its input."""
     t = _without_pad(t)
@@ -31,9 +31,10 @@ def conv_2d(t: Translation) -> None:
         padding=t.padding(image.shape[1:3], (height, width), strides, dilations),
         groups=image.shape[3] // channels,
     )
-    t.finish(t.emit(operator, [image, weights, _bias(t, 2)], op_type="Conv"))
+    t.finish(t.emit(operator, [image, weights, _bias(t, 2)]))
 
 
+@translates("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(t: Translation) -> None:
     """Translate DEPTHWISE_CONV_2D."""
     t = _without_pad(t)
@@ -45,13 +46,13 @@ def depthwise_conv_2d(t: Translation) -> None:
         dilations=dilations,
         padding=t.padding(image.shape[1:3], (height, width), strides, dilations),
     )
-    t.finish(t.emit(operator, [image, weights, _bias(t, 2)], op_type="Conv"))
+    t.finish(t.emit(operator, [image, weights, _bias(t, 2)]))
 
 
 def _without_pad(t: Translation) -> Translation:
     """Return the convolution with a PAD before it as padding of its own, if there is one."""
-    pad, _ = t.producers.get(t.source(), (None, {}))
-    if pad is None or pad.op_type != "PAD" or t.options.get("Padding") != VALID:
+    pad = t.producers.get(t.source())
+    if pad is None or pad.operator.label != "PAD" or t.options.get("Padding") != VALID:
         return t
     widths = t.builder.array(pad.inputs[1])
     quantisations = {t.builder.stated_quantisation(name) for name in (t.source(), pad.inputs[0])}
@@ -62,11 +63,12 @@ def _without_pad(t: Translation) -> Translation:
         return t
     return replace(
         t,
-        operator=replace(t.operator, inputs=(pad.inputs[0], *t.operator.inputs[1:])),
+        step=replace(t.step, inputs=(pad.inputs[0], *t.step.inputs[1:])),
         options={**t.options, "Padding": (top, right, bottom, left)},
     )
 
 
+@translates("BATCH_TO_SPACE_ND")
 def batch_to_space(t: Translation) -> None:
     """Translate BATCH_TO_SPACE_ND, with the convolution between it and SPACE_TO_BATCH_ND.
 
@@ -77,15 +79,15 @@ def batch_to_space(t: Translation) -> None:
 
 
 def _dilated(t: Translation) -> bool:
-    nowhere: tuple[Operator | None, Options] = (None, {})
-    conv, options = t.producers.get(t.source(), nowhere)
+    conv = t.producers.get(t.source())
+    options = {} if conv is None else options_of(conv)
     translate = {"CONV_2D": conv_2d, "DEPTHWISE_CONV_2D": depthwise_conv_2d}
-    if conv is None or conv.op_type not in translate or options.get("Padding") != VALID:
+    if conv is None or conv.operator.label not in translate or options.get("Padding") != VALID:
         return False
-    before, _ = t.producers.get(conv.inputs[0], nowhere)
-    if before is None or before.op_type != "SPACE_TO_BATCH_ND":
+    before = t.producers.get(conv.inputs[0])
+    if before is None or before.operator.label != "SPACE_TO_BATCH_ND":
         return False
-    arrays = [t.builder.array(name) for name in (*t.operator.inputs[1:3], *before.inputs[1:3])]
+    arrays = [t.builder.array(name) for name in (*t.step.inputs[1:3], *before.inputs[1:3])]
     if any(array is None for array in arrays) or len(t.shape) != 4:
         return False
     blocks, crops, other_blocks, paddings = (np.asarray(array) for array in arrays)
@@ -98,9 +100,9 @@ def _dilated(t: Translation) -> bool:
     (top, bottom), (left, right) = margins.tolist()
     dilated = replace(
         t,
-        operator=replace(
-            conv, name=t.operator.name, inputs=(before.inputs[0], *conv.inputs[1:]),
-            outputs=t.operator.outputs,
+        step=replace(
+            conv, name=t.step.name, inputs=(before.inputs[0], *conv.inputs[1:]),
+            outputs=t.step.outputs,
         ),
         options={
             **options,
@@ -109,13 +111,14 @@ def _dilated(t: Translation) -> bool:
             "Padding": (top, right, bottom, left),
         },
     )  # fmt: skip
-    translate[conv.op_type](dilated)
+    translate[conv.operator.label](dilated)
     return True
 
 
 _STRIDES_AND_DILATIONS = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
 
 
+@translates("TRANSPOSE_CONV")
 def transpose_conv(t: Translation) -> None:
     """Translate TRANSPOSE_CONV."""
     image, weights = t.value(2), _constant(t, 1)
@@ -133,9 +136,10 @@ def transpose_conv(t: Translation) -> None:
     operator = TransposedConv2D(
         strides=strides, padding=padding, adjustment=(adjustment[0], adjustment[1])
     )
-    t.finish(t.emit(operator, [image, weights, _bias(t, 3)], op_type="ConvTranspose"))
+    t.finish(t.emit(operator, [image, weights, _bias(t, 3)]))
 
 
+@translates("FULLY_CONNECTED")
 def fully_connected(t: Translation) -> None:
     """Translate FULLY_CONNECTED with constant weights."""
     if t.integer("WeightsFormat", 0):
@@ -145,7 +149,7 @@ def fully_connected(t: Translation) -> None:
     if not value.shape or value.shape[-1] != num_inputs:
         value = t.builder.reshaped(value, (_rows(value, num_inputs), num_inputs), t.target)
     shape = (*value.shape[:-1], weights.shape[0])
-    t.finish(t.emit(FullyConnected(), [value, weights, _bias(t, 2)], op_type="Gemm", shape=shape))
+    t.finish(t.emit(FullyConnected(), [value, weights, _bias(t, 2)], shape=shape))
 
 
 def _rows(value: Value, num_inputs: int) -> int:
@@ -155,6 +159,7 @@ def _rows(value: Value, num_inputs: int) -> int:
     return count // num_inputs
 
 
+@translates("BATCH_MATMUL")
 def batch_matmul(t: Translation) -> None:
     """Translate BATCH_MATMUL."""
     if t.is_quantised:
@@ -162,7 +167,7 @@ def batch_matmul(t: Translation) -> None:
     operator = MatMul(
         transpose_a=bool(t.integer("AdjX", 0)), transpose_b=bool(t.integer("AdjY", 0))
     )
-    t.finish(t.emit(operator, [t.value(0), t.value(1)], op_type="MatMul"))
+    t.finish(t.emit(operator, [t.value(0), t.value(1)]))
 
 
 def _strides(t: Translation) -> tuple[int, int]:

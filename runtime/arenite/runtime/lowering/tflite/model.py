@@ -1,86 +1,68 @@
-"""A whole TFLite model into a program."""
+"""A whole TFLite model into a program of our own operators."""
 
 from collections.abc import Container
-from pathlib import Path
 
-from arenite.planner.dtypes import DType
-from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.files import read_model
-from arenite.planner.graph import TensorKind
-from arenite.planner.importers.tflite.contents import TfliteContents
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.lowering.builder import Builder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.lowered import Lowered, Quantisation
+from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
+    elementwise,
+    linear,
+    movement,
+    pooling,
+    recurrent,
+    resizing,
+)
+from arenite.runtime.lowering.tflite.registry import TRANSLATORS
 from arenite.runtime.lowering.tflite.shapes import fold, restate
-from arenite.runtime.lowering.tflite.table import TRANSLATORS
-from arenite.runtime.lowering.tflite.translation import Translation
-
-_KNOWN_TYPES = (
-    DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
-    DType.BOOL,
-)  # fmt: skip
+from arenite.runtime.lowering.tflite.translation import Translation, options_of
+from arenite.runtime.lowering.types import check_input_types
 
 
-def lower_tflite(path: Path, *, supported: Container[str] | None = None) -> Lowered:
-    """Return the program of a TFLite model.
+def lower_tflite(model: Program, supported: Container[str] | None = None) -> Program:
+    """Return the program that the core runs for a TFLite model.
 
     Args:
-        path: The model.
+        model: Read with its weights.
         supported: Names of the operators that the core runs; None for all there are.
 
     Raises:
-        ModelError: The model cannot be read.
+        UnsupportedModelError: An input is of a type that the core does not have.
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
-    contents = TfliteContents(path.name, read_model(path))
-    graph = contents.graph
-
-    def quantisation(name: str) -> Quantisation | None:
-        stated = contents.quantisation(name)
-        is_plain = graph.tensors[name].dtype in (DType.FLOAT32, DType.FLOAT16)
-        if stated is None or is_plain:
-            return None
-        if len(set(stated.zero_points)) > 1:
-            raise UnsupportedModelError(name, "each channel has its own zero point")
-        return Quantisation(stated.scales, stated.zero_points[0], stated.axis)
-
-    builder = Builder(graph, contents.constant, quantisation, supported)
-    for tensor in graph.tensors.values():
+    check_input_types(model)
+    builder = Builder(model, supported)
+    for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name)
-    for name in graph.inputs:
-        if graph.tensors[name].dtype not in _KNOWN_TYPES:
-            raise UnsupportedModelError(
-                name, f"the runtime has no {graph.tensors[name].dtype.label}"
-            )
-        builder.add_input(name, as_written(len(graph.tensors[name].shape)))
-    options = [contents.options(step) for step in range(len(graph.operators))]
-    producers = {
-        name: (operator, options[step])
-        for step, operator in enumerate(graph.operators)
-        for name in operator.writes
-    }
+    for name in model.input_tensors:
+        builder.add_input(name, as_written(len(model.tensors[name].shape)))
+    producers = {name: step for step in model.steps for name in step.outputs}
     refused: list[tuple[str, str, str]] = []
     unknown: set[str] = set()
-    for step, operator in enumerate(graph.operators):
-        if unknown.intersection(operator.reads):
-            unknown.update(operator.writes)
+    for step in model.steps:
+        if unknown.intersection(step.reads):
+            unknown.update(step.writes)
             continue
-        t = Translation(builder, operator, options[step], producers)
         try:
-            restate(t)
-            if fold(t):
-                continue
-            translate = TRANSLATORS.get(operator.op_type)
-            if translate is None:
-                raise NotLoweredError("there is no kernel of ours")
-            translate(t)
+            _translate(Translation(builder, step, options_of(step), producers))
         except NotLoweredError as reason:
-            refused.append((operator.name, operator.op_type, str(reason)))
-            unknown.update(operator.writes)
+            refused.append((step.name, step.operator.label, str(reason)))
+            unknown.update(step.writes)
     if refused:
         raise UnsupportedOperatorsError(
             refused, "LiteRT may run it: `arenite plan --target litert` plans for that"
         )
     return builder.finish()
+
+
+def _translate(t: Translation) -> None:
+    restate(t)
+    if fold(t):
+        return
+    translate = TRANSLATORS.find(t.kind)
+    if translate is None:
+        raise NotLoweredError("there is no kernel of ours")
+    translate(t)

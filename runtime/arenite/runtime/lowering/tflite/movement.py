@@ -10,33 +10,38 @@ from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, as_written, strides
 from arenite.runtime.lowering.moves import padded, picked, tiled, whole
+from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
-from arenite.runtime.program.operators import Convert, Copy, Gather, Move
+from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.movement import Copy, Gather, Move
 
 
+@translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 def reshape(t: Translation) -> None:
     """Translate an operator that changes the shape alone."""
     t.finish(t.value())
 
 
+@translates("TRANSPOSE")
 def transpose(t: Translation) -> None:
     """Translate TRANSPOSE."""
     value = t.builder.transposed(t.value(), t.integers(1))
     t.finish(t.builder.as_written(value, t.target))
 
 
+@translates("CONCATENATION")
 def concatenation(t: Translation) -> None:
     """Translate CONCATENATION; parts of another scale are brought to that of the whole."""
     axis = t.integer("Axis", 0) % len(t.shape)
     begin = [0] * len(t.shape)
     parts: list[Value | None] = []
     moves: list[Move] = []
-    for position in range(len(t.operator.inputs)):
+    for position in range(len(t.step.inputs)):
         part = _rescaled(t, t.value(position))
         parts.append(part)
         moves.append(whole(part, t.shape, as_written(len(t.shape)), begin, position))
         begin[axis] += part.shape[axis]
-    t.finish(t.emit(Copy(moves=tuple(moves)), parts, op_type="Concat"))
+    t.finish(t.emit(Copy(moves=tuple(moves)), parts))
 
 
 def _rescaled(t: Translation, value: Value) -> Value:
@@ -44,36 +49,39 @@ def _rescaled(t: Translation, value: Value) -> Value:
     if wanted is None or t.builder.quantisation(value) == wanted:
         return value
     (result,) = t.builder.emit(
-        "Convert", Convert(), [value], [(f"{t.target}/rescaled", value.shape, value.order)],
+        Convert(), [value], [(f"{t.target}/rescaled", value.shape, value.order)],
         quantisation=wanted,
     )  # fmt: skip
     return result
 
 
+@translates("PACK")
 def pack(t: Translation) -> None:
     """Translate PACK."""
     rank = len(t.shape)
     axis = t.integer("Axis", 0) % rank
     parts: list[Value | None] = []
     moves: list[Move] = []
-    for position in range(len(t.operator.inputs)):
+    for position in range(len(t.step.inputs)):
         value = t.value(position)
         shape = (*value.shape[:axis], 1, *value.shape[axis:])
         part = t.builder.reshaped(value, shape, t.target)
         parts.append(part)
         begin = [position if each == axis else 0 for each in range(rank)]
         moves.append(whole(part, t.shape, as_written(rank), begin, position))
-    t.finish(t.emit(Copy(moves=tuple(moves)), parts, op_type="Concat"))
+    t.finish(t.emit(Copy(moves=tuple(moves)), parts))
 
 
+@translates("SPLIT", "SPLIT_V")
 def split(t: Translation) -> None:
     """Translate SPLIT or SPLIT_V into one step that makes all parts."""
-    is_even = t.operator.op_type == "SPLIT"
+    is_even = t.kind == "SPLIT"
     value = t.value(1 if is_even else 0)
     (axis,) = t.integers(0 if is_even else 2)
     _parts(t, value, axis % len(value.shape))
 
 
+@translates("UNPACK")
 def unpack(t: Translation) -> None:
     """Translate UNPACK."""
     value = t.value()
@@ -86,26 +94,26 @@ def _parts(t: Translation, value: Value, axis: int, *, is_unpacked: bool = False
     first = [0] * rank
     moves: list[Move] = []
     outputs: list[tuple[str, Shape, tuple[int, ...]]] = []
-    for name in t.operator.outputs:
+    for name in t.step.outputs:
         size = 1 if is_unpacked else t.builder.shape(name)[axis]
         shape = tuple(size if a == axis else n for a, n in enumerate(value.shape))
         moves.append(picked(value, shape, first, (1,) * rank, output=len(outputs)))
         outputs.append((name, shape, value.order))
         first[axis] += size
-    made = t.builder.emit(
-        "Split", Copy(moves=tuple(moves)), [value], outputs, step=t.operator.name
-    )
-    for name, part in zip(t.operator.outputs, made, strict=True):
+    made = t.builder.emit(Copy(moves=tuple(moves)), [value], outputs, step=t.step.name)
+    for name, part in zip(t.step.outputs, made, strict=True):
         shape = t.builder.shape(name)
         t.builder.bind(name, t.builder.reshaped(part, shape, name))
 
 
+@translates("SLICE")
 def slice_(t: Translation) -> None:
     """Translate SLICE with constant bounds."""
     value = t.value()
     _pick(t, value, t.integers(1), (1,) * len(value.shape), t.shape)
 
 
+@translates("STRIDED_SLICE")
 def strided_slice(t: Translation) -> None:
     """Translate STRIDED_SLICE with constant bounds."""
     value = t.value()
@@ -135,9 +143,10 @@ def _pick(
         t.finish(value)
         return
     move = picked(value, shape, first, step)
-    t.finish(t.emit(Copy(moves=(move,)), [value], op_type="Slice", shape=shape))
+    t.finish(t.emit(Copy(moves=(move,)), [value], shape=shape))
 
 
+@translates("MIRROR_PAD", "PAD", "PADV2")
 def pad(t: Translation) -> None:
     """Translate PAD, PADV2 or MIRROR_PAD."""
     value = t.value()
@@ -145,19 +154,20 @@ def pad(t: Translation) -> None:
     before = [int(width) for width in widths[:, 0]]
     if int(widths.min(initial=0)) < 0:
         raise NotLoweredError("it crops")
-    if t.operator.op_type == "MIRROR_PAD":
+    if t.kind == "MIRROR_PAD":
         mode = "symmetric" if t.integer("Mode", 0) else "reflect"
-        t.finish(t.emit(Copy(moves=padded(value, t.shape, before, mode)), [value], op_type="Pad"))
+        t.finish(t.emit(Copy(moves=padded(value, t.shape, before, mode)), [value]))
         return
     quantisation = t.builder.stated_quantisation(t.target)
     number = quantisation.zero_point if quantisation is not None else 0
-    if t.operator.op_type == "PADV2":
+    if t.kind == "PADV2":
         number = t.array(2).reshape(-1)[0]
     fill = np.array(number, _numpy(t.dtype)).tobytes()
     operator = Copy(moves=padded(value, t.shape, before, "constant"), fill=fill)
-    t.finish(t.emit(operator, [value], op_type="Pad"))
+    t.finish(t.emit(operator, [value]))
 
 
+@translates("TILE")
 def tile(t: Translation) -> None:
     """Translate TILE."""
     value = t.value()
@@ -165,6 +175,7 @@ def tile(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
+@translates("BROADCAST_TO")
 def broadcast_to(t: Translation) -> None:
     """Translate BROADCAST_TO."""
     value = t.value()
@@ -175,6 +186,7 @@ def broadcast_to(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
+@translates("GATHER")
 def gather(t: Translation) -> None:
     """Translate GATHER."""
     data, indices = t.value(0), t.value(1)
@@ -185,6 +197,7 @@ def gather(t: Translation) -> None:
     t.finish(t.emit(operator, [data, indices]))
 
 
+@translates("DEPTH_TO_SPACE")
 def depth_to_space(t: Translation) -> None:
     """Translate DEPTH_TO_SPACE."""
     n, h, w, c = t.value().shape
@@ -192,6 +205,7 @@ def depth_to_space(t: Translation) -> None:
     _regroup(t, (n, h, w, b, b, c // (b * b)), (0, 1, 3, 2, 4, 5))
 
 
+@translates("SPACE_TO_DEPTH")
 def space_to_depth(t: Translation) -> None:
     """Translate SPACE_TO_DEPTH."""
     n, h, w, c = t.value().shape
@@ -205,6 +219,7 @@ def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:
     t.finish(t.builder.as_written(value, t.target))
 
 
+@translates("SPACE_TO_BATCH_ND")
 def space_to_batch(t: Translation) -> None:
     """Translate SPACE_TO_BATCH_ND over rows and columns."""
     value = _image(t)

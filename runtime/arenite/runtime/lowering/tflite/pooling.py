@@ -4,20 +4,13 @@ import math
 
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
-from arenite.runtime.program.operators import (
-    ArgReduce,
-    Convert,
-    CumulativeSum,
-    L2Norm,
-    LocalResponseNorm,
-    Pool2D,
-    PoolKind,
-    Reduce,
-    ReduceFunction,
-    RuntimeOperator,
-    Softmax,
-)
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.normalisation import L2Norm, LocalResponseNorm, Softmax
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import ArgReduce, CumulativeSum, Reduce, ReduceFunction
 
 R = ReduceFunction
 REDUCTIONS = {
@@ -26,12 +19,13 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
+@translates("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(t: Translation) -> None:
     """Translate AVERAGE_POOL_2D or MAX_POOL_2D."""
     value = t.value()
     window = t.pair("FilterHeight", "FilterWidth")
     strides = t.pair("StrideH", "StrideW")
-    is_average = t.operator.op_type == "AVERAGE_POOL_2D"
+    is_average = t.kind == "AVERAGE_POOL_2D"
     operator = Pool2D(
         kind=PoolKind.AVERAGE if is_average else PoolKind.MAXIMUM,
         window=window,
@@ -41,12 +35,13 @@ def pool(t: Translation) -> None:
     t.finish(t.emit(operator, [value]))
 
 
+@translates(*REDUCTIONS)
 def reduction(t: Translation) -> None:
     """Translate a reduction along constant axes."""
     value = t.value()
     rank = len(value.shape)
     axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
-    function = REDUCTIONS[t.operator.op_type]
+    function = REDUCTIONS[t.kind]
     if function is R.MEAN and rank == 4 and axes == (1, 2):
         whole = (value.shape[1], value.shape[2])
         operator = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
@@ -56,14 +51,16 @@ def reduction(t: Translation) -> None:
     t.finish(t.emit(Reduce(function=function, axes=axes), [value]))
 
 
+@translates("ARG_MAX", "ARG_MIN")
 def arg_reduction(t: Translation) -> None:
     """Translate ARG_MAX or ARG_MIN."""
     value = t.value()
     (axis,) = t.integers(1)
-    operator = ArgReduce(axis=axis % len(value.shape), minimum=t.operator.op_type == "ARG_MIN")
+    operator = ArgReduce(axis=axis % len(value.shape), minimum=t.kind == "ARG_MIN")
     t.finish(t.emit(operator, [value]))
 
 
+@translates("CUMSUM")
 def cumulative_sum(t: Translation) -> None:
     """Translate CUMSUM."""
     value = t.value()
@@ -76,32 +73,35 @@ def cumulative_sum(t: Translation) -> None:
     t.finish(t.emit(operator, [value]))
 
 
+@translates("SOFTMAX", "LOG_SOFTMAX")
 def softmax(t: Translation) -> None:
     """Translate SOFTMAX or LOG_SOFTMAX."""
-    is_log = t.operator.op_type == "LOG_SOFTMAX"
+    is_log = t.kind == "LOG_SOFTMAX"
     operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
     value = t.value()
     if value.dtype is t.dtype:
-        t.finish(t.emit(operator, [value], op_type="Softmax"))
+        t.finish(t.emit(operator, [value]))
         return
     steps: tuple[tuple[str, RuntimeOperator], ...] = (
-        ("Convert", Convert()),
-        ("Softmax", operator),
+        ("numbers", Convert()),
+        ("softmax", operator),
     )
-    for op_type, each in steps:
+    for name, each in steps:
         (value,) = t.builder.emit(
-            op_type, each, [value], [(f"{t.target}/{op_type}", value.shape, value.order)],
+            each, [value], [(f"{t.target}/{name}", value.shape, value.order)],
             dtype=DType.FLOAT32,
         )  # fmt: skip
-    t.finish(t.emit(Convert(), [value], op_type="Convert"))
+    t.finish(t.emit(Convert(), [value]))
 
 
+@translates("L2_NORMALIZATION")
 def l2_normalisation(t: Translation) -> None:
     """Translate L2_NORMALIZATION."""
     _check_float(t)
     t.finish(t.emit(L2Norm(epsilon=1e-6), [t.value()]))
 
 
+@translates("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalisation(t: Translation) -> None:
     """Translate LOCAL_RESPONSE_NORMALIZATION."""
     _check_float(t)

@@ -5,12 +5,13 @@ import math
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import TANH, Translation
-from arenite.runtime.program.operators import Lstm, Svdf
+from arenite.runtime.operators.recurrent import Lstm, Svdf
 
 _INPUT_WEIGHTS = (1, 2, 3, 4)  # input, forget, cell, output
 _RECURRENT_WEIGHTS = (5, 6, 7, 8)
@@ -20,6 +21,7 @@ _UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
 """Peepholes, a projection, and factors of layer norms."""
 
 
+@translates("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(t: Translation) -> None:
     """Translate UNIDIRECTIONAL_SEQUENCE_LSTM of floating-point numbers."""
     if t.dtype is not DType.FLOAT32:
@@ -52,9 +54,8 @@ def sequence_lstm(t: Translation) -> None:
         t.value(_CELL_STATE),
     ]
     (result,) = t.builder.emit(
-        "LSTM", operator, inputs, [(t.target, t.shape, as_written(len(t.shape)))],
-        step=t.operator.name,
-    )  # fmt: skip
+        operator, inputs, [(t.target, t.shape, as_written(len(t.shape)))], step=t.step.name
+    )
     t.finish(result)
 
 
@@ -66,6 +67,7 @@ def _stacked(t: Translation, positions: tuple[int, ...]) -> Array:
     return np.concatenate(arrays)[np.newaxis]
 
 
+@translates("SVDF")
 def svdf(t: Translation) -> None:
     """Translate SVDF, of numbers or of integers."""
     t.array(1)

@@ -2,22 +2,24 @@
 
 import numpy as np
 
+from arenite.planner.program import Array
 from arenite.runtime.lowering.interpolation import linear, nearest
-from arenite.runtime.lowering.lowered import Array
+from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 
 
+@translates("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resize(t: Translation) -> None:
     """Translate a resize of rows and columns."""
     value = t.value()
     _, height, width, _ = value.shape
     rows, columns = _places(t, height, t.shape[1]), _places(t, width, t.shape[2])
-    if t.operator.op_type == "RESIZE_BILINEAR":
+    if t.kind == "RESIZE_BILINEAR":
         operator = linear(rows, columns, height, width)
     else:
         rounding = np.round if t.integer("AlignCorners", 0) else np.floor
         operator = nearest(rounding(rows), rounding(columns), height, width)
-    t.finish(t.emit(operator, [value], op_type="Resize"))
+    t.finish(t.emit(operator, [value]))
 
 
 def _places(t: Translation, old: int, new: int) -> Array:
@@ -29,6 +31,6 @@ def _places(t: Translation, old: int, new: int) -> Array:
     index = np.arange(new, dtype=np.float32)
     if not t.integer("HalfPixelCenters", 0):
         return index * scale
-    is_nearest = t.operator.op_type == "RESIZE_NEAREST_NEIGHBOR"
+    is_nearest = t.kind == "RESIZE_NEAREST_NEIGHBOR"
     places: Array = (index + np.float32(0.5)) * scale
     return places if is_nearest else places - np.float32(0.5)

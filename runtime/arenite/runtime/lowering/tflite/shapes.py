@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from arenite.planner.program import Array
 from arenite.runtime.lowering.layout import Shape
-from arenite.runtime.lowering.lowered import Array
 from arenite.runtime.lowering.tflite.translation import Translation
 
 _MAX_ELEMENTS = 65_536
@@ -18,14 +18,14 @@ _MAX_ELEMENTS = 65_536
 
 def fold(t: Translation) -> bool:
     """Make the output a constant if its value is known; tell whether it is."""
-    evaluate = _EVALUATED.get(t.operator.op_type)
-    if evaluate is None or len(t.operator.outputs) != 1 or np.prod(t.shape) > _MAX_ELEMENTS:
+    evaluate = _EVALUATED.get(t.kind)
+    if evaluate is None or len(t.step.outputs) != 1 or np.prod(t.shape) > _MAX_ELEMENTS:
         return False
-    if t.operator.op_type == "SHAPE":
+    if t.kind == "SHAPE":
         shape = t.value().shape
         result: Array = np.array(shape, np.dtype(t.dtype.label))
     else:
-        arrays = [t.builder.array(name) for name in t.operator.inputs if name]
+        arrays = [t.builder.array(name) for name in t.step.inputs if name]
         known = [array for array in arrays if array is not None]
         if len(known) < len(arrays) or t.is_quantised:
             return False
@@ -41,8 +41,8 @@ def fold(t: Translation) -> bool:
 
 def restate(t: Translation) -> None:
     """Give the output the shape that follows from the inputs, where the file is wrong."""
-    kind = t.operator.op_type
-    shapes = [t.value(p).shape for p in range(len(t.operator.inputs)) if t.has(p)]
+    kind = t.kind
+    shapes = [t.value(p).shape for p in range(len(t.step.inputs)) if t.has(p)]
     found: Shape | None = None
     if kind == "RESHAPE" and t.has(1) and (wanted := t.builder.array(t.source(1))) is not None:
         count = math.prod(shapes[0])

@@ -1,25 +1,19 @@
-"""One operator of a TFLite model on its way into the program."""
+"""One step of a TFLite model on its way into the program."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Operator
 from arenite.planner.importers.tflite.contents import Options
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.builder import Builder, Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_clamp
 from arenite.runtime.lowering.layout import Shape, as_written
-from arenite.runtime.lowering.lowered import Array
-from arenite.runtime.program.operators import (
-    Clamped,
-    Pair,
-    RuntimeOperator,
-    Sides,
-    Unary,
-    UnaryFunction,
-)
+from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
+from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 _CLAMPS = {RELU: (0.0, math.inf), RELU_N1_TO_1: (-1.0, 1.0), RELU6: (0.0, 6.0)}
@@ -29,31 +23,36 @@ VALID = 1
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An operator, with what is known where it stands.
+    """A step, with what is known where it stands.
 
     Attributes:
         builder: The program so far.
-        operator: To be translated.
+        step: To be translated.
         options: What the file says of it.
-        producers: For each tensor of the model, the operator that makes it and its options.
+        producers: For each tensor of the model, the step that makes it.
     """
 
     builder: Builder
-    operator: Operator
+    step: Step
     options: Options
-    producers: Mapping[str, tuple[Operator, Options]]
+    producers: Mapping[str, Step]
+
+    @property
+    def kind(self) -> str:
+        """The operator's name in the schema."""
+        return self.step.operator.label
 
     def has(self, position: int) -> bool:
         """Tell whether an optional input is given."""
-        return position < len(self.operator.inputs) and bool(self.operator.inputs[position])
+        return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def source(self, position: int = 0) -> str:
         """Return the name of an input."""
-        return self.operator.inputs[position]
+        return self.step.inputs[position]
 
     def value(self, position: int = 0) -> Value:
         """Return an input, stored as the model has it."""
-        value = self.builder.value(self.operator.inputs[position])
+        value = self.builder.value(self.step.inputs[position])
         return self.builder.as_written(value, self.target)
 
     def optional_value(self, position: int) -> Value | None:
@@ -62,7 +61,7 @@ class Translation:
 
     def array(self, position: int) -> Array:
         """Return the elements of an input that must be constant."""
-        array = self.builder.array(self.operator.inputs[position])
+        array = self.builder.array(self.step.inputs[position])
         if array is None:
             raise NotLoweredError(f"its input {position} is not constant")
         return array
@@ -74,7 +73,7 @@ class Translation:
     @property
     def target(self) -> str:
         """Name of the first output."""
-        return self.operator.outputs[0]
+        return self.step.outputs[0]
 
     @property
     def shape(self) -> Shape:
@@ -84,7 +83,7 @@ class Translation:
     @property
     def dtype(self) -> DType:
         """Type of the first output."""
-        return self.builder.graph.tensors[self.target].dtype
+        return self.builder.model.tensors[self.target].dtype
 
     @property
     def is_quantised(self) -> bool:
@@ -129,7 +128,6 @@ class Translation:
         operator: RuntimeOperator,
         inputs: list[Value | None],
         *,
-        op_type: str = "",
         shape: Shape | None = None,
     ) -> Value:
         """Add the step that makes the first output, its fused activation included."""
@@ -141,12 +139,11 @@ class Translation:
             activation = NONE
         name = self.target if activation == NONE else f"{self.target}/linear"
         (result,) = self.builder.emit(
-            op_type or _camel(self.operator.op_type),
             operator,
             inputs,
             [(name, shape, as_written(len(shape)))],
             dtype=self.dtype,
-            step=self.operator.name,
+            step=self.step.name,
             quantisation=self.builder.stated_quantisation(self.target),
         )
         return result if activation == NONE else self._activated(result, activation)
@@ -160,7 +157,7 @@ class Translation:
         else:
             raise NotLoweredError(f"its activation is number {activation}")
         (result,) = self.builder.emit(
-            "Clip", operator, [value], [(self.target, value.shape, value.order)],
+            operator, [value], [(self.target, value.shape, value.order)],
             quantisation=self.builder.stated_quantisation(self.target),
         )  # fmt: skip
         return result
@@ -170,7 +167,7 @@ class Translation:
         if fold_clamp(self.builder, self.source(), self.target, low, high):
             return
         operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
-        self.finish(self.emit(operator, [self.value()], op_type="Clip"))
+        self.finish(self.emit(operator, [self.value()]))
 
     def finish(self, value: Value) -> None:
         """Let the first output be this value, under its own shape."""
@@ -179,5 +176,7 @@ class Translation:
         self.builder.bind(self.target, value)
 
 
-def _camel(op_type: str) -> str:
-    return "".join(part.capitalize() for part in op_type.split("_"))
+def options_of(step: Step) -> Options:
+    """Return the options of a step's operator, by the schema's names."""
+    origin = step.operator.origin if isinstance(step.operator, Imported) else None
+    return origin if isinstance(origin, Mapping) else {}

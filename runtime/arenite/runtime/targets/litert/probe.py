@@ -6,19 +6,22 @@ So the model is loaded once, its memory allocated, and the interpreter's own lis
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from arenite.planner.derive import derive
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError
-from arenite.planner.graph import Graph, Operator, Tensor, TensorKind
-from arenite.planner.liveness import liveness
+from arenite.planner.importers.tflite.operators import tflite_operator
 from arenite.planner.names import Names
 from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import AliasKind, alias
+from arenite.planner.program import OperatorSet, Program, Step
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 from arenite.runtime.targets.litert.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.litert.layout import (
@@ -60,12 +63,12 @@ class Probe:
     """What was read from a stock interpreter.
 
     Attributes:
-        graph: Its operators in the order they run, with the tensors of its arena alone.
-        tensors: By name in the graph.
+        program: Its steps in the order they run, with the tensors of its arena alone.
+        tensors: By name in the program.
         stock_bytes: Extent of the arena as the interpreter lays it out itself.
     """
 
-    graph: Graph
+    program: Program
     tensors: Mapping[str, ArenaTensor]
     stock_bytes: int
 
@@ -73,15 +76,15 @@ class Probe:
         """Return the records to place; views and element-wise results share storage.
 
         Args:
-            keep_inputs: Leave graph inputs alone for the whole run, as the stock
+            keep_inputs: Leave the model's inputs alone for the whole run, as the stock
                 interpreter does; else they may be overwritten after their last use.
             alignment: Bytes of every offset.
         """
-        graph = self.graph
-        kept = tuple(dict.fromkeys((*graph.outputs, *graph.inputs)))
+        program = self.program
         if keep_inputs:
-            graph = Graph(graph.name, graph.tensors, graph.operators, graph.inputs, kept)
-        return liveness(alias(graph, _SAFE_KINDS, alignment=alignment), alignment=alignment)
+            kept = tuple(dict.fromkeys((*program.outputs, *program.inputs)))
+            program = replace(program, outputs=kept)
+        return derive(program, Rules(_SAFE_KINDS, alignment=alignment)).problem
 
 
 def litert_problem(
@@ -93,7 +96,7 @@ def litert_problem(
 
     Args:
         path: The model.
-        keep_inputs: Whether graph inputs outlive the run, as they do in stock.
+        keep_inputs: Whether the model's inputs outlive the run, as they do in stock.
         alignment: Bytes of every offset; the runtime's kernels expect 64.
 
     Raises:
@@ -128,7 +131,7 @@ def probe(model: Path | bytes) -> Probe:
     op_types = [each["op_name"] for each in interpreter._get_ops_details()]  # noqa: SLF001
     reading = _Reading(inside, {each["index"]: each for each in details})
     try:
-        graph = reading.graph(
+        program = reading.program(
             name,
             list(zip(op_types, map(TfLiteNode.from_address, nodes), strict=True)),
             [each["index"] for each in interpreter.get_input_details()],
@@ -136,7 +139,7 @@ def probe(model: Path | bytes) -> Probe:
         )
     except (ModelError, ValueError) as error:
         raise UnexpectedRuntimeError(f"the operators do not fit together: {error}") from error
-    return Probe(graph, reading.arena, _extent(inside))
+    return Probe(program, reading.arena, _extent(inside))
 
 
 def run_on_zeros(interpreter: Any) -> None:
@@ -192,7 +195,7 @@ def _extent(inside: Any) -> int:
 
 
 class _Reading:
-    """Turns the interpreter's lists into a graph of the tensors in its arena."""
+    """Turns the interpreter's lists into a program of the tensors in its arena."""
 
     def __init__(self, inside: Any, details: Mapping[int, dict[str, Any]]) -> None:
         self.arena: dict[str, ArenaTensor] = {}
@@ -202,36 +205,37 @@ class _Reading:
         self._by_index: dict[int, str] = {}
         self._tensors: list[Tensor] = []
 
-    def graph(
+    def program(
         self,
         name: str,
         nodes: list[tuple[str, TfLiteNode]],
         inputs: list[int],
         outputs: list[int],
-    ) -> Graph:
+    ) -> Program:
         for index in inputs:
             self._add(index, TensorKind.INPUT)
         for index in outputs:
             self._add(index, TensorKind.OUTPUT)
-        operators = []
-        for step, (op_type, node) in enumerate(nodes):
-            operator_name = f"{op_type}_{step}"
+        steps = []
+        for number, (op_type, node) in enumerate(nodes):
+            step_name = f"{op_type}_{number}"
             for index in indexes(node.temporaries):
-                self._add(index, TensorKind.SCRATCH, f"{operator_name}/scratch")
-            operators.append(
-                Operator(
-                    operator_name,
-                    op_type,
+                self._add(index, TensorKind.SCRATCH, f"{step_name}/scratch")
+            steps.append(
+                Step(
+                    step_name,
+                    tflite_operator(op_type),
                     self._named(indexes(node.inputs)),
                     self._named((*indexes(node.outputs), *indexes(node.temporaries))),
                 )
             )
-        return Graph.of(
+        return Program.of(
             name,
             self._tensors,
-            operators,
+            steps,
             [each for each in self._named(inputs) if each],
             [each for each in self._named(outputs) if each],
+            operator_set=OperatorSet.TFLITE,
         )
 
     def _named(self, positions: "list[int] | tuple[int, ...]") -> tuple[str, ...]:

@@ -14,11 +14,12 @@ import numpy as np
 
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.files import read_model
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers import read
 from arenite.planner.names import Names
 from arenite.planner.ordering import FindOrder, Order
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
 from arenite.runtime.targets.onnxruntime.measure import StockMemory, stock_memory
 from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT
@@ -67,7 +68,7 @@ def export_onnxruntime(
 
     Args:
         path: An ONNX file.
-        find_order: From a graph to an order of its operators.
+        find_order: From a program to an order of its steps.
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
 
@@ -90,12 +91,12 @@ def export_onnxruntime(
             dims=dims,
             shapes=shapes,
             alignment=ALIGNMENT,
-            order=lambda graph, memory: find_order(_without_inputs(graph), memory),
+            order=lambda program, rules: find_order(_without_inputs(program), rules),
             aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
         )
     assert source.order is not None
-    assert source.graph is not None
-    nodes = list(_ordered(model.graph, source.order.operators))
+
+    nodes = list(_ordered(model.graph, source.order.steps))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     data: bytes = model.SerializeToString()
@@ -126,13 +127,14 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
     return session, model
 
 
-def _without_inputs(graph: Graph) -> Graph:
-    """Return the graph with its inputs outside the arena: they are the caller's."""
+def _without_inputs(program: Program) -> Program:
+    """Return the program with its inputs outside the arena: they are the caller's."""
+    names = program.input_tensors
     tensors = {
-        name: replace(tensor, kind=TensorKind.CONSTANT) if name in graph.inputs else tensor
-        for name, tensor in graph.tensors.items()
+        name: replace(tensor, kind=TensorKind.CONSTANT) if name in names else tensor
+        for name, tensor in program.tensors.items()
     }
-    return replace(graph, tensors=tensors, inputs=())
+    return replace(program, tensors=tensors, inputs=())
 
 
 def _ordered(graph: Any, order: tuple[str, ...]) -> Iterator[Any]:

@@ -82,7 +82,7 @@ def export_tflm(
         MissingDependencyError: A package to read the model is absent.
     """
     model = read_tflm_model(path)
-    num_inputs, num_outputs = len(model.graph.inputs), len(model.graph.outputs)
+    num_inputs, num_outputs = len(model.program.inputs), len(model.program.outputs)
     try:
         stock = measure(path, num_inputs, num_outputs)
         scratch = learn_scratch(model)

@@ -8,7 +8,7 @@ in the order of the file.
 import re
 from collections.abc import Iterator
 
-from arenite.planner.graph import TensorKind
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.targets.tflm.export import TflmExport
 
 
@@ -101,7 +101,7 @@ def _lists_every_request(export: TflmExport) -> bool:
     model = export.model
     empty = any(
         tensor.size == 0 and tensor.kind not in (TensorKind.CONSTANT, TensorKind.STATE)
-        for tensor in model.graph.tensors.values()
+        for tensor in model.program.tensors.values()
     )
     unused = len(model.tensor_indexes) < model.file.num_tensors
     return not (export.measured is None or export.measured.scratch or empty or unused)

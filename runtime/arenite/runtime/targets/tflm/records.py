@@ -13,11 +13,13 @@ from typing import Final
 
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import read_model
-from arenite.planner.graph import Graph, TensorKind
 from arenite.planner.importers.tflite import read_tflite_model
 from arenite.planner.liveness import liveness
+from arenite.planner.operators.imported import Imported
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
 from arenite.runtime.targets.tflm.model_file import ModelFile
 
@@ -32,13 +34,13 @@ class TflmModel:
 
     Attributes:
         path: The file.
-        graph: Its only subgraph; tensors may share storage.
+        program: Its only subgraph; tensors may share storage.
         tensor_indexes: For each tensor its index in the file.
         file: Its bytes.
     """
 
     path: Path
-    graph: Graph
+    program: Program
     tensor_indexes: Mapping[str, int]
     file: ModelFile
 
@@ -46,19 +48,17 @@ class TflmModel:
         """Return the records to place.
 
         Args:
-            scratch: Bytes that kernels ask for while they run, by operator name.
+            scratch: Bytes that kernels ask for while they run, by step name.
         """
-        operators = tuple(
-            replace(operator, scratch=(scratch or {}).get(operator.name, 0))
-            for operator in self.graph.operators
-        )
-        graph = replace(self.graph, operators=operators)
-        problem = liveness(graph, alignment=ALIGNMENT)
+        needed = scratch or {}
+        steps = tuple(_with_scratch(s, needed.get(s.name, 0)) for s in self.program.steps)
+        program = replace(self.program, steps=steps)
+        problem = liveness(program, alignment=ALIGNMENT)
         in_head = tuple(
             record
             for record in problem.records
-            if record.name not in graph.tensors
-            or graph.tensors[record.name].kind is not TensorKind.STATE
+            if record.name not in program.tensors
+            or program.tensors[record.name].kind is not TensorKind.STATE
         )
         return replace(problem, records=in_head)
 
@@ -74,7 +74,7 @@ class TflmModel:
         verify(problem, plan)
         if plan.height > _MAX_OFFSET:
             raise UnsupportedModelError(
-                self.graph.name,
+                self.program.name,
                 f"{plan.height} B are more than its plan can state",
                 path=self.path,
             )
@@ -84,7 +84,7 @@ class TflmModel:
         for record, offset in zip(problem.records, plan.offsets, strict=True):
             for tensor in record.tensors:
                 if tensor in self.tensor_indexes:  # not the name of a storage that is shared
-                    result[self.tensor_indexes[tensor]] = offset + self.graph.root(tensor)[1]
+                    result[self.tensor_indexes[tensor]] = offset + self.program.root(tensor)[1]
         return tuple(result)
 
 
@@ -98,7 +98,7 @@ def read_tflm_model(path: Path) -> TflmModel:
     model = read_tflite_model(path)
     indexes = {name: index for name, (_, index) in model.locations.items()}
     with about_file(path):
-        return TflmModel(path, model.graph, indexes, ModelFile(read_model(path)))
+        return TflmModel(path, model.program, indexes, ModelFile(read_model(path)))
 
 
 def tflm_problem(path: Path) -> Problem:
@@ -109,3 +109,8 @@ def tflm_problem(path: Path) -> Problem:
         MissingDependencyError: A package to read it is absent.
     """
     return read_tflm_model(path).problem()
+
+
+def _with_scratch(step: Step, scratch: int) -> Step:
+    assert isinstance(step.operator, Imported)
+    return replace(step, operator=replace(step.operator, reserve=scratch))

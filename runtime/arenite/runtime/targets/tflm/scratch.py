@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from arenite.planner.graph import Operator, Tensor, TensorKind
+from arenite.planner.program import Step
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 from arenite.runtime.targets.tflm.measure import ask
 from arenite.runtime.targets.tflm.records import ALIGNMENT, LEFT_TO_INTERPRETER, TflmModel
@@ -31,7 +32,7 @@ _SPARE_BYTES: Final = 2**22
 
 
 def learn_scratch(model: TflmModel) -> dict[str, int]:
-    """Return the bytes of kernel scratch by operator name.
+    """Return the bytes of kernel scratch by step name.
 
     An operator that the interpreter does not prepare alone is taken to need none.
 
@@ -41,11 +42,10 @@ def learn_scratch(model: TflmModel) -> dict[str, int]:
 
     Cost: a load of the model for each operator.
     """
-    sizes = (tensor.size for tensor in model.graph.tensors.values() if _is_placed(tensor))
+    sizes = (tensor.size for tensor in model.program.tensors.values() if _is_placed(tensor))
     filler_bytes = align_up(max(sizes, default=0) + _LEAST_FILLER_BYTES, ALIGNMENT)
     probes = [
-        _probe(model, index, operator, filler_bytes)
-        for index, operator in enumerate(model.graph.operators)
+        _probe(model, index, step, filler_bytes) for index, step in enumerate(model.program.steps)
     ]
     highest = max((probe.top for probe in probes), default=0)
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
@@ -59,8 +59,8 @@ def learn_scratch(model: TflmModel) -> dict[str, int]:
         }
         heads = ask(model.path, job)["heads"]
     return {
-        operator.name: head - probe.top
-        for operator, head, probe in zip(model.graph.operators, heads, probes, strict=True)
+        step.name: head - probe.top
+        for step, head, probe in zip(model.program.steps, heads, probes, strict=True)
         if head is not None and head > probe.top
     }
 
@@ -73,19 +73,19 @@ class _Probe:
     top: int
 
 
-def _probe(model: TflmModel, index: int, operator: Operator, filler_bytes: int) -> _Probe:
+def _probe(model: TflmModel, index: int, step: Step, filler_bytes: int) -> _Probe:
     top = filler_bytes
     offsets = [0] * (model.file.num_tensors + 1)
     for name, tensor_index in model.tensor_indexes.items():
-        if not _is_placed(model.graph.tensors[name]):
+        if not _is_placed(model.program.tensors[name]):
             offsets[tensor_index] = LEFT_TO_INTERPRETER
-    for name in dict.fromkeys((*operator.reads, *operator.writes)):
-        if _is_placed(model.graph.tensors[name]):
+    for name in dict.fromkeys((*step.reads, *step.writes)):
+        if _is_placed(model.program.tensors[name]):
             offsets[model.tensor_indexes[name]] = top
-            top += align_up(model.graph.tensors[name].size, ALIGNMENT)
+            top += align_up(model.program.tensors[name].size, ALIGNMENT)
     reads, writes = (
-        [model.tensor_indexes[name] for name in names if _is_placed(model.graph.tensors[name])]
-        for names in (operator.reads, operator.writes)
+        [model.tensor_indexes[name] for name in names if _is_placed(model.program.tensors[name])]
+        for names in (step.reads, step.writes)
     )
     return _Probe(model.file.of_operator(index, reads, writes, filler_bytes, offsets), top)
 

@@ -7,11 +7,12 @@ at the operator and raises it before or behind, so what counts is where a few of
 from dataclasses import dataclass
 
 from arenite.planner.dtypes import DType
-from arenite.planner.graph import Graph, Tensor, TensorKind
 from arenite.planner.names import Names
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
 from arenite.planner.rewrites.aliasing.storages import Storages
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 
 _LOOK_AHEAD = 16
@@ -19,7 +20,7 @@ _LOOK_AHEAD = 16
 
 
 @dataclass(slots=True)
-class Lowered:
+class Outcome:
     """How far the peak went down.
 
     Attributes:
@@ -37,7 +38,9 @@ class Lowered:
     reason: str = ""
 
 
-def lowered(graph: Graph, storages: Storages, loads: Loads, alignment: int) -> Lowered:
+def overlap_at_peaks(
+    program: Program, storages: Storages, loads: Loads, alignment: int
+) -> Outcome:
     """Return the storages with the overlaps that lower the peak.
 
     The operator at the peak is let overlap, then the one at the new peak, and so on. The
@@ -46,18 +49,18 @@ def lowered(graph: Graph, storages: Storages, loads: Loads, alignment: int) -> L
 
     Cost: O(tensors + steps) for each overlap tried; at most 16 for each of those kept.
     """
-    best = Lowered(storages, loads)
-    while graph.operators and loads.height[0]:
-        state = Lowered(best.storages.copy(), best.loads.copy(), best.num_overlaps)
+    best = Outcome(storages, loads)
+    while program.steps and loads.height[0]:
+        state = Outcome(best.storages.copy(), best.loads.copy(), best.num_overlaps)
         improved = False
         for _ in range(_LOOK_AHEAD):
             state.step = state.loads.peak
-            state.reason = _overlap(graph, state, alignment)
+            state.reason = _overlap(program, state, alignment)
             if state.reason:
                 break
             state.num_overlaps += 1
             if state.loads.height < best.loads.height:
-                best = Lowered(state.storages.copy(), state.loads.copy(), state.num_overlaps)
+                best = Outcome(state.storages.copy(), state.loads.copy(), state.num_overlaps)
                 improved = True
         if not improved:
             best.step, best.reason = state.step, state.reason or "it would not lower the load"
@@ -65,19 +68,21 @@ def lowered(graph: Graph, storages: Storages, loads: Loads, alignment: int) -> L
     return best
 
 
-def _overlap(graph: Graph, state: Lowered, alignment: int) -> str:
+def _overlap(program: Program, state: Outcome, alignment: int) -> str:
     """Lay operand and result into a new storage, or return what is against it."""
-    storages, operator = state.storages, graph.operators[state.step]
-    permitted = permitted_overlap(graph, operator)
+    storages, step = state.storages, program.steps[state.step]
+    permitted = permitted_overlap(program, step)
     if not permitted:
         return "the operator is done with no part of its operand before it ends"
-    source, result = operator.inputs[0], operator.outputs[0]
-    for other in operator.reads:
+    source, result = step.inputs[0], step.outputs[0]
+    for other in step.reads:
         if other != source and storages.owner(other) == storages.owner(source):
             return f"{other!r} lies in the storage of {source!r}"
+    if not storages.share_memory(source, result):
+        return f"{source!r} lies in another memory"
     above, below = storages.owner(source), storages.owner(result)
     # How far the operand's storage must lie above that of the result.
-    least = graph.tensors[result].size - permitted
+    least = program.tensors[result].size - permitted
     shift = align_up(least - storages.offset(source) + storages.offset(result), alignment)
     reason = storages.why_not_overlapped(result, source, state.step, shift)
     if reason is not None:
@@ -86,7 +91,7 @@ def _overlap(graph: Graph, state: Lowered, alignment: int) -> str:
         return "the caller owns its memory"
     offsets = {above: max(0, shift), below: max(0, -shift)}
     size = max(storages.tensors[root].size + offset for root, offset in offsets.items())
-    name = Names(storages.tensors).take(f"{operator.name}/overlap")
+    name = Names(storages.tensors).take(f"{step.name}/overlap")
     state.loads.merge(name, align_up(size, alignment), tuple(offsets))
     storages.merge(Tensor(name, DType.UINT8, (size,), TensorKind.SCRATCH), offsets)
     return ""

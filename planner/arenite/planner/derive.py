@@ -1,0 +1,88 @@
+"""The one way from a program to a problem: order the steps, share storage, take the records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.liveness import liveness
+from arenite.planner.ordering import FindOrder, Order
+from arenite.planner.problem import Problem
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind, has_parts, permit_overlaps, share
+from arenite.planner.rules import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A program as it is to be placed.
+
+    Attributes:
+        program: In the order it runs, its storage shared.
+        problem: Its records.
+        order: How the order was found and what is proved of it; None for one that was given.
+    """
+
+    program: Program
+    problem: Problem
+    order: Order | None = None
+
+
+def derive(
+    program: Program, rules: Rules, order: FindOrder | Sequence[str] | None = None
+) -> Derivation:
+    """Return the records of a program, with the program that they are of.
+
+    Args:
+        program: A model.
+        rules: How memory is counted.
+        order: The steps by name, or what finds their order; by default the program's own.
+
+    Raises:
+        OrderError: The order named is none of the program's.
+        UnsupportedModelError: An order is sought of steps that must keep theirs.
+    """
+    found: Order | None = None
+    if callable(order):
+        _check_reorderable(program)
+        found = _found(program, rules, order)
+        order = found.steps
+    if order is not None:
+        program = program.reordered(order)
+    program = share(program, rules.aliases, rules.boundary, rules.alignment)
+    problem = liveness(
+        program, boundary=rules.boundary, alignment=rules.alignment, capacity=rules.capacity
+    )
+    if AliasKind.OVERLAP in rules.aliases:
+        problem = permit_overlaps(program, problem)
+    return Derivation(program, problem, found)
+
+
+def _check_reorderable(program: Program) -> None:
+    for step in program.steps:
+        if step.operator.fixes_order:
+            raise UnsupportedModelError(
+                step.name,
+                "the steps of a subgraph run between its entry and its exit; keep the given order",
+            )
+
+
+def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
+    """Return the order found, or the program's own where parts of tensors tip the scales.
+
+    A search counts every part of a tensor as a storage of its own; which parts lie in the
+    whole is decided in the order it found. So the peak it states is an upper bound, and
+    what it proved does not hold.
+    """
+    found = find_order(program, rules)
+    if not has_parts(program, rules.aliases):
+        return found
+    given = tuple(step.name for step in program.steps)
+    peaks = {steps: _peak(program, rules, steps) for steps in (found.steps, given)}
+    steps = min(peaks, key=peaks.__getitem__)
+    return Order(steps, peaks[steps], lower_bound=0)
+
+
+def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
+    shared = share(program.reordered(steps), rules.aliases, rules.boundary, rules.alignment)
+    problem = liveness(shared, boundary=rules.boundary, alignment=rules.alignment)
+    return problem.lower_bound

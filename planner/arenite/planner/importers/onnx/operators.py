@@ -1,0 +1,265 @@
+"""What ONNX's operators mean: each has a class, the opaque one where nothing is known."""
+
+from collections.abc import Mapping
+
+from arenite.planner.operators.imported import (
+    AttributeValue,
+    Imported,
+    ImportedClamp,
+    ImportedCombination,
+    ImportedConcatenation,
+    ImportedElementWise,
+    ImportedKeeper,
+    ImportedNormalisation,
+    ImportedProduct,
+    ImportedSum,
+    ImportedView,
+)
+from arenite.planner.operators.operator import Operands, Region, same_layout
+from arenite.planner.operators.parts import Part, part_at, parts_along_axis
+from arenite.planner.operators.sliding import Sliding, Window, positive_pair
+
+
+class _Transpose(Imported):
+    __slots__ = ()
+
+    def changes_nothing(self, operands: Operands) -> bool:
+        """Tell whether every axis stays where it is."""
+        source = operands.source
+        if source is None or not same_layout(source, operands.result):
+            return False
+        identity = tuple(range(len(source.shape)))
+        return self.attributes.get("perm", identity[::-1]) == identity
+
+
+class _Pad(Imported):
+    __slots__ = ()
+
+    def changes_nothing(self, operands: Operands) -> bool:
+        """Tell whether there is no padding, as far as that is known."""
+        pads = self.attributes.get("pads")
+        is_empty = isinstance(pads, tuple) and not any(pads)
+        return is_empty and same_layout(operands.source, operands.result)
+
+
+class _Slice(Imported):
+    __slots__ = ()
+
+    def changes_nothing(self, operands: Operands) -> bool:
+        """Tell whether all is taken; without steps, which may be negative, in its order."""
+        return len(operands.inputs) < 5 and same_layout(operands.source, operands.result)
+
+    def parts(self, operands: Operands) -> tuple[Part, ...]:
+        """Return the result inside what it is cut from."""
+        outer, inner = operands.source, operands.result
+        if outer is None or inner is None:
+            return ()
+        starts, axes, steps = (self.attributes.get(name) for name in ("starts", "axes", "steps"))
+        if not isinstance(starts, tuple):
+            reason = "where it starts is not known before the run"
+            return (Part(inner.name, outer.name, None, reason),)
+        if isinstance(steps, tuple) and any(step != 1 for step in steps):
+            return (Part(inner.name, outer.name, None, "it steps over elements"),)
+        rank = len(outer.shape)
+        along = axes if isinstance(axes, tuple) else tuple(range(len(starts)))
+        if len(along) != len(starts) or not all(-rank <= int(axis) < rank for axis in along):
+            reason = "its axes are not those of what it cuts"
+            return (Part(inner.name, outer.name, None, reason),)
+        begins = [0] * rank
+        for axis, start in zip(map(int, along), map(int, starts), strict=True):
+            length = outer.shape[axis]
+            begins[axis] = min(start if start >= 0 else max(0, start + length), length)
+        return (part_at(outer, inner, begins),)
+
+
+class _Split(Imported):
+    __slots__ = ()
+
+    def parts(self, operands: Operands) -> tuple[Part, ...]:
+        """Return the outputs inside the first input."""
+        source = operands.source
+        return () if source is None else parts_along_axis(source, operands.outputs)
+
+
+class _Sliding(Imported):
+    """A window over the rows and columns of N, C, H, W."""
+
+    __slots__ = ()
+
+    def sliding(self, operands: Operands) -> Sliding | None:
+        """Return how the window slides, None if it does not over two axes or cannot be told."""
+        source, result = operands.source, operands.result
+        kernel = self._kernel(operands)
+        if source is None or result is None or kernel is None:
+            return None
+        if len(source.shape) != 4 or len(result.shape) != 4 or 0 in (*source.shape, *result.shape):
+            return None
+        groups = self._groups(source.shape[1])
+        channels = (source.shape[1], result.shape[1])
+        if groups is None or groups < 1 or any(count % groups for count in channels):
+            return None
+        axes = self._axes(source.shape[2:], result.shape[2:], kernel)
+        return None if axes is None else Sliding(*axes, row_axis=2, channel_axis=1, groups=groups)
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the part of the image under the windows, and all of any other input."""
+        sliding, source, result = self.sliding(operands), operands.source, operands.result
+        if position or sliding is None or source is None or result is None:
+            return super().input_region(operands, position, region)
+        return sliding.input_region(region, source.shape[1], result.shape[1])
+
+    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
+        raise AssertionError
+
+    def _groups(self, channels: int) -> int | None:
+        raise AssertionError
+
+    def _axes(
+        self, lengths: tuple[int, ...], counts: tuple[int, ...], kernel: tuple[int, int]
+    ) -> tuple[Window, Window] | None:
+        strides = positive_pair(self.attributes.get("strides", (1, 1)))
+        dilations = positive_pair(self.attributes.get("dilations", (1, 1)))
+        if strides is None or dilations is None:
+            return None
+        mode, pads = self.attributes.get("auto_pad", "NOTSET"), self.attributes.get("pads")
+        found: list[Window] = []
+        for axis in range(2):
+            extent = (counts[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1
+            missing = max(0, extent - lengths[axis])
+            before = 0
+            if mode == "SAME_UPPER":
+                before = missing // 2
+            elif mode == "SAME_LOWER":
+                before = missing - missing // 2
+            elif mode == "NOTSET" and isinstance(pads, tuple) and len(pads) == 4:
+                before = int(pads[axis])
+            found.append(
+                Window(
+                    lengths[axis], counts[axis], kernel[axis], strides[axis], dilations[axis],
+                    before,
+                )
+            )  # fmt: skip
+        return found[0], found[1]
+
+
+class _Conv(_Sliding, ImportedProduct):
+    """Reads x, a filter Cout, Cin / group, kh, kw, and an optional bias."""
+
+    __slots__ = ()
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the weights of each."""
+        weights, result = operands.input(1), operands.result
+        if weights is None or result is None or not weights.shape or not weights.shape[0]:
+            return 0
+        return result.num_elements * (weights.num_elements // weights.shape[0])
+
+    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
+        weights = operands.input(1)
+        return positive_pair(weights.shape[2:]) if weights and len(weights.shape) == 4 else None
+
+    def _groups(self, channels: int) -> int | None:
+        groups = self.attributes.get("group", 1)
+        return groups if isinstance(groups, int) else None
+
+
+class _Pool(_Sliding):
+    __slots__ = ()
+
+    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
+        return positive_pair(self.attributes.get("kernel_shape", ()))
+
+    def _groups(self, channels: int) -> int | None:
+        return channels
+
+
+class _FusedConv(Imported):
+    """A convolution of ONNX Runtime's that adds a tensor to what it writes.
+
+    It reads each element of that tensor just before it writes the sum.
+    """
+
+    __slots__ = ()
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the tensor that is added."""
+        return (3,) if same_layout(operands.input(3), operands.result) else ()
+
+
+class _MatMul(ImportedProduct):
+    __slots__ = ()
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or not source.shape:
+            return 0
+        return result.num_elements * source.shape[-1]
+
+
+class _Gemm(ImportedProduct):
+    __slots__ = ()
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or len(source.shape) != 2:
+            return 0
+        return result.num_elements * source.shape[0 if self.attributes.get("transA") else 1]
+
+
+_CLASSES: Mapping[str, type[Imported]] = {
+    **dict.fromkeys(
+        ("Abs", "Acos", "Acosh", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
+         "Ceil", "Celu", "Cos", "Cosh", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu",
+         "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Mod", "Neg", "Not", "Or",
+         "PRelu", "Pow", "Reciprocal", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh",
+         "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Xor"),
+        ImportedElementWise,
+    ),
+    **dict.fromkeys(("Add", "Mul", "Sub"), ImportedSum),
+    **dict.fromkeys(("Clip", "Relu"), ImportedClamp),
+    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), ImportedCombination),
+    # Not LRN: its groups overlap.
+    **dict.fromkeys(
+        ("GroupNormalization", "Hardmax", "InstanceNormalization", "LayerNormalization",
+         "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "RMSNormalization",
+         "Softmax"),
+        ImportedNormalisation,
+    ),
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), ImportedView),
+    **dict.fromkeys(
+        ("Cast", "CastLike", "Dropout", "Expand", "Identity", "Tile"), ImportedKeeper
+    ),
+    **dict.fromkeys(("com.microsoft.FusedConv", "com.microsoft.nchwc.Conv"), _FusedConv),
+    **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _Pool),
+    "Concat": ImportedConcatenation,
+    "Conv": _Conv,
+    "ConvTranspose": ImportedProduct,
+    "Gemm": _Gemm,
+    "MatMul": _MatMul,
+    "Pad": _Pad,
+    "Slice": _Slice,
+    "Split": _Split,
+    "Transpose": _Transpose,
+}  # fmt: skip
+"""For each operator of which something is known, its class."""
+
+
+def onnx_operator(
+    op_type: str,
+    attributes: Mapping[str, AttributeValue] | None = None,
+    *,
+    reserve: int = 0,
+    origin: object = None,
+) -> Imported:
+    """Return the operator of this name.
+
+    Args:
+        op_type: With its domain, unless that is ONNX's own.
+        attributes: What the node states.
+        reserve: Bytes that hidden subgraphs need.
+        origin: What is kept of the file.
+    """
+    kind = _CLASSES.get(op_type, Imported)
+    return kind(op_type, attributes or {}, reserve, origin)

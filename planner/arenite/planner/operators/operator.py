@@ -1,0 +1,144 @@
+"""What every operator states of itself, and what it may assume where it does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from arenite.planner.operators.parts import Part
+from arenite.planner.operators.sliding import Sliding
+from arenite.planner.tensors import Tensor
+
+Region: TypeAlias = tuple[tuple[int, int], ...]
+"""For each axis of a tensor the indices from a first one up to, not including, a last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The tensors of one step, by position; None where an optional one is left out."""
+
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor | None, ...]
+
+    def input(self, position: int) -> Tensor | None:
+        """Return an input, None if it is left out."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    @property
+    def source(self) -> Tensor | None:
+        """The first input."""
+        return self.input(0)
+
+    @property
+    def result(self) -> Tensor | None:
+        """The first output."""
+        return self.outputs[0] if self.outputs else None
+
+
+def whole(tensor: Tensor) -> Region:
+    """Return the region that is all of a tensor."""
+    return tuple((0, length) for length in tensor.shape)
+
+
+class Operator:
+    """What a step computes.
+
+    This class promises nothing: its outputs may depend on every byte of its inputs, which it
+    may read after it began to write. Subclasses override what they can promise.
+
+    Attributes:
+        reduces_groups: Whether the operands that `overwritable` names are read a group of
+            elements at a time (normalisation), not element by element.
+        is_clamp: Whether it clamps its first input to constant bounds and does nothing else.
+        takes_clamp: Whether kernels of it can clamp its result as they write it.
+        fixes_order: Whether the steps of the program must stay in the order they have.
+    """
+
+    __slots__ = ()
+
+    reduces_groups: ClassVar[bool] = False
+    is_clamp: ClassVar[bool] = False
+    takes_clamp: ClassVar[bool] = False
+    fixes_order: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name in the model's format, or in our own runtime."""
+        return type(self).__name__
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        """Positions of the inputs that it writes too: states."""
+        return ()
+
+    def scratch(self, operands: Operands) -> int:  # overridden with it
+        """Return the bytes of working memory it needs while it runs, and only then."""
+        return 0
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the products that it adds up."""
+        return 0
+
+    def is_view(self, operands: Operands) -> bool:
+        """Tell whether the first output holds the bytes of the first input."""
+        return False
+
+    def changes_nothing(self, operands: Operands) -> bool:
+        """Tell whether the first output has the type, shape and elements of the first input."""
+        return False
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the inputs whose place the first output may take.
+
+        Nothing of such an input is read after its own place was written. Whether anyone else
+        still needs it is for others to know.
+        """
+        return ()
+
+    def parts(self, operands: Operands) -> tuple[Part, ...]:
+        """Return the outputs that hold bytes of an input, and the inputs that an output holds."""
+        return ()
+
+    def sliding(self, operands: Operands) -> Sliding | None:
+        """Return how a window slides over the first input, None if none does."""
+        return None
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return what of an input a region of the first output depends on.
+
+        Args:
+            operands: Of the step.
+            position: Of an input that is not left out.
+            region: Within the first output; no axis of it is empty.
+        """
+        tensor = operands.inputs[position]
+        assert tensor is not None
+        return whole(tensor)
+
+
+def same_layout(one: Tensor | None, other: Tensor | None) -> bool:
+    """Tell whether two tensors are there and have one type and shape."""
+    return (
+        one is not None
+        and other is not None
+        and (one.dtype, one.shape) == (other.dtype, other.shape)
+    )
+
+
+def same_places(one: Tensor | None, other: Tensor | None) -> bool:
+    """Tell whether elements of one index lie at one place of both tensors."""
+    return (
+        one is not None
+        and other is not None
+        and (one.dtype.bits, one.shape) == (other.dtype.bits, other.shape)
+    )
+
+
+def broadcast_region(tensor: Tensor, result: Tensor, region: Sequence[tuple[int, int]]) -> Region:
+    """Return the region of a tensor that is broadcast to a result's region."""
+    missing = len(result.shape) - len(tensor.shape)
+    if missing < 0:
+        return whole(tensor)
+    return tuple(
+        (0, 1) if length == 1 else stretch
+        for length, stretch in zip(tensor.shape, region[missing:], strict=True)
+    )

@@ -1,0 +1,273 @@
+"""A program: tensors and the steps that make them, from the importer to the program file.
+
+What an importer reads, what rewrites change, what is planned, what the runtime runs and what a
+file holds are all of this type. Steps are in topological order; a step's number is its index.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Self, TypeAlias
+
+from numpy.typing import NDArray
+
+from arenite.planner.errors import ModelError, OrderError
+from arenite.planner.memory import Memory
+from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.tensors import Tensor, TensorKind
+
+Array: TypeAlias = NDArray[Any]
+
+
+class OperatorSet(Enum):
+    """Whose operators the steps of a program are."""
+
+    ONNX = "onnx"
+    TFLITE = "tflite"
+    ARENITE = "arenite"
+    """Those of our own runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator at its place in the order.
+
+    Attributes:
+        name: Unique in the program.
+        operator: What it computes.
+        inputs: Tensor names by position; "" where an optional input is left out.
+        outputs: Tensor names by position; "" where an optional output is left out.
+    """
+
+    name: str
+    operator: Operator
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Names of the tensors read, each once, in order of first mention."""
+        return _present(self.inputs)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Names of the tensors written, each once: the outputs, then states that it updates."""
+        updated = (self.inputs[position] for position in self.operator.updates)
+        return _present((*self.outputs, *updated))
+
+
+def _present(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output as the caller sees it.
+
+    Attributes:
+        name: In the model.
+        tensor: Where it lies.
+        axes: Stored axis i is the caller's axis axes[i]; None where they are the same.
+    """
+
+    name: str
+    tensor: str
+    axes: tuple[int, ...] | None = None
+
+    def shape(self, stored: Sequence[int]) -> tuple[int, ...]:
+        """Return the caller's shape of a tensor of this stored shape."""
+        if self.axes is None:
+            return tuple(stored)
+        shape = [0] * len(stored)
+        for length, axis in zip(stored, self.axes, strict=True):
+            shape[axis] = length
+        return tuple(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A model: its tensors, its steps in the order they run, and its boundary.
+
+    Attributes:
+        name: For people.
+        tensors: By name, in order of first appearance.
+        steps: In a topological order.
+        inputs: What the caller writes.
+        outputs: What the caller reads.
+        notes: What was decided on the way and the user should know.
+        operator_set: Whose operators the steps are.
+        constants: Elements of constants by name, as stored. They may be read on demand, and some
+            be unknown where the model is only sized.
+        initial: For each state that does not start as zeros, the name in `constants` of what it
+            starts as.
+        memories: Where its tensors lie; the first has the working memory of steps.
+
+    Raises:
+        ModelError: A name is missing or used twice, a step reads what is not yet written, or
+            an alias does not fit the storage it names.
+    """
+
+    name: str
+    tensors: Mapping[str, Tensor]
+    steps: tuple[Step, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    notes: tuple[str, ...] = ()
+    operator_set: OperatorSet = OperatorSet.ONNX
+    constants: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    initial: Mapping[str, str] = field(default_factory=dict)
+    memories: tuple[Memory, ...] = (Memory(),)
+    _places: dict[str, tuple[str, int]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        self._check_boundary()
+        self._check_steps()
+        known = {memory.name for memory in self.memories}
+        for name, tensor in self.tensors.items():
+            if tensor.memory not in known:
+                raise ModelError(f"tensor {name!r} lies in an unknown memory, {tensor.memory!r}")
+            self._place(name)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        tensors: Iterable[Tensor],
+        steps: Iterable[Step],
+        inputs: Iterable[str | Port],
+        outputs: Iterable[str | Port],
+        notes: Iterable[str] = (),
+        **more: Any,
+    ) -> Self:
+        """Return the program of these parts; a boundary tensor alone is its own port.
+
+        Raises:
+            ModelError: Two tensors share a name, or the parts do not fit together.
+        """
+        by_name: dict[str, Tensor] = {}
+        for tensor in tensors:
+            if tensor.name in by_name:
+                raise ModelError(f"program {name!r}: two tensors are named {tensor.name!r}")
+            by_name[tensor.name] = tensor
+        return cls(
+            name, by_name, tuple(steps), _ports(inputs), _ports(outputs), tuple(notes), **more
+        )
+
+    @property
+    def input_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the caller writes, by port."""
+        return tuple(port.tensor for port in self.inputs)
+
+    @property
+    def output_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the caller reads, by port."""
+        return tuple(port.tensor for port in self.outputs)
+
+    def operands(self, step: Step) -> Operands:
+        """Return the tensors of a step, by position."""
+        tensors = self.tensors
+        return Operands(
+            tuple(tensors[name] if name else None for name in step.inputs),
+            tuple(tensors[name] if name else None for name in step.outputs),
+        )
+
+    def reordered(self, order: Sequence[str]) -> "Program":
+        """Return the program with its steps in the order of these names.
+
+        Raises:
+            OrderError: The names are not a permutation of the steps, or a step would read what
+                is not yet written.
+        """
+        by_name = {step.name: step for step in self.steps}
+        if len(order) != len(by_name) or set(order) != set(by_name):
+            raise OrderError(
+                f"program {self.name!r}: the order must name each of its {len(by_name)} steps once"
+            )
+        try:
+            return replace(self, steps=tuple(by_name[name] for name in order))
+        except ModelError as error:
+            raise OrderError(str(error)) from error
+
+    def root(self, name: str) -> tuple[str, int]:
+        """Return the tensor in whose storage `name` lies, and the byte it starts at."""
+        return self._places[name]
+
+    def _check_boundary(self) -> None:
+        for port in (*self.inputs, *self.outputs):
+            if port.tensor not in self.tensors:
+                raise ModelError(
+                    f"program {self.name!r}: boundary tensor {port.tensor!r} is not in it"
+                )
+
+    def _check_steps(self) -> None:
+        ready = set(self.input_tensors)
+        ready.update(
+            tensor.name
+            for tensor in self.tensors.values()
+            if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
+        )
+        seen: set[str] = set()
+        for step in self.steps:
+            if step.name in seen:
+                raise ModelError(f"program {self.name!r}: two steps are named {step.name!r}")
+            seen.add(step.name)
+            for name in (*step.reads, *step.writes):
+                if name not in self.tensors:
+                    raise ModelError(f"step {step.name!r}: tensor {name!r} is not in the program")
+            for name in step.reads:
+                if not self._is_ready(name, ready):
+                    raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
+            for name in step.writes:
+                if name in ready and self.tensors[name].kind is not TensorKind.STATE:
+                    raise ModelError(f"step {step.name!r} writes {name!r} a second time")
+                ready.add(name)
+        for name in self.output_tensors:
+            if not self._is_ready(name, ready):
+                raise ModelError(f"program {self.name!r}: output {name!r} is never written")
+
+    def _is_ready(self, name: str, ready: set[str]) -> bool:
+        """Tell whether a tensor is written, or a view of one that is."""
+        while name not in ready:
+            alias = self.tensors[name].alias
+            if alias is None or alias.tensor not in self.tensors:
+                return False
+            name = alias.tensor
+        return True
+
+    def _place(self, name: str) -> None:
+        """Note in whose storage a tensor lies, and that of all tensors on the way there.
+
+        Cost: O(1) for each tensor that was not on the way before.
+        """
+        chain: list[Tensor] = []
+        known = set()
+        while name not in self._places:
+            tensor = self.tensors[name]
+            chain.append(tensor)
+            known.add(name)
+            if tensor.alias is None:
+                self._places[name] = (name, 0)
+                break
+            inner, target = tensor.alias, self.tensors.get(tensor.alias.tensor)
+            if target is None or target.name in known:
+                raise ModelError(
+                    f"tensor {chain[0].name!r}: its alias leads to {inner.tensor!r}, which is "
+                    "not another tensor of the program"
+                )
+            if inner.offset < 0 or inner.offset + tensor.size > target.size:
+                raise ModelError(
+                    f"tensor {tensor.name!r}: bytes {inner.offset} to "
+                    f"{inner.offset + tensor.size} are not inside {target.name!r} "
+                    f"({target.size} B)"
+                )
+            name = target.name
+        for tensor in reversed(chain):
+            if tensor.alias is not None:
+                root, offset = self._places[tensor.alias.tensor]
+                self._places[tensor.name] = (root, offset + tensor.alias.offset)
+
+
+def _ports(given: Iterable[str | Port]) -> tuple[Port, ...]:
+    return tuple(Port(each, each) if isinstance(each, str) else each for each in given)

@@ -1,0 +1,23 @@
+"""How a target counts memory: what a problem is derived by."""
+
+from dataclasses import dataclass
+
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.rewrites.aliasing.kinds import AliasKind
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What counts, the same for whoever asks: order searches, compilers, verification.
+
+    Attributes:
+        aliases: What may share storage.
+        boundary: Whether the program's inputs and outputs lie in the arena.
+        alignment: Bytes, a power of two, of every offset and size.
+        capacity: Bytes the arena may have; None for no limit.
+    """
+
+    aliases: tuple[AliasKind, ...] = ()
+    boundary: Boundary = Boundary.INCLUDE
+    alignment: int = DEFAULT_ALIGNMENT
+    capacity: int | None = None

@@ -1,0 +1,43 @@
+"""What the operators of our own runtime have in common.
+
+Images are stored channels last: N, H, W, C. Axes count stored axes. Padding is top, right,
+bottom, left.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+from arenite.planner.operators.operator import Operator
+
+Pair: TypeAlias = tuple[int, int]
+Sides: TypeAlias = tuple[int, int, int, int]
+NO_PADDING: Sides = (0, 0, 0, 0)
+FLOAT_BYTES = 4
+
+# Numbers that the program file holds in other widths than 32 bits.
+Offset: TypeAlias = Annotated[int, "ulong"]
+Lengths: TypeAlias = Annotated[tuple[int, ...], "[ulong]"]
+Strides: TypeAlias = Annotated[tuple[int, ...], "[long]"]
+
+
+class RuntimeOperator(Operator):
+    """An operator that the core runs: a dataclass of what the program file states of it.
+
+    Attributes:
+        number: In the program file. It is never given to another operator.
+    """
+
+    __slots__ = ()
+
+    number: ClassVar[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped(RuntimeOperator):
+    """An operator whose kernel clamps the result to [min, max] as it writes it."""
+
+    takes_clamp: ClassVar[bool] = True
+
+    min: float = -math.inf
+    max: float = math.inf

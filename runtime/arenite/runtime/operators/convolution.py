@@ -1,0 +1,197 @@
+"""Convolutions and products with weights."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators.sliding import Sliding, Window
+from arenite.planner.tensors import Tensor
+from arenite.planner.units import align_up
+from arenite.runtime.operators.base import (
+    FLOAT_BYTES,
+    NO_PADDING,
+    Clamped,
+    Pair,
+    RuntimeOperator,
+    Sides,
+)
+
+_GEMM_PANEL = 16
+"""Columns that the core packs together for a product of matrices."""
+
+
+def sliding_over(
+    operands: Operands, kernel: Pair, strides: Pair, dilations: Pair, padding: Sides, groups: int
+) -> Sliding | None:
+    """Return how a window slides over the first input, None if there is no image."""
+    source, result = operands.source, operands.result
+    if source is None or result is None or len(source.shape) != 4 or len(result.shape) != 4:
+        return None
+    if 0 in (*source.shape, *result.shape):
+        return None
+    rows, columns = (
+        Window(
+            source.shape[1 + axis], result.shape[1 + axis], kernel[axis], strides[axis],
+            dilations[axis], padding[0] if axis == 0 else padding[3],
+        )
+        for axis in range(2)
+    )  # fmt: skip
+    return Sliding(rows, columns, row_axis=1, channel_axis=3, groups=groups)
+
+
+class _Convolution(Clamped):
+    """A window that slides over an image, and a filter of products."""
+
+    __slots__ = ()
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the part of the image under the windows, and all of any other input."""
+        sliding, source, result = self.sliding(operands), operands.source, operands.result
+        if position or sliding is None or source is None or result is None:
+            return super().input_region(operands, position, region)
+        return sliding.input_region(region, source.shape[3], result.shape[3])
+
+
+def _filter(operands: Operands) -> Tensor | None:
+    weights = operands.input(1)
+    return weights if weights is not None and len(weights.shape) == 4 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conv2D(_Convolution):
+    """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
+
+    The filter is a constant; or a tensor where a window lies that an earlier LoadWeights made.
+    """
+
+    number: ClassVar[int] = 1
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Sides = NO_PADDING
+    groups: int = 1
+
+    def sliding(self, operands: Operands) -> Sliding | None:
+        """Return how the filter slides over the image."""
+        weights = _filter(operands)
+        if weights is None:
+            return None
+        kernel = weights.shape[1:3]
+        return sliding_over(
+            operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
+            self.groups,
+        )  # fmt: skip
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the weights of each."""
+        weights, result = _filter(operands), operands.result
+        if weights is None or result is None or not weights.shape[0]:
+            return 0
+        return result.num_elements * (weights.num_elements // weights.shape[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthwiseConv2D(_Convolution):
+    """Reads x, a filter 1, kh, kw, C * multiplier, and an optional bias."""
+
+    number: ClassVar[int] = 2
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Sides = NO_PADDING
+
+    def sliding(self, operands: Operands) -> Sliding | None:
+        """Return how the filter slides over the image."""
+        weights, source = _filter(operands), operands.source
+        if weights is None or source is None:
+            return None
+        kernel = weights.shape[1:3]
+        return sliding_over(
+            operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
+            source.shape[-1],
+        )  # fmt: skip
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the taps of the window."""
+        weights, result = _filter(operands), operands.result
+        if weights is None or result is None:
+            return 0
+        return result.num_elements * weights.shape[1] * weights.shape[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransposedConv2D(Clamped):
+    """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
+
+    `adjustment` rows and columns are added at the bottom and at the right.
+    """
+
+    number: ClassVar[int] = 3
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Sides = NO_PADDING
+    adjustment: Pair = (0, 0)
+    groups: int = 1
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the input times the weights that each is multiplied by."""
+        weights, source = _filter(operands), operands.source
+        if weights is None or source is None or not weights.shape[3]:
+            return 0
+        products = weights.num_elements // weights.shape[3] // self.groups
+        return source.num_elements * products
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullyConnected(Clamped):
+    """Reads x: ..., in; weights: out, in; and an optional bias.
+
+    The weights are a constant; or a tensor where a window lies that an earlier LoadWeights made.
+    """
+
+    number: ClassVar[int] = 4
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        weights, result = operands.input(1), operands.result
+        if weights is None or result is None or not weights.shape:
+            return 0
+        return result.num_elements * weights.shape[-1]
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same rows of the first input, and all of any other."""
+        source = operands.source
+        if position or source is None or len(region) != len(source.shape):
+            return super().input_region(operands, position, region)
+        return (*region[:-1], (0, source.shape[-1]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatMul(RuntimeOperator):
+    """Multiplies the matrices of the last two axes; the leading axes broadcast.
+
+    Reads a: ..., m, k and b: ..., k, n.
+    """
+
+    number: ClassVar[int] = 5
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or len(source.shape) < 2:
+            return 0
+        return result.num_elements * source.shape[-2 if self.transpose_a else -1]
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the second matrix, packed in panels of columns."""
+        other = operands.input(1)
+        if other is None or len(other.shape) < 2:
+            return 0
+        rows, columns = other.shape[-2:]
+        if self.transpose_b:
+            rows, columns = columns, rows
+        return FLOAT_BYTES * align_up(columns, _GEMM_PANEL) * rows

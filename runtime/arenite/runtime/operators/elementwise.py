@@ -1,0 +1,116 @@
+"""Functions of each element."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from arenite.planner.operators.elementwise import ElementWise
+from arenite.runtime.operators.base import Clamped, RuntimeOperator
+
+
+class UnaryFunction(StrEnum):
+    """Of one element; what alpha and beta are is in the schema."""
+
+    CLAMP = "clamp"
+    ABSOLUTE = "absolute"
+    NEGATE = "negate"
+    SQUARE = "square"
+    SQUARE_ROOT = "square_root"
+    RECIPROCAL_SQUARE_ROOT = "reciprocal_square_root"
+    RECIPROCAL = "reciprocal"
+    FLOOR = "floor"
+    CEILING = "ceiling"
+    ROUND = "round"
+    SIGN = "sign"
+    EXPONENTIAL = "exponential"
+    LOGARITHM = "logarithm"
+    SINE = "sine"
+    COSINE = "cosine"
+    HYPERBOLIC_TANGENT = "hyperbolic_tangent"
+    SIGMOID = "sigmoid"
+    HARD_SIGMOID = "hard_sigmoid"
+    HARD_SWISH = "hard_swish"
+    SWISH = "swish"
+    ELU = "elu"
+    CELU = "celu"
+    SELU = "selu"
+    LEAKY_RELU = "leaky_relu"
+    THRESHOLDED_RELU = "thresholded_relu"
+    SOFTPLUS = "softplus"
+    SOFTSIGN = "softsign"
+    MISH = "mish"
+    ERF = "erf"
+    GELU = "gelu"
+    GELU_TANH = "gelu_tanh"
+    LOGICAL_NOT = "logical_not"
+    IS_NAN = "is_nan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unary(ElementWise, RuntimeOperator):
+    """Applies a function to each element.
+
+    alpha and beta: clamp [alpha, beta]; leaky_relu, elu, celu, thresholded_relu and swish alpha;
+    selu alpha, gamma = beta; hard_sigmoid max(0, min(1, alpha x + beta)).
+    """
+
+    number: ClassVar[int] = 7
+
+    function: UnaryFunction
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
+class BinaryFunction(StrEnum):
+    """Of two elements."""
+
+    ADD = "add"
+    SUBTRACT = "subtract"
+    MULTIPLY = "multiply"
+    DIVIDE = "divide"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    SQUARED_DIFFERENCE = "squared_difference"
+    POWER = "power"
+    PRELU = "prelu"
+    MODULUS = "modulus"
+    FLOOR_DIVIDE = "floor_divide"
+    EQUAL = "equal"
+    NOT_EQUAL = "not_equal"
+    LESS = "less"
+    LESS_EQUAL = "less_equal"
+    GREATER = "greater"
+    GREATER_EQUAL = "greater_equal"
+    LOGICAL_AND = "logical_and"
+    LOGICAL_OR = "logical_or"
+    LOGICAL_XOR = "logical_xor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binary(ElementWise, Clamped):
+    """Applies a function to each pair of elements; shapes broadcast."""
+
+    number: ClassVar[int] = 8
+
+    function: BinaryFunction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiplyAdd(ElementWise, Clamped):
+    """Reads x: ..., C, factors and terms of C: x * factor + term."""
+
+    number: ClassVar[int] = 23
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(ElementWise, RuntimeOperator):
+    """Reads a condition, what to take where it is true, and where it is false."""
+
+    number: ClassVar[int] = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convert(ElementWise, RuntimeOperator):
+    """To the output's type; quantises and dequantises."""
+
+    number: ClassVar[int] = 21

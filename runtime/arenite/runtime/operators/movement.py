@@ -1,0 +1,130 @@
+"""Elements moved, and rows and columns of images taken or blended."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.operators.operator import Operands
+from arenite.planner.operators.parts import Part
+from arenite.planner.tensors import Tensor
+from arenite.runtime.operators.base import Lengths, Offset, RuntimeOperator, Strides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A strided copy; starts and strides in elements.
+
+    Attributes:
+        input: Position among the step's inputs.
+        output: Position among its outputs.
+        shape: Of what is copied.
+    """
+
+    input: int = 0
+    output: int = 0
+    shape: Lengths
+    input_start: Offset = 0
+    input_strides: Strides
+    output_start: Offset = 0
+    output_strides: Strides
+
+    @property
+    def reads_one_run(self) -> bool:
+        """Whether the elements read lie one after the other."""
+        return _is_one_run(self.shape, self.input_strides)
+
+    @property
+    def writes_one_run(self) -> bool:
+        """Whether the elements written lie one after the other."""
+        return _is_one_run(self.shape, self.output_strides)
+
+
+def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy(RuntimeOperator):
+    """Moves elements; `fill`, one element, is written all over the outputs first."""
+
+    number: ClassVar[int] = 18
+
+    moves: tuple[Move, ...]
+    fill: bytes = b""
+
+    def parts(self, operands: Operands) -> tuple[Part, ...]:
+        """Return the outputs that are cut out of an input, or the inputs joined to the output.
+
+        A part is one run of bytes, moved at once, of a tensor that is as long.
+        """
+        if self.fill:
+            return ()
+        is_join = len(operands.outputs) == 1 and len(operands.inputs) > 1
+        positions = [move.input if is_join else move.output for move in self.moves]
+        uses = Counter(positions)
+        found: list[Part] = []
+        for move, position in zip(self.moves, positions, strict=True):
+            source, target = operands.inputs[move.input], operands.outputs[move.output]
+            if source is None or target is None or uses[position] > 1:
+                continue
+            if is_join:
+                found.append(_part(move, source, move.input_start, target, move.output_start))
+            else:
+                found.append(_part(move, target, move.output_start, source, move.input_start))
+        return tuple(found)
+
+
+def _part(move: Move, inner: Tensor, inner_start: int, outer: Tensor, outer_start: int) -> Part:
+    count = math.prod(move.shape)
+    if inner_start or count != inner.num_elements or not count:
+        return Part(inner.name, outer.name, None, "more than this is made of it")
+    if not (move.reads_one_run and move.writes_one_run):
+        return Part(inner.name, outer.name, None, "its bytes are not one run of the whole")
+    return Part(inner.name, outer.name, outer_start * inner.dtype.bits // 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather(RuntimeOperator):
+    """Reads data and indices: slices of the data along an axis."""
+
+    number: ClassVar[int] = 19
+
+    axis: int
+    batch_axes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize2D(RuntimeOperator):
+    """Rows and columns of the input for each of the output.
+
+    Without weights the row or column `low` is taken; with them low and high are blended.
+    """
+
+    number: ClassVar[int] = 20
+
+    row_low: tuple[int, ...]
+    column_low: tuple[int, ...]
+    row_high: tuple[int, ...] = ()
+    row_weight: tuple[float, ...] = ()
+    column_high: tuple[int, ...] = ()
+    column_weight: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadWeights(RuntimeOperator):
+    """Brings constant weights into memory for each run: from the file, or decoded.
+
+    Reads weights: rows, ..., and an optional bias: rows, both constants, coded or not. Makes a
+    window, at least as large as the weights: floats where a later convolution or product finds its
+    filter, under the filter's own shape. What a window holds is between those two steps: the
+    weights as they are, or in the order of the kernels. One larger than its weights has room for
+    that order.
+    """
+
+    number: ClassVar[int] = 27

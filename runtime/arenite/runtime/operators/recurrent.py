@@ -1,0 +1,82 @@
+"""Layers that keep a state from one time to the next.
+
+x: times, batch, inputs; or, batch major, batch, times, inputs. Weights: directions, gates *
+units, inputs; recurrent weights: directions, gates * units, units; biases: directions, gates *
+units. y: times, directions, batch, units, or batch, times, directions * units. The second of two
+directions runs backwards. States: directions, batch, units.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.operators.operator import Operands
+from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lstm(RuntimeOperator):
+    """Reads x, weights, recurrent weights, a bias, and the states to start from.
+
+    Gates are input, forget, cell, output. Makes y, the hidden and the cell state; one that keeps
+    its states writes them where it reads them, and makes y alone.
+    """
+
+    number: ClassVar[int] = 24
+
+    reverse: bool = False
+    batch_major: bool = False
+    keeps_state: bool = False
+    cell_clip: float = math.inf
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        """The hidden and the cell state, where they are kept."""
+        return (4, 5) if self.keeps_state else ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the products of one time with both weights, for all gates."""
+        batch, units = _sizes(operands, batch_major=self.batch_major)
+        return FLOAT_BYTES * 2 * batch * 4 * units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gru(RuntimeOperator):
+    """Reads x, weights, recurrent weights, both biases, and the state to start from.
+
+    Gates are update, reset, hidden. Makes y and the state. With `reset_after` the reset gate
+    applies to the product with the recurrent weights, else to the state before it.
+    """
+
+    number: ClassVar[int] = 25
+
+    reverse: bool = False
+    batch_major: bool = False
+    reset_after: bool = False
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the products of one time: 3 gates, 2, 1, and the reset state."""
+        batch, units = _sizes(operands, batch_major=self.batch_major)
+        return FLOAT_BYTES * 7 * batch * units
+
+
+def _sizes(operands: Operands, *, batch_major: bool) -> tuple[int, int]:
+    """Return the sequences of the batch, and the units."""
+    source, recurrent = operands.source, operands.input(2)
+    if source is None or recurrent is None or len(source.shape) != 3 or len(recurrent.shape) != 3:
+        return 0, 0
+    return source.shape[0 if batch_major else 1], recurrent.shape[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Svdf(Clamped):
+    """Reads x, weights of features and of time, an optional bias, and the state it keeps."""
+
+    number: ClassVar[int] = 26
+
+    rank: int = 1
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        """The state."""
+        return (4,)

@@ -1,0 +1,54 @@
+"""One element made of many."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from arenite.runtime.operators.base import RuntimeOperator
+
+
+class ReduceFunction(StrEnum):
+    """What is made of many elements."""
+
+    SUM = "sum"
+    MEAN = "mean"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    PRODUCT = "product"
+    L1 = "l1"
+    L2 = "l2"
+    SUM_SQUARE = "sum_square"
+    LOG_SUM = "log_sum"
+    LOG_SUM_EXP = "log_sum_exp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduce(RuntimeOperator):
+    """Makes one element of all along some axes."""
+
+    number: ClassVar[int] = 11
+
+    function: ReduceFunction
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgReduce(RuntimeOperator):
+    """The index of the largest element along an axis, or of the smallest."""
+
+    number: ClassVar[int] = 12
+
+    axis: int
+    minimum: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CumulativeSum(RuntimeOperator):
+    """Along an axis."""
+
+    number: ClassVar[int] = 17
+
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False

@@ -1,0 +1,69 @@
+"""How many bytes of weights may be resident while a program runs."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from arenite.planner.errors import AreniteError
+from arenite.planner.program import Program
+from arenite.planner.units import parse_size
+
+
+class WeightBudgetError(AreniteError):
+    """Weights do not fit a budget even if all that can be streamed are.
+
+    Attributes:
+        budget: Bytes.
+        least: Bytes that suffice.
+    """
+
+    def __init__(self, budget: int, least: int) -> None:
+        super().__init__(
+            f"the weights need at least {least} B, the budget is {budget} B; raise --weight-budget"
+        )
+        self.budget = budget
+        self.least = least
+
+
+@dataclass(frozen=True, slots=True)
+class WeightBudget:
+    """Weights that may be resident: bytes, or a part of them all.
+
+    Attributes:
+        amount: Bytes; or percent, where `is_percent`.
+        is_percent: What the amount is.
+    """
+
+    amount: float
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the budget of a text such as `4MiB` or `25%`.
+
+        Raises:
+            ValueError: It is neither a size above 0 nor above 0 % and at most 100 %.
+        """
+        if not text.endswith("%"):
+            size = parse_size(text)
+            if size < 1:
+                raise ValueError(f"{text!r} is not above 0")
+            return cls(size)
+        percent = float(text[:-1])
+        if not 0 < percent <= 100:
+            raise ValueError(f"{text!r} is not above 0% and at most 100%")
+        return cls(percent, is_percent=True)
+
+    def __str__(self) -> str:
+        """Return a text that `parse` reads."""
+        return f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
+
+    def bytes_of(self, program: Program) -> int:
+        """Return the bytes for a program."""
+        if not self.is_percent:
+            return int(self.amount)
+        return int(self.amount / 100 * weight_bytes(program))
+
+
+def weight_bytes(program: Program) -> int:
+    """Return the bytes of all weights, as they are without a code."""
+    return sum(array.nbytes for array in program.constants.values())
