@@ -9,7 +9,7 @@ from arenite.runtime.operators.base import Clamped, RuntimeOperator
 
 
 class UnaryFunction(StrEnum):
-    """Of one element; what alpha and beta are is in the schema."""
+    """A function of one element."""
 
     CLAMP = "clamp"
     ABSOLUTE = "absolute"
@@ -62,7 +62,7 @@ class Unary(ElementWise, RuntimeOperator):
 
 
 class BinaryFunction(StrEnum):
-    """Of two elements."""
+    """A function of two elements."""
 
     ADD = "add"
     SUBTRACT = "subtract"

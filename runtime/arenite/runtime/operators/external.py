@@ -1,7 +1,7 @@
 """Operators that another runtime runs, on tensors that lie in our arena."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from arenite.runtime.operators.base import RuntimeOperator
 
@@ -12,7 +12,7 @@ class External(RuntimeOperator):
 
     Attributes:
         runtime: Its name: `onnxruntime`.
-        model: The model file's bytes.
+        model: The model file's bytes; in the program file the constant that holds them.
         input_names: For the step's inputs, in order.
         output_names: For its outputs.
     """
@@ -20,6 +20,6 @@ class External(RuntimeOperator):
     number: ClassVar[int] = 22
 
     runtime: str
-    model: bytes
+    model: Annotated[bytes, "int"]
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]

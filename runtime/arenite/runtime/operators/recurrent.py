@@ -1,10 +1,4 @@
-"""Layers that keep a state from one time to the next.
-
-x: times, batch, inputs; or, batch major, batch, times, inputs. Weights: directions, gates *
-units, inputs; recurrent weights: directions, gates * units, units; biases: directions, gates *
-units. y: times, directions, batch, units, or batch, times, directions * units. The second of two
-directions runs backwards. States: directions, batch, units.
-"""
+"""Layers that keep a state from one time to the next."""
 
 import math
 from dataclasses import dataclass
@@ -17,6 +11,11 @@ from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lstm(RuntimeOperator):
     """Reads x, weights, recurrent weights, a bias, and the states to start from.
+
+    x: times, batch, inputs; or, batch major, batch, times, inputs. Weights: directions, gates *
+    units, inputs; recurrent weights: directions, gates * units, units; biases: directions,
+    gates * units. y: times, directions, batch, units; or batch, times, directions * units. The
+    second of two directions runs backwards. States: directions, batch, units; zeros if left out.
 
     Gates are input, forget, cell, output. Makes y, the hidden and the cell state; one that keeps
     its states writes them where it reads them, and makes y alone.
@@ -44,6 +43,8 @@ class Lstm(RuntimeOperator):
 class Gru(RuntimeOperator):
     """Reads x, weights, recurrent weights, both biases, and the state to start from.
 
+    Shapes are those of an Lstm.
+
     Gates are update, reset, hidden. Makes y and the state. With `reset_after` the reset gate
     applies to the product with the recurrent weights, else to the state before it.
     """
@@ -70,7 +71,11 @@ def _sizes(operands: Operands, *, batch_major: bool) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Svdf(Clamped):
-    """Reads x, weights of features and of time, an optional bias, and the state it keeps."""
+    """Reads x, weights of features and of time, an optional bias, and the state it keeps.
+
+    x: batch, inputs; weights of features: filters, inputs; weights of time: filters, memory; bias:
+    units; state: batch, filters, memory. Each unit is the sum of `rank` filters.
+    """
 
     number: ClassVar[int] = 26
 

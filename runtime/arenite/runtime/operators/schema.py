@@ -1,0 +1,122 @@
+"""The operators as tables of the program file's schema, so that they are told once.
+
+`scripts/write-schema.py` writes them into `runtime/core/program.fbs`.
+"""
+
+import dataclasses
+import math
+import textwrap
+import typing
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+from arenite.runtime.operators.table import operators
+
+BEGIN = "// Operators: from here on written by scripts/write-schema.py, from runtime/operators.\n"
+END = "// Operators end here.\n"
+
+_SCALARS = {bool: "bool", int: "uint", float: "float", str: "string", bytes: "[ubyte]"}
+_WIDTH = 96
+
+
+def operator_tables() -> str:
+    """Return the tables, enumerations and the union of all operators."""
+    seen: set[type] = set()
+    blocks: list[str] = []
+    for operator in operators():
+        for needed in _needed(operator):
+            if needed not in seen:
+                seen.add(needed)
+                blocks.append(_enum(needed) if issubclass(needed, StrEnum) else _table(needed))
+        blocks.append(_table(operator))
+    names = _wrapped([f"{operator.__name__}," for operator in operators()])
+    return "\n".join([*blocks, f"union Operator {{\n{names.rstrip(',')}\n}}\n"])
+
+
+def _needed(owner: type) -> Iterator[type]:
+    """Yield the enumerations and tables that the fields of a table are of."""
+    for _, kind, _ in _fields(owner):
+        element = _element(kind)
+        if dataclasses.is_dataclass(element) or issubclass(element, StrEnum):
+            yield from _needed(element) if dataclasses.is_dataclass(element) else ()
+            yield element
+
+
+def _fields(owner: type) -> list[tuple[str, Any, Any]]:
+    """Return name, type and default of each field, `dataclasses.MISSING` without a default."""
+    if not dataclasses.is_dataclass(owner):
+        return []
+    kinds = typing.get_type_hints(owner, include_extras=True)
+    return [(each.name, kinds[each.name], each.default) for each in dataclasses.fields(owner)]
+
+
+def _element(kind: Any) -> type:
+    """Return the type of a field, of its elements if it is a list."""
+    if typing.get_origin(kind) is Annotated:
+        kind = typing.get_args(kind)[0]
+    if typing.get_origin(kind) is tuple:
+        kind = typing.get_args(kind)[0]
+    assert isinstance(kind, type)
+    return kind
+
+
+def _table(owner: type) -> str:
+    fields = [f"{name}: {_type(kind)}{_default(value)};" for name, kind, value in _fields(owner)]
+    inside = f"\n{_wrapped(fields)}\n" if fields else ""
+    return f"{_comment(owner)}table {owner.__name__} {{{inside}}}\n"
+
+
+def _enum(owner: type[StrEnum]) -> str:
+    names = _wrapped([f"{each.value} = {number}," for number, each in enumerate(owner)])
+    return f"{_comment(owner)}enum {owner.__name__} : ubyte {{\n{names.rstrip(',')}\n}}\n"
+
+
+def _wrapped(items: Iterable[str]) -> str:
+    """Return items on indented lines, none of them broken."""
+    lines = [" "]
+    for item in items:
+        if len(lines[-1]) + len(item) >= _WIDTH:
+            lines.append(" ")
+        lines[-1] += f" {item}"
+    return "\n".join(lines)
+
+
+def _comment(owner: type) -> str:
+    """Return what the class says of itself, without what only Python needs."""
+    text = textwrap.dedent(f"    {owner.__doc__ or ''}").partition("\n\nAttributes:")[0]
+    lines = [f"// {line}".rstrip() for line in text.strip().splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _type(kind: Any) -> str:
+    if typing.get_origin(kind) is Annotated:
+        return str(typing.get_args(kind)[1])
+    element = _element(kind)
+    name = _SCALARS.get(element, element.__name__)
+    return f"[{name}]" if typing.get_origin(kind) is tuple else name
+
+
+def _default(value: Any) -> str:
+    if value in (dataclasses.MISSING, 0, "", b"") or isinstance(value, tuple):
+        return ""
+    if isinstance(value, bool):
+        return f" = {str(value).lower()}"
+    if isinstance(value, float) and math.isinf(value):
+        return " = inf" if value > 0 else " = -inf"
+    return f" = {value:g}" if isinstance(value, float) else f" = {value}"
+
+
+def with_tables(schema: str) -> str:
+    """Return a schema with its section of operators written anew.
+
+    Raises:
+        ValueError: It has no such section.
+    """
+    before, begin, rest = schema.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError("the schema has no section of operators")
+    return f"{before}{BEGIN}\n{operator_tables()}\n{END}{after}"
+
+
