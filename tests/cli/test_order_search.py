@@ -6,14 +6,14 @@ import threading
 import time
 
 from arenite.cli.planning.order_search import order_finder
-from arenite.planner.ordering import MemoryModel
+from arenite.planner.rules import Rules
 from support.wide_graphs import wide_graph
 
-BYTES = MemoryModel(alignment=1)
+BYTES = Rules(alignment=1)
 
 
 def names_of(graph):
-    return sorted(operator.name for operator in graph.operators)
+    return sorted(step.name for step in graph.steps)
 
 
 def test_the_given_order_needs_no_search():
@@ -25,7 +25,7 @@ def test_a_time_limit_ends_the_search_and_says_that_nothing_is_proved(capsys):
     begin = time.process_time()
     order = order_finder("optimal", 0.3)(graph, BYTES)
     assert time.process_time() - begin < 1
-    assert sorted(order.operators) == names_of(graph)
+    assert sorted(order.steps) == names_of(graph)
     told = f"order optimal: stopped; its peak of {order.peak} B is not proved the least"
     assert capsys.readouterr().err == f"note: {told}\n"
 
@@ -40,7 +40,7 @@ def test_ctrl_c_keeps_the_best_order_so_far(capsys):
     graph = wide_graph(60)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     order = order_finder("optimal")(graph, BYTES)
-    assert sorted(order.operators) == names_of(graph)
+    assert sorted(order.steps) == names_of(graph)
     told = capsys.readouterr().err
     assert "the best order so far is kept" in told
     assert "not proved" in told

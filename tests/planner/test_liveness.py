@@ -8,22 +8,23 @@ from arenite.planner.program import Program
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 from arenite.planner.verify import OverlapError, verify
 from arenite.strategies import find
+from support.steps import step
 
 
 def tensor(name, kind=TensorKind.ACTIVATION, alias=None, size=4):
     return Tensor(name, DType.UINT8, (size,), kind, alias)
 
 
-def graph_of(tensors, steps, inputs=("x",), outputs=("y",), scratch=()):
-    operators = [
-        step(f"op{step}", "Conv", reads, writes, scratch=dict(scratch).get(step, 0))
-        for step, (reads, writes) in enumerate(steps)
+def program_of(tensors, operands, inputs=("x",), outputs=("y",), scratch=()):
+    steps = [
+        step(f"op{index}", "Conv", reads, writes, scratch=dict(scratch).get(index, 0))
+        for index, (reads, writes) in enumerate(operands)
     ]
-    return Program.of("test", tensors, operators, inputs, outputs)
+    return Program.of("test", tensors, steps, inputs, outputs)
 
 
-def lifetimes(graph, **options):
-    problem = liveness(graph, alignment=1, **options)
+def lifetimes(program, **options):
+    problem = liveness(program, alignment=1, **options)
     return {record.name: (record.start, record.end) for record in problem.records}
 
 
@@ -34,7 +35,7 @@ CHAIN = [(("x",), ("a",)), (("a",), ("b",)), (("b",), ("y",))]
 
 
 def test_neighbours_in_a_chain_overlap_and_others_do_not():
-    x, a, b, y = liveness(graph_of([X, A, B, Y], CHAIN)).records
+    x, a, b, y = liveness(program_of([X, A, B, Y], CHAIN)).records
     assert x.meets(a)
     assert a.meets(b)
     assert b.meets(y)
@@ -44,21 +45,21 @@ def test_neighbours_in_a_chain_overlap_and_others_do_not():
 
 def test_an_input_lives_from_the_start_to_its_last_use_and_an_output_to_the_end():
     steps = [(("x",), ("y",)), (("x", "y"), ("a",)), (("a",), ("b",))]
-    assert lifetimes(graph_of([X, A, B, Y], steps)) == {
+    assert lifetimes(program_of([X, A, B, Y], steps)) == {
         "x": (0, 2), "y": (0, 3), "a": (1, 3), "b": (2, 3),
     }  # fmt: skip
 
 
 def test_an_input_nobody_reads_lives_at_the_first_step_only():
     unread = tensor("unread", TensorKind.INPUT)
-    graph = graph_of([X, unread, A, B, Y], CHAIN, inputs=("x", "unread"))
-    assert lifetimes(graph)["unread"] == (0, 1)
+    program = program_of([X, unread, A, B, Y], CHAIN, inputs=("x", "unread"))
+    assert lifetimes(program)["unread"] == (0, 1)
 
 
 def test_a_state_lives_throughout_and_a_constant_nowhere():
     state, weights = tensor("s", TensorKind.STATE), tensor("w", TensorKind.CONSTANT)
     steps = [(("x", "w"), ("a",)), (("a", "s"), ("b",)), (("b",), ("y",))]
-    found = lifetimes(graph_of([X, A, B, Y, state, weights], steps))
+    found = lifetimes(program_of([X, A, B, Y, state, weights], steps))
     assert found["s"] == (0, 3)
     assert "w" not in found
 
@@ -66,52 +67,52 @@ def test_a_state_lives_throughout_and_a_constant_nowhere():
 def test_an_alias_keeps_its_storage_alive_and_takes_none():
     view = tensor("v", alias=Alias("a"))
     steps = [(("x",), ("a",)), (("a",), ("v",)), (("x",), ("b",)), (("v", "b"), ("y",))]
-    graph = graph_of([X, A, B, view, Y], steps)
-    assert lifetimes(graph)["a"] == (0, 4)
-    assert {r.name: r.tensors for r in liveness(graph).records}["a"] == ("a", "v")
+    program = program_of([X, A, B, view, Y], steps)
+    assert lifetimes(program)["a"] == (0, 4)
+    assert {r.name: r.tensors for r in liveness(program).records}["a"] == ("a", "v")
 
 
 def test_a_tensor_without_elements_takes_no_record():
-    graph = graph_of([X, tensor("a", size=0), B, Y], CHAIN)
-    assert "a" not in lifetimes(graph)
+    program = program_of([X, tensor("a", size=0), B, Y], CHAIN)
+    assert "a" not in lifetimes(program)
 
 
 def test_scratch_lives_while_its_operator_runs_under_a_name_of_its_own():
     namesake = tensor("op1/scratch")
-    graph = graph_of(
+    program = program_of(
         [X, A, B, Y, namesake],
         [*CHAIN, (("y",), ("op1/scratch",))],
         scratch={1: 100},
     )
-    assert lifetimes(graph)["op1/scratch.2"] == (1, 2)
+    assert lifetimes(program)["op1/scratch.2"] == (1, 2)
 
 
 def test_sizes_are_rounded_up_to_the_alignment():
-    records = liveness(graph_of([X, A, B, Y], CHAIN), alignment=64).records
+    records = liveness(program_of([X, A, B, Y], CHAIN), alignment=64).records
     assert {(record.size, record.alignment) for record in records} == {(64, 64)}
 
 
 def test_the_callers_memory_can_be_left_out():
-    graph = graph_of([X, A, B, Y], CHAIN)
-    assert lifetimes(graph, boundary=Boundary.EXCLUDE).keys() == {"a", "b"}
+    program = program_of([X, A, B, Y], CHAIN)
+    assert lifetimes(program, boundary=Boundary.EXCLUDE).keys() == {"a", "b"}
 
 
 def test_what_lies_in_the_callers_memory_is_left_out_with_it():
     view = tensor("v", alias=Alias("x"))
     steps = [(("x",), ("v",)), (("v",), ("a",)), (("a",), ("y",))]
-    graph = graph_of([X, view, A, Y], steps)
-    assert lifetimes(graph) == {"x": (0, 2), "a": (1, 3), "y": (2, 3)}
-    assert lifetimes(graph, boundary=Boundary.EXCLUDE) == {"a": (1, 3)}
+    program = program_of([X, view, A, Y], steps)
+    assert lifetimes(program) == {"x": (0, 2), "a": (1, 3), "y": (2, 3)}
+    assert lifetimes(program, boundary=Boundary.EXCLUDE) == {"a": (1, 3)}
 
 
 def test_a_tensor_nobody_reads_lives_at_the_step_that_writes_it():
     steps = [(("x",), ("a", "unread")), (("a",), ("y",))]
-    assert lifetimes(graph_of([X, A, tensor("unread"), Y], steps))["unread"] == (0, 1)
+    assert lifetimes(program_of([X, A, tensor("unread"), Y], steps))["unread"] == (0, 1)
 
 
 def test_a_graph_of_one_input_that_is_its_output_has_one_step():
-    graph = Program.of("test", [X], [], ["x"], ["x"])
-    assert lifetimes(graph) == {"x": (0, 1)}
+    program = Program.of("test", [X], [], ["x"], ["x"])
+    assert lifetimes(program) == {"x": (0, 1)}
 
 
 # Pisarchyk and Lee's worked example: size, first and last step, both inclusive.

@@ -41,8 +41,8 @@ def test_outputs_are_those_of_onnxruntime(path, percent, coded, threads, tmp_pat
     if budget is not None:
         streaming = compiled.streaming
         assert streaming.num_tiles > 0
-        assert streaming.resident + streaming.window <= budget.bytes_of(compiled.lowered)
-        assert streaming.resident + streaming.streamed == weight_bytes(compile_model(path).lowered)
+        assert streaming.resident + streaming.window <= budget.bytes_of(compiled.program)
+        assert streaming.resident + streaming.streamed == weight_bytes(compile_model(path).program)
 
 
 def test_a_coded_file_is_smaller_and_gives_the_same_bits(path, tmp_path):
@@ -117,7 +117,7 @@ def test_damaged_codes_are_refused_or_run_but_never_a_crash(path, budget, tmp_pa
 @pytest.mark.parametrize("position", [0, 1, 5, 8, 12])
 def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, position, tmp_path):
     file, compiled = build_coded(path, tmp_path, budget)
-    coded = code(compiled.lowered.constants["h"])
+    coded = code(compiled.program.constants["h"])
     if coded is None:
         pytest.skip("these weights have no code")
     content = file.read_bytes()

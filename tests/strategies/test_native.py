@@ -38,9 +38,9 @@ def test_without_the_core_an_order_names_what_is_missing() -> None:
         Tensor("x", DType.UINT8, (4,), TensorKind.INPUT),
         Tensor("y", DType.UINT8, (4,), TensorKind.OUTPUT),
     ]
-    graph = Program.of("one", tensors, [step("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
+    program = Program.of("one", tensors, [step("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
     with pytest.raises(MissingDependencyError, match="the native core"):
-        find_order("given")(graph, Rules())
+        find_order("given")(program, Rules())
 
 
 @pytest.mark.skipif(not native.is_built(), reason="the native core was not built")

@@ -6,6 +6,7 @@ from typing import Any
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Program
 from arenite.planner.tensors import Tensor, TensorKind
+from support.steps import step
 
 
 def tensor(
@@ -26,8 +27,8 @@ def graph_of(
 ) -> Program:
     """Return the graph of operators `(type, inputs, outputs)`, or with attributes last."""
     made = [
-        step(f"{op_type}_{step}", op_type, reads, writes, *attributes)
-        for step, (op_type, reads, writes, *attributes) in enumerate(operators)
+        step(f"{op_type}_{index}", op_type, reads, writes, *attributes)
+        for index, (op_type, reads, writes, *attributes) in enumerate(operators)
     ]
     return Program.of("test", tensors, made, inputs, outputs)
 

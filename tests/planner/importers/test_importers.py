@@ -72,7 +72,7 @@ def test_an_alignment_that_is_no_power_of_two_is_refused(model: Path, instance: 
 @pytest.mark.parametrize("name", ["tiny.lite", "tiny.TFLITE", "tiny.bin", "tiny"])
 def test_a_tflite_model_is_known_by_suffix_or_content(model: Path, name: str) -> None:
     renamed = model.rename(model.with_name(name))
-    assert read(renamed).graph is not None
+    assert read(renamed).program is not None
 
 
 def test_an_onnx_model_is_read_by_its_importer(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_dims_and_shapes_have_nothing_to_bind_in_a_csv(instance: Path) -> None:
 
 
 def test_a_tflite_model_takes_no_other_shape_than_its_own(model: Path) -> None:
-    assert read(model, shapes={"x": (1, 20)}).graph is not None
+    assert read(model, shapes={"x": (1, 20)}).program is not None
     with pytest.raises(BindingError, match=r"'x' \(1, 20\)"):
         read(model, shapes={"x": (2, 20)})
     with pytest.raises(BindingError, match="fixes its inputs"):

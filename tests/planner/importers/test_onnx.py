@@ -201,7 +201,7 @@ def test_nodes_out_of_order_are_sorted_and_others_stay_where_they_are(tmp_path: 
 
 def test_optional_outputs_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
     text = "(float[1, 1, 4] x) => (y) { y, places = MaxPool <kernel_shape = [2]> (x) }"
-    assert read_text(tmp_path, text).operators[0].outputs == ("y", "")
+    assert read_text(tmp_path, text).steps[0].outputs == ("y", "")
     both = read_text(tmp_path, text.replace("=> (y)", "=> (y, places)"))
     assert both.tensors["places"].size == 24
 
@@ -228,7 +228,7 @@ def test_attributes_that_are_numbers_or_text_are_kept(tmp_path: Path) -> None:
         '(float[1, 1, 4] x) => (y) { y = AveragePool <kernel_shape = [2], auto_pad = "VALID", '
         "ceil_mode = 0> (x) }",
     )
-    assert graph.steps[0].attributes == {
+    assert graph.steps[0].operator.attributes == {
         "kernel_shape": (2,),
         "auto_pad": "VALID",
         "ceil_mode": 0,

@@ -81,7 +81,7 @@ def test_an_unknown_condition_reserves_for_the_larger_branch_and_says_so(tmp_pat
     )
     choice = graph.steps[-1]
     assert choice.inputs == ("c", "h")
-    assert choice.scratch == 3 * 8 * 4
+    assert choice.operator.reserve == 3 * 8 * 4
     assert graph.tensors["y"].shape == (8,)
     assert "If 'choice': its branches are not planned; 96 B reserved" in graph.notes
     scratch = next(r for r in liveness(graph).records if r.name == "choice/scratch")
@@ -106,7 +106,7 @@ def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_pat
     )
     assert graph.steps[-1].inputs == ("c", "d", "far")
     # The inner If makes `a` and reserves for `p` and `b`.
-    assert graph.steps[-1].scratch == 3 * 32
+    assert graph.steps[-1].operator.reserve == 3 * 32
 
 
 def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_loop_stacks_its_rows_and_reserves_for_its_body(tmp_path: Path) -> Non
     assert graph.tensors["rows"].shape == (3, 8)
     assert repeat.inputs == ("three", "true", "x", "h")
     # Given: i, again, state; made: next_again, row, next.
-    assert repeat.scratch == 8 + 1 + 32 + 1 + 32 + 32
+    assert repeat.operator.reserve == 8 + 1 + 32 + 1 + 32 + 32
     assert graph.notes == ("Loop 'repeat': its body is not planned; 106 B reserved",)
 
 
@@ -218,7 +218,7 @@ def test_a_scan_slices_what_it_reads_and_stacks_what_it_makes(tmp_path: Path) ->
     assert graph.tensors["last"].shape == (4,)
     assert graph.tensors["sums"].shape == (4, 5)
     assert graph.tensors["sums"].dtype is DType.FLOAT32
-    assert graph.steps[0].scratch == 4 * 16
+    assert graph.steps[0].operator.reserve == 4 * 16
 
 
 def test_a_body_that_does_not_fit_its_operator_is_refused(tmp_path: Path) -> None:

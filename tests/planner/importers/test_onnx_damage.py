@@ -57,8 +57,8 @@ def test_a_graph_that_breaks_the_rules_is_refused(tmp_path: Path, body: str, rea
 
 def test_operator_sets_too_old_or_too_new_are_refused(tmp_path: Path) -> None:
     text = "(float[2] x) => (y) { y = Neg(x) }"
-    assert read_text(tmp_path, text, opset=7).operators
-    assert read_text(tmp_path, text, opset=onnx.defs.onnx_opset_version()).operators
+    assert read_text(tmp_path, text, opset=7).steps
+    assert read_text(tmp_path, text, opset=onnx.defs.onnx_opset_version()).steps
     with pytest.raises(UnsupportedModelError, match="older than 7"):
         read_text(tmp_path, text, opset=6)
     with pytest.raises(UnsupportedModelError, match="update"):

@@ -235,7 +235,7 @@ def test_onnx_runtime_is_asked_for_only_when_it_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert read_text(tmp_path, FLATTEN, dims={"N": 1}).operators
+    assert read_text(tmp_path, FLATTEN, dims={"N": 1}).steps
     with pytest.raises(MissingDependencyError, match=r"com\.microsoft\.FusedConv") as caught:
         read_text(tmp_path, CONTRIB, microsoft=True)
     assert (caught.value.package, caught.value.extra) == ("onnxruntime", "onnx")

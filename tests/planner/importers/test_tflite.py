@@ -88,7 +88,7 @@ def calling(code: int, *subgraphs: int, inputs: Sequence[int] = (1,)) -> TinySub
 
 
 def test_neighbours_in_a_chain_are_live_together_and_others_are_not(tmp_path: Path) -> None:
-    graph = load(tmp_path, CHAIN).graph
+    graph = load(tmp_path, CHAIN).program
     assert lifetimes(graph) == {"x": (0, 1), "y": (0, 2), "z": (1, 2)}
     assert [operator.name for operator in graph.steps] == ["ADD_0", "RELU_1"]
     assert (graph.input_tensors, graph.output_tensors) == (("x",), ("z",))
@@ -104,21 +104,21 @@ def test_constants_inside_and_outside_the_flatbuffer_are_never_placed(tmp_path: 
         TinyTensor("y"),
     ]
     model = TinySubgraph(tensors, [TinyOperator(Op.ADD_N, range(5), [5])], [0], [5])
-    graph = load(tmp_path, model).graph
+    graph = load(tmp_path, model).program
     assert set(lifetimes(graph)) == {"x", "y"}
     assert graph.tensors["behind"].kind is TensorKind.CONSTANT
 
 
 def test_a_variable_lives_throughout_even_if_nobody_names_it(tmp_path: Path) -> None:
     tensors = [*CHAIN.tensors, TinyTensor("state", variable=True)]
-    graph = load(tmp_path, replace(CHAIN, tensors=tensors)).graph
+    graph = load(tmp_path, replace(CHAIN, tensors=tensors)).program
     assert graph.tensors["state"].kind is TensorKind.STATE
     assert lifetimes(graph)["state"] == (0, 2)
 
 
 def test_an_omitted_input_is_an_empty_name(tmp_path: Path) -> None:
     operators = [TinyOperator(Op.ADD, [0, -1], [1]), TinyOperator(Op.RELU, [1], [3])]
-    graph = load(tmp_path, replace(CHAIN, operators=operators)).graph
+    graph = load(tmp_path, replace(CHAIN, operators=operators)).program
     assert graph.steps[0].inputs == ("x", "")
 
 
@@ -138,7 +138,7 @@ def test_an_omitted_input_is_an_empty_name(tmp_path: Path) -> None:
 )
 def test_element_types_are_those_of_the_schema(tmp_path: Path, code: int, dtype: DType) -> None:
     tensors = [TinyTensor("x", (3,), code), *CHAIN.tensors[1:]]
-    tensor = load(tmp_path, replace(CHAIN, tensors=tensors)).graph.tensors["x"]
+    tensor = load(tmp_path, replace(CHAIN, tensors=tensors)).program.tensors["x"]
     assert (tensor.dtype, tensor.shape) == (dtype, (3,))
 
 
@@ -160,7 +160,7 @@ def test_a_resource_handle_takes_no_bytes_and_is_noted(tmp_path: Path) -> None:
         TinyOperator(Op.ASSIGN_VARIABLE, [1, 0], []),
         TinyOperator(Op.READ_VARIABLE, [1], [2]),
     ]
-    graph = load(tmp_path, TinySubgraph(tensors, operators, [0], [2])).graph
+    graph = load(tmp_path, TinySubgraph(tensors, operators, [0], [2])).program
     assert set(lifetimes(graph)) == {"x", "y"}
     assert any("'handle'" in note for note in graph.notes)
 
@@ -168,7 +168,7 @@ def test_a_resource_handle_takes_no_bytes_and_is_noted(tmp_path: Path) -> None:
 def test_constant_strings_are_no_obstacle(tmp_path: Path) -> None:
     words = TinyTensor("words", (2,), TensorType.STRING, data=b"two words")
     tensors = [*CHAIN.tensors[:2], words, CHAIN.tensors[3]]
-    assert "words" not in lifetimes(load(tmp_path, replace(CHAIN, tensors=tensors)).graph)
+    assert "words" not in lifetimes(load(tmp_path, replace(CHAIN, tensors=tensors)).program)
 
 
 def test_sizes_that_the_file_leaves_open_are_noted_by_name(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_sizes_that_the_file_leaves_open_are_noted_by_name(tmp_path: Path) -> No
         CHAIN.tensors[2],
         TinyTensor("boxes", (), TensorType.FLOAT32, has_rank=False),
     ]
-    free, unstated = load(tmp_path, replace(CHAIN, tensors=tensors)).graph.notes
+    free, unstated = load(tmp_path, replace(CHAIN, tensors=tensors)).program.notes
     assert "'x' (1, 8)" in free
     assert "'boxes' 4 B" in unstated
     assert "scalar'" not in unstated
@@ -193,7 +193,7 @@ def test_names_become_unique_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 def test_custom_and_unheard_of_operators_are_named_by_what_the_file_says(tmp_path: Path) -> None:
     operators = [TinyOperator("WHILE", [0], [1]), TinyOperator(9999, [1], [3])]
-    graph = load(tmp_path, replace(CHAIN, operators=operators)).graph
+    graph = load(tmp_path, replace(CHAIN, operators=operators)).program
     assert [operator.name for operator in graph.steps] == ["WHILE_0", "BUILTIN_9999_1"]
 
 
@@ -220,13 +220,13 @@ def test_both_branches_of_an_if_are_laid_between_its_enters_and_its_exit(tmp_pat
         "after": (6, 8),
         "z": (7, 8),
     }
-    assert model.program.steps[4].attributes == {"subgraph": 2}
+    assert model.program.steps[4].operator.attributes == {"subgraph": 2}
     assert model.locations["else/b"] == (2, 1)
 
 
 @pytest.mark.parametrize("code", [Op.WHILE, Op.STABLEHLO_WHILE])
 def test_what_a_loop_carries_lives_from_its_enter_to_its_exit(tmp_path: Path, code: int) -> None:
-    graph = load(tmp_path, calling(code, 1, 2), VERDICT, TWO_STEPS).graph
+    graph = load(tmp_path, calling(code, 1, 2), VERDICT, TWO_STEPS).program
     loop = next(o.name for o in graph.steps if "WHILE" in o.name).removesuffix("/enter")
     enter, leave = step(graph, f"{loop}/enter"), step(graph, f"{loop}/exit")
     body = step(graph, f"{loop}/body/enter")
@@ -246,7 +246,7 @@ def test_a_carried_value_that_nobody_reads_after_the_loop_lives_to_its_exit(
 ) -> None:
     main = calling(Op.WHILE, 1, 2)
     main = replace(main, operators=[*main.operators[:3], TinyOperator(Op.ADD, [3, 3], [4])])
-    graph = load(tmp_path, main, VERDICT, TWO_STEPS).graph
+    graph = load(tmp_path, main, VERDICT, TWO_STEPS).program
     exit_step = step(graph, "WHILE_2/exit")
     assert lifetimes(graph)["after"] == (step(graph, "WHILE_2/enter"), exit_step + 1)
 
@@ -265,7 +265,7 @@ def test_a_loop_that_leaves_out_a_carried_value_is_refused(tmp_path: Path) -> No
 def test_a_called_subgraph_is_laid_where_it_is_called(
     tmp_path: Path, code: int, role: str
 ) -> None:
-    graph = load(tmp_path, calling(code, 1), TWO_STEPS).graph
+    graph = load(tmp_path, calling(code, 1), TWO_STEPS).program
     names = [operator.name.split("/", 1)[-1] for operator in graph.steps]
     assert names[2:6] == [f"{role}/enter", f"{role}/RELU_0", f"{role}/TANH_1", "exit"]
     assert lifetimes(graph)["body/b"] == (4, 6)
@@ -283,7 +283,7 @@ def test_a_second_entry_has_tensors_of_its_own_but_the_same_variables(tmp_path: 
 
 
 def test_subgraphs_that_nobody_enters_are_noted(tmp_path: Path) -> None:
-    notes = load(tmp_path, CHAIN, unary(name="training"), unary()).graph.notes
+    notes = load(tmp_path, CHAIN, unary(name="training"), unary()).program.notes
     assert any("'training', 'subgraph_2'" in note for note in notes)
 
 

@@ -14,7 +14,9 @@ from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tfl
 def attributes(path: Path, op_type: str) -> dict[str, object]:
     """Return the attributes of the first operator of a type."""
     graph = read_tflite(path)
-    return dict(next(each.attributes for each in graph.steps if each.operator.label == op_type))
+    return dict(
+        next(each.operator.attributes for each in graph.steps if each.operator.label == op_type)
+    )
 
 
 @pytest.mark.parametrize(

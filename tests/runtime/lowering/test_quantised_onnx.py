@@ -8,7 +8,8 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from arenite.runtime.lowering.onnx.model import lower_onnx
+from arenite.planner.importers import load
+from arenite.runtime.compiler import lower
 from arenite.runtime.operators.elementwise import Convert
 from support.running import PoisonedSession, build, with_random_weights
 from support.tiny_onnx import parse, save
@@ -92,13 +93,10 @@ def outputs(path, folder):
 
 def output_scale(path):
     """Return the scale of the quantised numbers behind the output."""
-    lowered = lower_onnx(path)
-    (last,) = (
-        step
-        for step in lowered.steps.values()
-        if step.outputs[0].tensor == lowered.outputs[0].operand.tensor
-    )
-    return lowered.quantisations[last.inputs[0].tensor].scales[0]
+    program = lower(load(path, weights=True))
+    (output,) = program.output_tensors
+    (last,) = (step for step in program.steps if step.outputs[0] == program.root(output)[0])
+    return program.tensors[last.inputs[0]].quantisation.scales[0]
 
 
 @pytest.mark.parametrize(("graph", "form"), list(product(GRAPHS, FORMS)))
@@ -120,8 +118,8 @@ def test_nothing_is_converted_between_the_ends_of_a_qdq_network(form, tmp_path):
         "{c = Conv(x, w) r = Relu(c) e = Conv<group=8, pads=[1,1,1,1]>(r, d) a = Add(e, r) "
         "p = GlobalAveragePool(a) f = Reshape(p, s) y = Gemm<transB=1>(f, g)}"
     )
-    lowered = lower_onnx(quantised(tmp_path, text, FORMS[form]))
-    kinds = [type(step.operator) for step in lowered.steps.values()]
+    program = lower(load(quantised(tmp_path, text, FORMS[form]), weights=True))
+    kinds = [type(step.operator) for step in program.steps]
     assert [kinds[0], kinds[-1]] == [Convert, Convert]
     assert Convert not in kinds[1:-1]
 

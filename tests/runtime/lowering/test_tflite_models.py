@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from arenite.runtime.lowering.tflite.model import lower_tflite
+from arenite.planner.importers import load
+from arenite.runtime.compiler import lower
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.session import Session
 from support.running import build
@@ -70,9 +71,9 @@ def test_a_keyword_network_of_svdf_gives_what_litert_gives(tmp_path):
 
 
 def test_padding_before_convolutions_costs_no_step():
-    steps = lower_tflite(model("ultraface_rfb320")).steps
+    steps = lower(load(model("ultraface_rfb320"), weights=True)).steps
     # Its four are the two concatenations and what moves the boxes.
-    assert Counter(type(step.operator) for step in steps.values())[Copy] == 4
+    assert Counter(type(step.operator) for step in steps)[Copy] == 4
 
 
 def test_padding_folded_into_convolutions_changes_nothing(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from arenite.planner.importers import load
 from arenite.runtime import _core
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
@@ -40,14 +41,15 @@ def network(tmp_path):
 
 
 def test_operators_of_onnx_are_left_to_onnxruntime_with_the_reason(network, supported):
-    lowered = lower_onnx(network, supported=supported)
-    external = [type(step.operator) is External for step in lowered.steps.values()]
+    model = load(network, weights=True)
+    program = lower_onnx(model, supported=supported)
+    external = [type(step.operator) is External for step in program.steps]
     assert sum(external) == 3
-    (note,) = lowered.notes
+    (note,) = program.notes
     assert "1 Conv (this build of the core has no Conv2D)" in note
     assert "1 Conv (this build of the core has no DepthwiseConv2D)" in note
     assert "1 Gemm (this build of the core has no FullyConnected)" in note
-    everything = lower_onnx(network)
+    everything = lower_onnx(model)
     assert everything.notes == ()
 
 
@@ -79,9 +81,10 @@ def test_operators_of_tflite_are_named_with_what_the_core_lacks(
 ):
     path = tmp_path / "one.tflite"
     path.write_bytes(operator_model(code, [*inputs, None], [output], options))
-    assert lower_tflite(path).steps
+    model = load(path, weights=True)
+    assert lower_tflite(model).steps
     with pytest.raises(UnsupportedOperatorsError) as caught:
-        lower_tflite(path, supported=supported)
+        lower_tflite(model, supported=supported)
     ((_, op_type, reason),) = caught.value.operators
     assert (op_type, reason) == (code, f"this build of the core has no {kind}")
     with pytest.raises(UnsupportedOperatorsError, match=rf"\({code}\): this build of the core"):

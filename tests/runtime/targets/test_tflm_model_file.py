@@ -90,7 +90,7 @@ def test_a_model_of_one_operator_has_no_other(tmp_path: Path):
     file = ModelFile(dense_chain(SIZES))
     path = tmp_path / "one.tflite"
     path.write_bytes(file.of_operator(1, [1], [2], 128, [0, 128, 144, -1, -1, 0]) + file.body)
-    graph = read_tflite_model(path).graph
+    graph = read_tflite_model(path).program
     assert [operator.operator.label for operator in graph.steps] == ["FULLY_CONNECTED"]
     assert graph.input_tensors == ("x1", "filler")
     assert graph.output_tensors == ("x2", "filler")

@@ -23,9 +23,9 @@ ANYTIME = [
 ]
 
 
-def is_topological(program: Program, names: tuple[str, ...]) -> bool:
-    return sorted(names) == sorted(operator.name for operator in program.steps) and bool(
-        program.reordered(names)
+def is_topological(graph: Program, names: tuple[str, ...]) -> bool:
+    return sorted(names) == sorted(operator.name for operator in graph.steps) and bool(
+        graph.reordered(names)
     )
 
 
@@ -43,7 +43,7 @@ def test_a_stop_after_a_fifth_of_a_second_is_obeyed_within_another(strategy, num
 
     order = strategy.search(graph, BYTES, stop)
     spent = time.process_time() - begin
-    assert is_topological(graph, order.operators)
+    assert is_topological(graph, order.steps)
     if strategy.name != "best":  # may be done before
         assert asked[-1] >= 0.2
         assert not order.optimal
@@ -73,7 +73,7 @@ def test_the_proof_is_given_up_when_the_memory_for_it_runs_out():
     graph = wide_graph(40)
     search = OptimalOrder(max_states=1_000_000_000, widened=(), max_bytes=4_000_000)
     order = search(graph, BYTES)
-    assert is_topological(graph, order.operators)
+    assert is_topological(graph, order.steps)
     assert not order.optimal
     assert search(graph, BYTES) == order
 

@@ -173,7 +173,7 @@ def test_reads_and_writes_of_a_state_keep_their_order():
     ]
     graph = Program.of("state", tensors, operators, ["x"], ["y"])
     for strategy in ORDERS:
-        order = strategy(graph, BYTES).operators
+        order = strategy(graph, BYTES).steps
         assert order.index("read") < order.index("write")
 
 

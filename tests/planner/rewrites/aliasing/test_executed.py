@@ -9,6 +9,7 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind, share
 from arenite.planner.tensors import TensorKind
 from support.arena_interpreter import BINARY, UNARY, matrix, run
+from support.steps import step
 
 _WHOLE = (
     AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.NORMALISATION, AliasKind.REUSE_INPUTS
@@ -24,7 +25,7 @@ class _Program:
         self.tensors = [
             matrix("x", 4, 3, kind=TensorKind.INPUT), matrix("w", 1, 6, kind=TensorKind.INPUT)
         ]  # fmt: skip
-        self.operators = []
+        self.steps = []
 
     def grow(self):
         op_type = self._draw(
@@ -73,12 +74,12 @@ class _Program:
             self._add("Concat", operands, [_with(source.shape, axis, length)], {"axis": axis})
 
     def _add(self, op_type, operands, shapes, attributes=None):
-        step = len(self.operators)
-        results = [matrix(f"t{step}.{i}", *shape) for i, shape in enumerate(shapes)]
+        index = len(self.steps)
+        results = [matrix(f"t{index}.{i}", *shape) for i, shape in enumerate(shapes)]
         self.tensors += results
-        self.operators.append(
+        self.steps.append(
             step(
-                f"{op_type}_{step}",
+                f"{op_type}_{index}",
                 op_type,
                 tuple(operand.name for operand in operands),
                 tuple(result.name for result in results),

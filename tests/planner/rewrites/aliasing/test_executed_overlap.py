@@ -40,7 +40,7 @@ def networks(draw):
         if kernel.weights is not None:
             tensors.append(tensor(f"w{number}", kernel.weights, TensorKind.CONSTANT, DType.INT64))
             reads += (f"w{number}",)
-        operators.append((kernel.operator.label, reads, (f"t{number}",), kernel.attributes))
+        operators.append((kernel.op_type, reads, (f"t{number}",), kernel.attributes))
         chosen.append(kernel)
     names = [f"t{number}" for number in range(len(made))]
     last = draw(st.lists(st.sampled_from(names), max_size=1))
@@ -115,7 +115,7 @@ def pointwise(outputs=("b",)) -> Program:
 def test_a_pointwise_convolution_nearly_runs_in_place():
     result = explain(pointwise(), [AliasKind.OVERLAP], alignment=1)
     assert result.num_shared == {AliasKind.OVERLAP: 1}
-    assert liveness(result.graph, alignment=1).lower_bound == 256 + 3 + 1
+    assert liveness(result.program, alignment=1).lower_bound == 256 + 3 + 1
 
 
 def test_overlap_is_off_unless_asked_for():

@@ -29,7 +29,7 @@ def graph(op_type, source, result, weights=None, attributes=None, dtype=DType.IN
 
 def overlap(*arguments, **more) -> int:
     made = graph(*arguments, **more)
-    return permitted_overlap(made, made.operators[0])
+    return permitted_overlap(made, made.steps[0])
 
 
 @st.composite
@@ -49,9 +49,9 @@ def shared_run(kernel: Kernel, distance: int) -> np.ndarray:
 @settings(max_examples=300, deadline=None)
 @given(any_kernel())
 def test_the_permitted_overlap_is_safe_and_one_element_more_is_not(kernel):
-    layout = kernel.operator.label in CHANNELS_LAST
+    layout = kernel.op_type in CHANNELS_LAST
     permitted = overlap(
-        kernel.operator.label,
+        kernel.op_type,
         kernel.source.shape(layout),
         kernel.result.shape(layout),
         kernel.weights,
@@ -97,9 +97,9 @@ def test_where_nothing_is_known_of_a_window_no_overlap_is_permitted(arguments):
 def test_elements_of_different_sizes_do_not_overlap():
     made = graph("MAX_POOL_2D", (1, 4, 4, 2), (1, 4, 4, 2), None, {"kernel_shape": (1, 1)})
     wide = tensor("y", (1, 4, 4, 2), TensorKind.OUTPUT, DType.INT8)
-    narrow = Program.of("test", [made.tensors["x"], wide], made.operators, ["x"], ["y"])
-    assert permitted_overlap(made, made.operators[0]) > 0
-    assert permitted_overlap(narrow, narrow.operators[0]) == 0
+    narrow = Program.of("test", [made.tensors["x"], wide], made.steps, ["x"], ["y"])
+    assert permitted_overlap(made, made.steps[0]) > 0
+    assert permitted_overlap(narrow, narrow.steps[0]) == 0
 
 
 def test_an_operand_that_is_also_the_weights_is_not_reached_into():
@@ -107,4 +107,4 @@ def test_an_operand_that_is_also_the_weights_is_not_reached_into():
         [tensor("x", (2, 2, 1, 1), TensorKind.INPUT), tensor("y", (2, 2, 1, 1))],
         [("Conv", ("x", "x"), ("y",))],
     )
-    assert permitted_overlap(made, made.operators[0]) == 0
+    assert permitted_overlap(made, made.steps[0]) == 0

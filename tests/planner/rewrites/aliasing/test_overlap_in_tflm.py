@@ -19,11 +19,11 @@ from support.shared_material import shared
 
 def planned(model: TflmModel, kinds: tuple[AliasKind, ...], *, nudge: int = 0) -> Measurement:
     """Return what the interpreter measures, results `nudge` bytes further into operands."""
-    sharing = replace(model, graph=share(model.program, kinds))
+    sharing = replace(model, program=share(model.program, kinds))
     problem = sharing.problem(learn_scratch(model))
     offsets = list(sharing.offsets(problem, find("best")(problem)))
     for name, index in model.tensor_indexes.items():
-        if sharing.graph.root(name)[0].endswith("/overlap") and sharing.graph.root(name)[1]:
+        if sharing.program.root(name)[0].endswith("/overlap") and sharing.program.root(name)[1]:
             offsets[index] -= nudge
     return measure_bytes(
         model.path,
@@ -51,8 +51,8 @@ def test_overlapping_results_lower_the_head_and_leave_the_outputs(name, apart, o
 
 def test_a_plan_that_takes_the_leave_to_overlap_runs_with_the_same_outputs():
     model = read_tflm_model(shared("models/tflite/vww_96_int8.tflite"))
-    safe = replace(model, graph=share(model.program, SAFE_KINDS))
-    problem = permit_overlaps(safe.graph, safe.problem(learn_scratch(model)))
+    safe = replace(model, program=share(model.program, SAFE_KINDS))
+    problem = permit_overlaps(safe.program, safe.problem(learn_scratch(model)))
     data = model.file.with_plan(safe.offsets(problem, find("best")(problem)))
     overlapping = measure_bytes(model.path, data, len(model.program.input_tensors), 1)
     apart = planned(model, SAFE_KINDS)

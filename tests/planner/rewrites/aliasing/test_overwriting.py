@@ -82,7 +82,7 @@ def test_graph_inputs_are_overwritten_only_where_the_caller_allows_it():
     spared = [kind for kind in AliasKind if kind is not AliasKind.REUSE_INPUTS]
     assert share(graph, spared).tensors["y"].alias is None
     result = explain(graph, ALL)
-    assert result.graph.tensors["y"].alias == Alias("v")
+    assert result.program.tensors["y"].alias == Alias("v")
     assert result.num_shared == {AliasKind.VIEWS: 1, AliasKind.REUSE_INPUTS: 1}
 
 

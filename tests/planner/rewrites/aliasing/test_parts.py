@@ -27,16 +27,16 @@ def split(shape, *parts, axis=1, kinds=ALL, op_type="Split", dtype=DType.FLOAT32
 
 def test_the_parts_of_a_split_lie_in_what_is_split():
     result = split((1, 6, 2), (1, 2, 2), (1, 4, 2))
-    assert result.graph.tensors["p0"].alias == Alias("a", 0)
-    assert result.graph.tensors["p1"].alias == Alias("a", 16)
+    assert result.program.tensors["p0"].alias == Alias("a", 0)
+    assert result.program.tensors["p1"].alias == Alias("a", 16)
     assert result.num_shared == {AliasKind.SLICES: 2}
-    assert liveness(result.graph, alignment=1).lower_bound == 32 + 48
+    assert liveness(result.program, alignment=1).lower_bound == 32 + 48
 
 
 def test_slices_have_an_off_switch():
     others = [kind for kind in AliasKind if kind is not AliasKind.SLICES]
     result = split((6,), (2,), (4,), kinds=others)
-    assert {tensor.alias for tensor in result.graph.tensors.values()} == {None}
+    assert {tensor.alias for tensor in result.program.tensors.values()} == {None}
 
 
 def test_tflite_states_the_axis_before_what_is_split():
@@ -54,7 +54,7 @@ def test_tflite_states_the_axis_before_what_is_split():
 def test_parts_that_are_no_run_of_whole_bytes_stay_copies(shape, parts, dtype, reason):
     result = split(shape, *parts, dtype=dtype)
     assert reason in next(each.reason for each in result.refusals if each.tensor == "p1")
-    assert result.graph.tensors["p1"].alias is None
+    assert result.program.tensors["p1"].alias is None
 
 
 def sliced(attributes, shape=(4, 6), result=(2, 6)) -> Aliasing:
@@ -76,7 +76,7 @@ def sliced(attributes, shape=(4, 6), result=(2, 6)) -> Aliasing:
     ],
 )
 def test_a_slice_lies_where_it_starts(attributes, shape, result, offset):
-    assert sliced(attributes, shape, result).graph.tensors["b"].alias == Alias("a", offset)
+    assert sliced(attributes, shape, result).program.tensors["b"].alias == Alias("a", offset)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_small_slice_that_outlives_the_whole_is_a_copy():
          ("Conv", ("x",), ("c",)), ("Conv", ("b", "c"), ("y",))],
     )  # fmt: skip
     result = explain(graph, ALL, alignment=1)
-    assert result.graph.tensors["b"].alias is None
+    assert result.program.tensors["b"].alias is None
     assert [refusal.reason for refusal in result.refusals] == ["it would not lower the load"]
 
 
@@ -140,9 +140,9 @@ def concat(
 @pytest.mark.parametrize("op_type", ["Concat", "CONCATENATION"])
 def test_what_is_joined_is_written_inside_the_result(op_type):
     result = explain(concat(op_type=op_type), ALL, alignment=1)
-    assert result.graph.tensors["a"].alias == Alias("c", 0)
-    assert result.graph.tensors["b"].alias == Alias("c", 32)
-    assert liveness(result.graph, alignment=1).lower_bound == 80 + 4
+    assert result.program.tensors["a"].alias == Alias("c", 0)
+    assert result.program.tensors["b"].alias == Alias("c", 32)
+    assert liveness(result.program, alignment=1).lower_bound == 80 + 4
 
 
 def test_concat_has_an_off_switch():
@@ -182,7 +182,7 @@ TWICE = concat(joined=("a", "a", "b"), shapes=((1, 2, 4), (1, 1, 4), (1, 5, 4)))
 )
 def test_what_cannot_be_written_inside_the_result_is_joined_by_copying(graph, reason):
     result = explain(graph, ALL, alignment=1)
-    assert result.graph.tensors["a"].alias is None
+    assert result.program.tensors["a"].alias is None
     assert result.refusals[0].reason == reason
 
 
@@ -194,7 +194,7 @@ def test_an_input_of_two_concats_lies_in_one_of_them():
          ("Concat", ("b", "a"), ("d",)), ("Conv", ("c", "d"), ("y",))],
     )  # fmt: skip
     result = explain(graph, ALL, alignment=1)
-    assert result.graph.root("a")[0] == result.graph.root("b")[0] == "c"
+    assert result.program.root("a")[0] == result.program.root("b")[0] == "c"
     assert "'a' is itself a part of 'c'" in [refusal.reason for refusal in result.refusals]
 
 
@@ -206,17 +206,17 @@ def test_an_input_that_is_overwritten_while_the_result_is_read_keeps_its_own_sto
          ("Relu", ("a",), ("r",)), ("Conv", ("c", "r"), ("y",))],
     )  # fmt: skip
     result = explain(graph, ALL, alignment=1)
-    assert result.graph.tensors["r"].alias == Alias("a")
-    assert result.graph.tensors["a"].alias is None
-    assert result.graph.tensors["b"].alias == Alias("c", 32)
+    assert result.program.tensors["r"].alias == Alias("a")
+    assert result.program.tensors["a"].alias is None
+    assert result.program.tensors["b"].alias == Alias("c", 32)
     assert "'c' and 'r' would need the same bytes" in result.refusals[0].reason
 
 
 def test_a_part_that_would_not_be_aligned_is_a_copy():
     graph = concat(shapes=((1, 5, 4), (1, 16, 4), (1, 21, 4)))
     result = explain(graph, ALL, alignment=64)
-    assert result.graph.tensors["a"].alias == Alias("c", 0)
-    assert result.graph.tensors["b"].alias is None
+    assert result.program.tensors["a"].alias == Alias("c", 0)
+    assert result.program.tensors["b"].alias is None
     assert result.refusals[0].reason == "byte 80 is not aligned to 64"
 
 
@@ -228,7 +228,7 @@ def test_a_concat_whose_storage_would_be_kept_through_the_peak_is_a_copy():
          ("Concat", ("a", "b"), ("c",)), ("Conv", ("c",), ("y",))],
     )  # fmt: skip
     result = explain(graph, ALL, alignment=1)
-    assert result.graph.tensors["a"].alias is None
+    assert result.program.tensors["a"].alias is None
     assert result.refusals[-1].reason == "it would not lower the load"
 
 

@@ -117,4 +117,4 @@ def test_each_kind_pays_on_a_named_network(network, kind):
     with_it = explain(graph, SAFE_KINDS)
     without = explain(graph, [other for other in AliasKind if other is not kind])
     assert with_it.num_shared[kind] > 0
-    assert liveness(with_it.graph).naive < liveness(without.graph).naive
+    assert liveness(with_it.program).naive < liveness(without.program).naive

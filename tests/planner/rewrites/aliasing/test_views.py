@@ -30,7 +30,7 @@ def test_constants_and_states_are_not_viewed_and_the_reason_is_told(kind, reason
         inputs=(),
     )
     result = explain(graph, SAFE_KINDS)
-    assert result.graph.tensors["y"].alias is None
+    assert result.program.tensors["y"].alias is None
     (refusal,) = result.refusals
     assert reason in refusal.reason
 

@@ -18,26 +18,26 @@ FIRST = step("first", "Conv", ("x",), ("a",))
 SECOND = step("second", "Conv", ("a", ""), ("y",))
 
 
-def graph(tensors=(X, A, Y), operators=(FIRST, SECOND), inputs=("x",), outputs=("y",)):
-    return Program.of("test", tensors, operators, inputs, outputs)
+def program(tensors=(X, A, Y), steps=(FIRST, SECOND), inputs=("x",), outputs=("y",)):
+    return Program.of("test", tensors, steps, inputs, outputs)
 
 
-def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
-    assert graph().tensors["a"].size == 16
+def test_a_sound_program_is_built_and_its_sizes_are_bytes():
+    assert program().tensors["a"].size == 16
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
         ({"tensors": (X, A, A, Y)}, "two tensors are named 'a'"),
-        ({"tensors": (X, Y)}, "tensor 'a' is not in the graph"),
-        ({"inputs": ("z",)}, "boundary tensor 'z' is not in the graph"),
-        ({"outputs": ("z",)}, "boundary tensor 'z' is not in the graph"),
-        ({"operators": (FIRST, FIRST)}, "two operators are named 'first'"),
-        ({"operators": (SECOND, FIRST)}, "reads 'a' before it is written"),
-        ({"operators": (FIRST,)}, "output 'y' is never written"),
+        ({"tensors": (X, Y)}, "tensor 'a' is not in the program"),
+        ({"inputs": ("z",)}, "boundary tensor 'z' is not in it"),
+        ({"outputs": ("z",)}, "boundary tensor 'z' is not in it"),
+        ({"steps": (FIRST, FIRST)}, "two steps are named 'first'"),
+        ({"steps": (SECOND, FIRST)}, "reads 'a' before it is written"),
+        ({"steps": (FIRST,)}, "output 'y' is never written"),
         (
-            {"operators": (FIRST, SECOND, step("third", "Conv", ("x",), ("a",)))},
+            {"steps": (FIRST, SECOND, step("third", "Conv", ("x",), ("a",)))},
             "writes 'a' a second time",
         ),
         ({"tensors": (X, tensor("a", alias=Alias("z")), Y)}, "alias leads to 'z'"),
@@ -50,9 +50,9 @@ def test_a_sound_graph_is_built_and_its_sizes_are_bytes():
         ({"tensors": (X, tensor("a", alias=Alias("x", -4)), Y)}, "not inside 'x'"),
     ],
 )
-def test_a_broken_graph_is_refused(parts, message):
+def test_a_broken_program_is_refused(parts, message):
     with pytest.raises(ModelError, match=message):
-        graph(**parts)
+        program(**parts)
 
 
 def test_a_negative_dimension_is_refused():
@@ -63,23 +63,23 @@ def test_a_negative_dimension_is_refused():
 def test_a_state_may_be_read_before_it_is_written_and_written_again():
     state = tensor("s", kind=TensorKind.STATE)
     update = step("update", "Assign", ("s", "y"), ("s",))
-    assert graph((X, A, Y, state), (FIRST, SECOND, update)).operators[-1] is update
+    assert program((X, A, Y, state), (FIRST, SECOND, update)).steps[-1] is update
 
 
 def test_aliases_lead_to_the_storage_and_the_byte():
     inner = tensor("v", (1,), alias=Alias("w", 4))
     middle = tensor("w", (2,), alias=Alias("x", 8))
-    assert graph((X, A, Y, middle, inner)).root("v") == ("x", 12)
+    assert program((X, A, Y, middle, inner)).root("v") == ("x", 12)
 
 
-def test_an_order_must_name_each_operator_once_and_be_topological():
-    assert graph().reordered(["first", "second"]) == graph()
-    with pytest.raises(ModelError, match="each of its 2 operators once"):
-        graph().reordered(["first", "first"])
+def test_an_order_must_name_each_step_once_and_be_topological():
+    assert program().reordered(["first", "second"]) == program()
+    with pytest.raises(ModelError, match="each of its 2 steps once"):
+        program().reordered(["first", "first"])
     with pytest.raises(ModelError, match="before it is written"):
-        graph().reordered(["second", "first"])
+        program().reordered(["second", "first"])
 
 
 def test_operands_are_listed_once_and_absent_ones_not_at_all():
-    operator = step("o", "Add", ("a", "", "a"), ("", "y"))
-    assert (operator.reads, operator.writes) == (("a",), ("y",))
+    add = step("o", "Add", ("a", "", "a"), ("", "y"))
+    assert (add.reads, add.writes) == (("a",), ("y",))
