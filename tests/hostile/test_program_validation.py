@@ -209,7 +209,7 @@ def test_scales_that_are_not_those_of_the_output_channels_are_refused(tmp_path):
         step = next(each for each in root["steps"] if each["kernel_type"] == "Conv2D")
         root["tensors"][step["inputs"][1]].update(scales=[0.1, 0.2, 0.3], axis=3)
 
-    with pytest.raises(ProgramError, match="one for each output channel"):
+    with pytest.raises(ProgramError, match="not those of its output channels"):
         load(edited_file(path, edit))
 
 

@@ -5,6 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 
+from arenite.planner.dtypes import DType
+from arenite.planner.operators.operator import Operands
+from arenite.planner.tensors import Tensor
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import MatMul
@@ -43,6 +46,18 @@ def random_layer(kind):
     return operator, kind.__name__, {"batch_major": operator.batch_major}, inputs, outputs
 
 
+def operands_of(inputs, outputs):
+    """Return what an operator is asked about, of the operands of a step."""
+    one, other = (
+        tuple(
+            None if each is None else Tensor(f"t{n}", DType.FLOAT32, tuple(each.shape))
+            for n, each in enumerate(side)
+        )
+        for side in (inputs, outputs)
+    )
+    return Operands(one, other)
+
+
 RANDOM = {
     "MatMul": random_matmul,
     "Lstm": lambda: random_layer(Lstm),
@@ -54,7 +69,7 @@ RANDOM = {
 def test_python_and_the_core_tell_the_same_working_memory(kind):
     for _ in range(20):
         operator, name, kernel, inputs, outputs = RANDOM[kind]()
-        needed = operator.scratch(inputs, outputs)
+        needed = operator.scratch(operands_of(inputs, outputs))
         assert needed > 0
         Session.of_pieces(one_step(name, kernel, inputs, outputs, scratch=needed), "right").close()
         with pytest.raises(ProgramError, match=f"has {needed - 1} B; it needs {needed}"):
@@ -72,7 +87,7 @@ def test_a_step_without_its_working_memory_is_refused(kind):
 
 def test_working_memory_that_is_not_aligned_is_refused():
     operator, name, kernel, inputs, outputs = random_matmul()
-    needed = operator.scratch(inputs, outputs)
+    needed = operator.scratch(operands_of(inputs, outputs))
     with pytest.raises(ProgramError, match="not aligned to 64 B"):
         Session.of_pieces(
             one_step(name, kernel, inputs, outputs, scratch=needed, shift=4), "misaligned"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from arenite.planner.operators.operator import Operands
 from arenite.runtime.operators.base import RuntimeOperator
 
 
@@ -30,6 +31,13 @@ class Reduce(RuntimeOperator):
 
     function: ReduceFunction
     axes: tuple[int, ...]
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the input if it is reduced along axes of length 1 alone."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or source.dtype is not result.dtype:
+            return ()
+        return (0,) if source.num_elements == result.num_elements else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,5 +118,3 @@ def with_tables(schema: str) -> str:
     if not begin or not end:
         raise ValueError("the schema has no section of operators")
     return f"{before}{BEGIN}\n{operator_tables()}\n{END}{after}"
-
-
