@@ -6,8 +6,8 @@ Judges that share no code with what they judge: `oracle`, `brute_force`, `optima
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
 plan is known.
 
-Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
-`tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`.
+Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
+`tiny_chains`, `tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`.
 
 Programs that are wrong: `one_step`, `hostile_programs`, `hostile_edits`, `hostile_steps`,
 `edited_programs`.

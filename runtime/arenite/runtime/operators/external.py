@@ -15,6 +15,7 @@ class External(RuntimeOperator):
         model: The model file's bytes; in the program file the constant that holds them.
         input_names: For the step's inputs, in order.
         output_names: For its outputs.
+        op_type: Of the operator in the model, for people.
     """
 
     number: ClassVar[int] = 22
@@ -23,3 +24,9 @@ class External(RuntimeOperator):
     model: Annotated[bytes, "int"]
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    op_type: str = ""
+
+    @property
+    def label(self) -> str:
+        """The operator's name in the model."""
+        return self.op_type or "External"

@@ -196,9 +196,9 @@ def test_the_command_says_so_where_the_stock_order_stays(tmp_path: Path, capsys)
     ("target", "option", "said"),
     [
         ("onnxruntime", "--strategy=optimal", "choose an --order"),
-        ("onnxruntime", "--header=a.h", "there is none"),
-        ("tflm", "--order=best", "are for the target 'onnxruntime'"),
-        ("tflm", "--dim=N=1", "are for the target 'onnxruntime'"),
+        ("onnxruntime", "--header=a.h", "has no use for one"),
+        ("tflm", "--order=best", "are for --to onnxruntime"),
+        ("tflm", "--dim=N=1", "are for --to onnxruntime"),
     ],
 )
 def test_options_of_another_target_are_refused(tmp_path: Path, capsys, target, option, said):

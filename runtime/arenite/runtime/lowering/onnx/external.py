@@ -35,6 +35,7 @@ def external(builder: Builder, step: Step) -> None:
             model=single.model,
             input_names=single.input_names,
             output_names=single.output_names,
+            op_type=step.operator.label,
         ),
         sources,
         [(name, shape, as_written(len(shape))) for name, shape in shapes.items()],
