@@ -1,7 +1,7 @@
 """Write the operators of our runtime into the schema of program files.
 
-    scripts/write-schema.py            # after an operator was added or changed
-    scripts/write-schema.py --check    # fail if the schema is not up to date
+scripts/write-schema.py            # after an operator was added or changed
+scripts/write-schema.py --check    # fail if the schema is not up to date
 """
 
 import sys

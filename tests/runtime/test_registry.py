@@ -8,19 +8,20 @@ import pytest
 from arenite.runtime import _core
 
 CORE = Path(__file__).parents[2] / "runtime" / "core"
-REGISTERED = re.compile(r"program::Operator::(\w+), make_\w+(?:, KernelSet::\w+)?}")
+REGISTERED = re.compile(r"program::Operator::(\w+),\s*make_\w+(?:,\s*KernelSet::(\w+))?}")
 
 
 def registered(folder):
-    """The operators that the files of a folder register."""
+    """The operators that the files of a folder register, and the kernel set of each."""
     found = {path.name: REGISTERED.findall(path.read_text()) for path in folder.glob("*.cpp")}
     return {name: operators for name, operators in found.items() if operators}
 
 
 def test_the_linker_drops_no_step():
-    expected = {name for names in registered(CORE / "steps").values() for name in names}
-    if _core.has_xnnpack:
-        expected |= {name for names in registered(CORE / "xnnpack").values() for name in names}
+    folders = ["steps", "weights", *(["xnnpack"] if _core.has_xnnpack else [])]
+    found = [each for folder in folders for each in registered(CORE / folder).values()]
+    # What stands in where another kernel cannot is no kernel to choose.
+    expected = {name for names in found for name, kernels in names if kernels != "fallback"}
     assert set(_core.supported()) == expected
 
 

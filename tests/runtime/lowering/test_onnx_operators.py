@@ -69,6 +69,9 @@ CASES = {
     "softmax along channels": "(float[1,6,9,11] x) => (y) <float[4,6,1,1] w> "
     "{c = Conv(x, w) y = Softmax<axis=1>(c)}",
     "softmax along the middle": "(float[2,6,9] x) => (y) {y = Softmax<axis=1>(x)}",
+    "hardmax": "(float[2,6,9] x) => (y) {y = Hardmax<axis=-1>(x)}",
+    "hardmax along the middle, in place": "(float[2,6,9] x) => (y) "
+    "{a = Abs(x) h = Hardmax<axis=1>(a) y = Neg(h)}",
     "log softmax": "(float[2,6,9] x) => (y) {y = LogSoftmax<axis=-1>(x)}",
     "batch norm alone": "(float[1,6,9,11] x) => (y) <float[6] g, float[6] b, float[6] m, "
     "float[6] v = {1,2,3,4,5,6}> {y = BatchNormalization(x, g, b, m, v)}",

@@ -55,3 +55,10 @@ class L2Norm(Normalising, RuntimeOperator):
     number: ClassVar[int] = 16
 
     epsilon: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardmax(Normalising, RuntimeOperator):
+    """One for the first of the largest elements along the last axis, zero for all others."""
+
+    number: ClassVar[int] = 28

@@ -12,8 +12,10 @@ from arenite.runtime.lowering.layout import as_written, channels_last
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.translators import Layout
+from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import MultiplyAdd
 from arenite.runtime.operators.normalisation import (
+    Hardmax,
     InstanceNorm,
     L2Norm,
     LayerNorm,
@@ -101,10 +103,20 @@ def lp_normalisation(t: Translation) -> None:
 @translates("Softmax", "LogSoftmax")
 def softmax(t: Translation) -> None:
     """Translate Softmax or LogSoftmax."""
+    _along_axis(t, Softmax(logarithm=t.kind == "LogSoftmax"))
+
+
+@translates("Hardmax")
+def hardmax(t: Translation) -> None:
+    """Translate Hardmax."""
+    _along_axis(t, Hardmax())
+
+
+def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
+    """Emit an operator of the last axis for one with the attribute `axis`."""
     _check_type(t)
     value = t.value()
     rank = len(value.shape)
-    operator = Softmax(logarithm=t.kind == "LogSoftmax")
     axis = t.axis(1 if t.opset < 13 else -1, rank)
     if t.opset >= 13 or math.prod(value.shape[axis:]) == value.shape[axis]:
         value = _last(t, value, axis)
