@@ -39,8 +39,8 @@ def sliding_over(
     return Sliding(rows, columns, row_axis=1, channel_axis=3, groups=groups)
 
 
-class _Convolution(Clamped):
-    """A window that slides over an image, and a filter of products."""
+class SlidingOperator(Clamped):
+    """Slides a window over an image that is its first input."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ def _filter(operands: Operands) -> Tensor | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2D(_Convolution):
+class Conv2D(SlidingOperator):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
 
     The filter is a constant; or a tensor where a window lies that an earlier LoadWeights made.
@@ -91,7 +91,7 @@ class Conv2D(_Convolution):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthwiseConv2D(_Convolution):
+class DepthwiseConv2D(SlidingOperator):
     """Reads x, a filter 1, kh, kw, C * multiplier, and an optional bias."""
 
     number: ClassVar[int] = 2
@@ -163,7 +163,8 @@ class FullyConnected(Clamped):
         """Return the same rows of the first input, and all of any other."""
         source = operands.source
         if position or source is None or len(region) != len(source.shape):
-            return super().input_region(operands, position, region)
+            # Not super(): a dataclass with slots is a copy of the class that this names.
+            return Clamped.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
 
 

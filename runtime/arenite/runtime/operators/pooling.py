@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.sliding import Sliding
-from arenite.runtime.operators.base import NO_PADDING, Clamped, Pair, Sides
-from arenite.runtime.operators.convolution import sliding_over
+from arenite.runtime.operators.base import NO_PADDING, Pair, Sides
+from arenite.runtime.operators.convolution import SlidingOperator, sliding_over
 
 
 class PoolKind(StrEnum):
@@ -18,7 +18,7 @@ class PoolKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool2D(Clamped):
+class Pool2D(SlidingOperator):
     """Maximum or average over windows; `count_padding`: an average takes padding as zeros."""
 
     number: ClassVar[int] = 6
@@ -37,10 +37,3 @@ class Pool2D(Clamped):
         return sliding_over(
             operands, self.window, self.strides, self.dilations, self.padding, channels
         )
-
-    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the part of the image under the windows."""
-        sliding, source, result = self.sliding(operands), operands.source, operands.result
-        if sliding is None or source is None or result is None:
-            return super().input_region(operands, position, region)
-        return sliding.input_region(region, source.shape[3], result.shape[3])
