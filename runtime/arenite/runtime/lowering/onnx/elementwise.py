@@ -117,7 +117,23 @@ def relu(t: Translation) -> None:
 @translates("Clip", layout=Layout.ANY)
 def clip(t: Translation) -> None:
     """Translate Clip, its bounds attributes or constant inputs."""
-    clamp(t, *clip_bounds(t))
+    if t.dtype in (DType.INT32, DType.INT64):
+        _clip_integers(t)
+    else:
+        clamp(t, *clip_bounds(t))
+
+
+def _clip_integers(t: Translation) -> None:
+    """Clip by integers of the input's own type: the bounds of a clamp are 32-bit floats."""
+    value = t.value()
+    limits = [(B.MAXIMUM, 1), (B.MINIMUM, 2)]
+    given = [(function, t.optional_array(position)) for function, position in limits]
+    bounds = [(function, array) for function, array in given if array is not None]
+    for number, (function, array) in enumerate(bounds, 1):
+        name = t.target if number == len(bounds) else f"{t.target}/{function}"
+        bound = t.builder.constant(array.reshape(1), f"{t.target}/{function}/bound")
+        value = combine(t, function, value, bound, name)
+    t.finish(value)
 
 
 def clip_bounds(t: Translation) -> tuple[float, float]:
