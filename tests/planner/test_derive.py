@@ -3,6 +3,7 @@ from arenite.planner.ordering import Order
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
+from arenite.strategies.order import find_order
 from support.tiny_graphs import graph_of, tensor
 
 GRAPH = graph_of(
@@ -43,3 +44,16 @@ def test_the_given_order_stays_where_parts_make_it_the_better_one():
 
     found = derive(graph, Rules(SAFE_KINDS, alignment=1), early).order
     assert found.steps == tuple(operator.name for operator in graph.steps)
+
+
+def test_the_order_is_searched_at_the_alignment_that_storage_is_shared_at():
+    """Two halves of 16 B share the storage of what is split: at 64 B each they would not."""
+    graph = graph_of(
+        [tensor("x", (8,), TensorKind.INPUT), tensor("a"), tensor("p", (4,)), tensor("q", (4,)),
+         tensor("r", (4,)), tensor("y", (4,), TensorKind.OUTPUT)],
+        [("Conv", ("x",), ("a",)), ("Split", ("a",), ("p", "q"), {"axis": 0}),
+         ("Relu", ("p",), ("r",)), ("Add", ("r", "q"), ("y",))],
+    )  # fmt: skip
+    for alignment in (16, 64):
+        found = derive(graph, Rules(SAFE_KINDS, alignment=alignment), find_order("best"))
+        assert found.order.peak == found.problem.lower_bound

@@ -1,0 +1,116 @@
+"""Where results of a lowered model lie, and what its numbers are bounded by."""
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.planner.program import Program
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.operators.external import External
+from arenite.runtime.session import Session
+from support.running import assert_same, build, reference_outputs
+from support.tiny_onnx import parse, save
+
+
+def saved(folder: Path, text: str, **options: bool) -> Path:
+    return save(folder, parse(text, **options))
+
+
+def outputs_of(path: Path, folder: Path, x: np.ndarray) -> None:
+    """Assert that ours are ONNX Runtime's."""
+    (name,) = (port.name for port in compile_model(path).program.inputs)
+    feeds = {name: x}
+    with Session(build(path, folder)) as session:
+        assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+def roots(program: Program) -> set[str]:
+    """Storages of what is not constant."""
+    constants = set(program.constants)
+    return {program.root(name)[0] for name in program.tensors} - constants
+
+
+def test_a_foreign_operator_overwrites_nothing(tmp_path: Path) -> None:
+    path = saved(tmp_path, "(float[8,10] x) => (y) { a = Abs(x) h = Hardmax(a) y = Neg(h) }")
+    program = compile_model(path).program
+    (foreign,) = (step for step in program.steps if isinstance(step.operator, External))
+    assert program.root(foreign.inputs[0])[0] != program.root(foreign.outputs[0])[0]
+    x = np.random.default_rng(0).standard_normal((8, 10)).astype(np.float32)
+    outputs_of(path, tmp_path, x)
+
+
+def test_an_activation_of_two_operators_takes_one_storage(tmp_path: Path) -> None:
+    gated = "(float[256,256] x) => (y) { a = Abs(x) s = Sigmoid(a) y = Mul(a, s) }"
+    compiled = compile_model(saved(tmp_path, gated))
+    assert compiled.source.problem.lower_bound == 256 * 256 * 4
+    assert len(roots(compiled.program)) == 1
+
+
+QUANTISED = {
+    "leaky relu": "QLinearLeakyRelu<alpha=0.1>(q, s, z, s, z)",
+    "sigmoid": "QLinearSigmoid(q, s, z, s, z)",
+    "mul": "QLinearMul(q, s, z, q, s, z, s, z)",
+    "add": "QLinearAdd(q, s, z, q, s, z, s, z)",
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", QUANTISED)
+def test_a_function_of_integers_takes_one_storage(name: str, dtype: str, tmp_path: Path) -> None:
+    text = (
+        f"({dtype}[1,64,8,8] q) => (y) <float s = {{0.05}}, {dtype} z = {{3}}> "
+        f"{{ y = com.microsoft.{QUANTISED[name]} }}"
+    )
+    compiled = compile_model(saved(tmp_path, text, microsoft=True))
+    (record,) = compiled.source.problem.records
+    assert record.size == prod((1, 64, 8, 8))
+
+
+def test_a_slice_of_the_outermost_axis_is_no_copy(tmp_path: Path) -> None:
+    text = (
+        "(float[8,256] x) => (y) <int64[1] b = {2}, int64[1] e = {4}, int64[1] z = {0}> "
+        "{ a = Abs(x) s = Slice(a, b, e, z) y = Neg(s) }"
+    )
+    path = saved(tmp_path, text)
+    program = compile_model(path).program
+    (cut,) = (step for step in program.steps if len(step.reads) == 1 and "s" in step.writes)
+    assert program.root("s") == (program.root(cut.inputs[0])[0], 2 * 256 * 4)
+    x = np.random.default_rng(0).standard_normal((8, 256)).astype(np.float32)
+    outputs_of(path, tmp_path, x)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "bounds",
+    ["low, high", "low", ", high", ""],
+    ids=["both", "from below", "from above", "not at all"],
+)
+def test_integers_are_clipped_by_integers(bounds: str, dtype: str, tmp_path: Path) -> None:
+    operands = f"x, {bounds}" if bounds else "x"
+    text = (
+        f"({dtype}[6] x) => (y) <{dtype} low = {{16777217}}, {dtype} high = {{2147483000}}> "
+        f"{{ y = Clip({operands}) }}"
+    )
+    x = np.array([0, 16777216, 16777217, 16777218, 2147483000, 2147483647], dtype)
+    outputs_of(saved(tmp_path, text), tmp_path, x)
+
+
+def test_names_that_the_lowering_would_give_may_be_taken(tmp_path: Path) -> None:
+    """`q/signed` and `.../source` are names of its own for the integers of `q`."""
+    text = (
+        "(float[1,2,4,4] x) => (y) <float s = {0.05}, uint8 z = {128}, int64[8] p = "
+        "{0,0,1,1,0,0,1,1}, float[2] k = {1, 2}> { q = QuantizeLinear(x, s, z) "
+        "d = DequantizeLinear(q, s, z) o = Pad(d, p) r = QuantizeLinear(o, s, z) "
+        "e = DequantizeLinear(r, s, z) t = Flatten(x) g = Abs(x) "
+        "n = Neg(g) m = ReduceMax<keepdims=1>(n) y = Add(e, m) }"
+    )
+    model = parse(text, opset=13)
+    taken = {"g": "q/signed", "n": "r/signed/source", "m": "r/source"}
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = [taken.get(name, name) for name in names]
+    path = save(tmp_path, model)
+    x = np.random.default_rng(0).uniform(-2, 2, (1, 2, 4, 4)).astype(np.float32)
+    outputs_of(path, tmp_path, x)
