@@ -1,6 +1,5 @@
 """A session of ONNX Runtime's library whose CPU memory comes from our allocator."""
 
-import os
 import threading
 import weakref
 from collections.abc import Sequence
@@ -10,15 +9,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime.targets.onnxruntime._allocator import PlanAllocator, Runner
 from arenite.runtime.targets.onnxruntime.errors import RunFailedError, UnexpectedRuntimeError
-from arenite.runtime.targets.onnxruntime.library import Library, StatusError
+from arenite.runtime.targets.onnxruntime.library import ALL_OPTIMISATIONS, Library, StatusError
 from arenite.runtime.targets.onnxruntime.stock import refusal
 from arenite.runtime.targets.onnxruntime.values import ValueInfo, value_infos
 
-_ALL_OPTIMISATIONS: Final = 99
-_ERRORS_ONLY: Final = 3
 _REGISTERING: Final = threading.Lock()
+
+
+class _RefusalError(Exception):
+    """ONNX Runtime refuses the model; the text is its own."""
 
 
 class HostedSession:
@@ -34,6 +36,7 @@ class HostedSession:
         model: The model file, or its bytes.
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
         num_threads: Of the kernels.
+        origin: The model that people know, if `model` is made of it.
 
     Raises:
         UnsupportedModelError: ONNX Runtime refuses the model.
@@ -42,12 +45,21 @@ class HostedSession:
     """
 
     def __init__(
-        self, library: Library, model: Path | bytes, *, optimise: bool, num_threads: int
+        self,
+        library: Library,
+        model: Path | bytes,
+        *,
+        optimise: bool,
+        num_threads: int,
+        origin: Path | bytes | None = None,
     ) -> None:
         self.allocator = PlanAllocator()
         self.allocator.set_memory_info(library.cpu)
         self._library = library
-        self._session = _created(library, self.allocator, model, optimise, num_threads)
+        try:
+            self._session = _created(library, self.allocator, model, optimise, num_threads)
+        except _RefusalError as error:
+            raise refusal(model if origin is None else origin, error) from error
         # The allocator must live until the session has given everything back.
         weakref.finalize(self, _release, library, self._session, self.allocator)
         self._check_allocator()
@@ -104,9 +116,9 @@ def _created(
     """Return the address of a new session; it keeps the allocator that it finds registered."""
     options = library.made("CreateSessionOptions")
     try:
-        library.call("SetSessionLogSeverityLevel", options, _ERRORS_ONLY)
+        library.call("SetSessionLogSeverityLevel", options, FATAL)
         library.call(
-            "SetSessionGraphOptimizationLevel", options, _ALL_OPTIMISATIONS if optimise else 0
+            "SetSessionGraphOptimizationLevel", options, ALL_OPTIMISATIONS if optimise else 0
         )
         library.call("SetIntraOpNumThreads", options, threads)
         library.call("DisableMemPattern", options)  # every tensor is to be asked for
@@ -115,13 +127,9 @@ def _created(
         with _REGISTERING:  # one allocator for CPU memory at a time
             library.call("RegisterAllocator", library.env, allocator.address)
             try:
-                if isinstance(model, bytes):
-                    return library.made(
-                        "CreateSessionFromArray", library.env, model, len(model), options
-                    )
-                return library.made("CreateSession", library.env, os.fsencode(model), options)
+                return library.created(model, options)
             except StatusError as error:
-                raise refusal(model, error) from error
+                raise _RefusalError(str(error)) from error
             finally:
                 library.call("UnregisterAllocator", library.env, library.cpu)
     except StatusError as error:

@@ -5,6 +5,7 @@ allocators cannot be reached from outside; so a planned session is one of the li
 """
 
 import ctypes
+import os
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -12,10 +13,14 @@ from pathlib import Path
 from typing import Final, cast
 
 from arenite.planner.errors import MissingDependencyError
+from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime.targets.onnxruntime.errors import UnexpectedRuntimeError
 
 _API_VERSION: Final = 17
 """Functions are only ever added, so a newer library has this version too."""
+
+ALL_OPTIMISATIONS: Final = 99
+"""What ONNX Runtime does to a graph by default; 0 is nothing."""
 
 _INT: Final = ctypes.c_int
 _SIZE: Final = ctypes.c_size_t
@@ -27,6 +32,7 @@ _STATUS_FUNCTIONS: Final[dict[str, tuple[int, tuple[type, ...]]]] = {
     "CreateSession": (7, (_POINTER, _TEXT, _POINTER, _POINTER)),
     "CreateSessionFromArray": (8, (_POINTER, _POINTER, _SIZE, _POINTER, _POINTER)),
     "CreateSessionOptions": (10, (_POINTER,)),
+    "SetOptimizedModelFilePath": (11, (_POINTER, _TEXT)),
     "DisableMemPattern": (17, (_POINTER,)),
     "DisableCpuMemArena": (19, (_POINTER,)),
     "SetSessionLogSeverityLevel": (22, (_POINTER, _INT)),
@@ -107,7 +113,7 @@ class Library:
             name: ctypes.CFUNCTYPE(None, _POINTER)(addresses[index])
             for name, index in _RELEASE_FUNCTIONS.items()
         }
-        self.env = self.made("CreateEnv", 3, b"arenite")
+        self.env = self.made("CreateEnv", FATAL, b"arenite")
         self.cpu = self.made("CreateCpuMemoryInfo", 0, 0)
         self.names = self.made("GetAllocatorWithDefaultOptions")
 
@@ -132,6 +138,16 @@ class Library:
         result = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(result))
         return result.value or 0
+
+    def created(self, model: Path | bytes, options: int) -> int:
+        """Return the address of a new session of a model file, or of its bytes.
+
+        Raises:
+            StatusError: ONNX Runtime refuses it.
+        """
+        if isinstance(model, bytes):
+            return self.made("CreateSessionFromArray", self.env, model, len(model), options)
+        return self.made("CreateSession", self.env, os.fsencode(model), options)
 
     def release(self, name: str, address: int) -> None:
         """Give something back."""

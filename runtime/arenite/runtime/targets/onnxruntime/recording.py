@@ -4,6 +4,7 @@ A step is the time of an allocation; nothing else moves the clock. What is given
 between two allocations ends at the second.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from arenite.runtime.targets.onnxruntime.errors import RunFailedError
 from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
 from arenite.runtime.targets.onnxruntime.hosted import HostedSession
 from arenite.runtime.targets.onnxruntime.library import library
+from arenite.runtime.targets.onnxruntime.orders import HostedOrders
 
 ALIGNMENT: Final = 64
 """What ONNX Runtime's kernels expect of CPU memory."""
@@ -50,6 +52,9 @@ def onnxruntime_problem(
 ) -> Problem:
     """Return what ONNX Runtime asks for in one run of a model, kernel scratch included.
 
+    Of the orders that its nodes may run in it is the one that needs least; the same in every
+    process.
+
     Args:
         path: The model.
         dims: Values of free dimensions, by name.
@@ -61,9 +66,16 @@ def onnxruntime_problem(
         UnexpectedRuntimeError: The library is not one we know.
         MissingDependencyError: The package onnxruntime is absent.
     """
-    hosted = HostedSession(library(), path, optimise=True, num_threads=1)
-    feeds = drawn_feeds(path, hosted.inputs, dims, shapes)
-    return record(hosted, [feeds[value.name] for value in hosted.inputs]).problem
+    orders = HostedOrders(library(), path, optimise=True, num_threads=1)
+    with contextlib.closing(orders):
+        hosted = orders.session(0)
+        feeds = drawn_feeds(path, hosted.inputs, dims, shapes)
+        inputs = [feeds[value.name] for value in hosted.inputs]
+        problems = [record(hosted, inputs).problem]
+        for index in range(1, len(orders)):
+            hosted = orders.session(index)
+            problems.append(record(hosted, inputs).problem)
+    return min(problems, key=lambda problem: problem.lower_bound)
 
 
 def record(hosted: HostedSession, inputs: Sequence[NDArray[Any]]) -> Recording:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
@@ -20,9 +21,9 @@ from arenite.runtime.targets.onnxruntime.errors import (
     UnexpectedRuntimeError,
     UnknownOutputError,
 )
-from arenite.runtime.targets.onnxruntime.hosted import HostedSession
 from arenite.runtime.targets.onnxruntime.library import library
-from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, record
+from arenite.runtime.targets.onnxruntime.orders import HostedOrders
+from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, Recording, record
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.runtime.targets.onnxruntime.values import ValueInfo
 
@@ -87,13 +88,15 @@ class PlannedSession:
         self.plan: Plan | None = None
         self.last_run: RunMemory | None = None
         self.num_outside = 0
-        self._make_plan = strategy if strategy is not None else _given(plan)
+        self._given = plan
+        self._strategy = strategy
         self._lock = threading.Lock()
         self._stock: Any = None
         try:
-            self._hosted = HostedSession(
+            self._orders = HostedOrders(
                 library(), model, optimise=optimise, num_threads=num_threads
             )
+            self._order, self._hosted = 0, self._orders.session(0)
         except UnexpectedRuntimeError as error:
             warnings.warn(
                 f"the stock session runs the model: {error}", StockSessionWarning, stacklevel=2
@@ -139,13 +142,36 @@ class PlannedSession:
         return [outputs[index] for index in wanted]
 
     def _recorded_run(self, inputs: list[NDArray[Any]]) -> list[NDArray[Any]]:
-        recording = record(self._hosted, inputs)
+        recording, plan = self._recorded_and_planned(inputs)
         self._bound = recording.bound
-        self._serve(recording.problem)
+        self._serve(recording.problem, plan)
+        self._orders.close()
         return recording.outputs
 
-    def _serve(self, problem: Problem) -> None:
-        plan = self._make_plan(problem)
+    def _recorded_and_planned(self, inputs: list[NDArray[Any]]) -> tuple[Recording, Plan]:
+        """Record the orders, keep the session of the best, and return what it is to do."""
+        recordings: list[Recording] = []
+        for index in range(len(self._orders)):
+            self._open(index)
+            recordings.append(record(self._hosted, inputs))
+            if self._given is not None and _fits(recordings[-1].problem, self._given):
+                return recordings[-1], self._given
+        bounds = [recording.problem.lower_bound for recording in recordings]
+        best = bounds.index(min(bounds))
+        self._open(best)
+        recording = recordings[best]
+        if self._strategy is None:
+            assert self._given is not None
+            return recording, self._given  # and be told what is wrong with it
+        return recording, self._strategy(recording.problem)
+
+    def _open(self, index: int) -> None:
+        """Have the session of this order, and never two at once."""
+        if index != self._order:
+            del self._hosted
+            self._order, self._hosted = index, self._orders.session(index)
+
+    def _serve(self, problem: Problem, plan: Plan) -> None:
         verify(problem, plan)
         memory = np.empty(plan.height + ALIGNMENT, np.uint8)
         skip = -memory.ctypes.data % ALIGNMENT
@@ -191,6 +217,10 @@ class PlannedSession:
         return [known.index(name) for name in names]
 
 
-def _given(plan: Plan | None) -> Callable[[Problem], Plan]:
-    assert plan is not None
-    return lambda _problem: plan
+def _fits(problem: Problem, plan: Plan) -> bool:
+    """Tell whether the plan is one for these records."""
+    try:
+        verify(problem, plan)
+    except InvalidPlanError:
+        return False
+    return True

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.planner.quiet_onnxruntime import quiet_options
 
 
 def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:
@@ -19,12 +20,9 @@ def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:
     Raises:
         MissingDependencyError: The package onnxruntime is absent.
     """
-    onnxruntime = _package()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = num_threads
-    options.log_severity_level = 3
+    options = quiet_options("running a model in ONNX Runtime", num_threads=num_threads)
     if not optimise:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = _package().GraphOptimizationLevel.ORT_DISABLE_ALL
     return options
 
 

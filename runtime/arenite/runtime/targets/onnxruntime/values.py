@@ -93,14 +93,33 @@ def value_infos(library: Library, session: int, side: str) -> list[ValueInfo]:
     Raises:
         UnexpectedRuntimeError: One is not a tensor of numbers.
     """
+    return [
+        _value_info(library, session, side, index, name)
+        for index, name in enumerate(value_names(library, session, side))
+    ]
+
+
+def value_names(library: Library, session: int, side: str) -> list[str]:
+    """Return the names of the inputs or outputs of a session, whatever they are.
+
+    Args:
+        library: Whose session it is.
+        session: Its address.
+        side: `Input` or `Output`.
+    """
     count = library.made(f"SessionGet{side}Count", session)
-    return [_value_info(library, session, side, index) for index in range(count)]
+    return [_value_name(library, session, side, index) for index in range(count)]
 
 
-def _value_info(library: Library, session: int, side: str, index: int) -> ValueInfo:
+def _value_name(library: Library, session: int, side: str, index: int) -> str:
     address = library.made(f"SessionGet{side}Name", session, index, library.names)
-    name = ctypes.string_at(address).decode()
-    library.call("AllocatorFree", library.names, address)
+    try:
+        return ctypes.string_at(address).decode()
+    finally:
+        library.call("AllocatorFree", library.names, address)
+
+
+def _value_info(library: Library, session: int, side: str, index: int, name: str) -> ValueInfo:
     type_info = library.made(f"SessionGet{side}TypeInfo", session, index)
     try:
         tensor_info = library.made("CastTypeInfoToTensorInfo", type_info)
