@@ -1,12 +1,14 @@
 import importlib
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
 from arenite.planner.errors import (
     AreniteError,
     BindingError,
+    FileError,
     InfeasibleError,
     InvalidPlanError,
     MissingDependencyError,
@@ -18,6 +20,7 @@ from arenite.planner.errors import (
     UnsupportedModelError,
     UnsupportedProblemError,
     about_file,
+    named_instead,
 )
 
 MODULES = ("arenite.planner.errors", "arenite.planner.verify", "arenite.planner.planfile.errors")
@@ -119,6 +122,14 @@ def test_the_reader_of_a_file_adds_its_path_once():
 def test_what_is_not_about_a_file_is_left_as_it_is():
     with pytest.raises(SearchLimitError, match=r"\Astopped\Z"), about_file("m.onnx"):
         raise SearchLimitError("stopped")
+
+
+def test_a_file_made_of_another_is_named_after_it():
+    made, origin = Path("folder") / "model.arena", Path("m.onnx")
+    for raised, named in ((made, "m.onnx"), ("other.onnx", "other.onnx"), (None, None)):
+        with pytest.raises(FileError) as caught, named_instead(made, origin):
+            raise FileError("bad", path=raised)
+        assert str(caught.value) == ("bad" if named is None else f"{named}: bad")
 
 
 def test_an_error_about_no_file_says_the_reason_alone():

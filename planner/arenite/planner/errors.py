@@ -75,6 +75,22 @@ def about_file(path: Path | str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def named_instead(made: Path, origin: Path) -> Iterator[None]:
+    """Name the file that people know in each `FileError` about one that we made of it.
+
+    Args:
+        made: In a temporary folder.
+        origin: What it was made of.
+    """
+    try:
+        yield
+    except FileError as error:
+        if error.path is not None and Path(error.path) == made:
+            error.path = origin
+        raise
+
+
 class ModelError(FileError):
     """The model cannot be planned."""
 

@@ -6,8 +6,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.targets.onnxruntime.stock import refusals
+from arenite.runtime.targets.onnxruntime.errors import RunFailedError
+from arenite.runtime.targets.onnxruntime.stock import refusal_types, refusals
 
 Array = NDArray[Any]
 
@@ -21,6 +23,8 @@ def onnxruntime_step(
     threads: int,
 ) -> Callable[[], None]:
     """Return what runs a one-operator ONNX model from and to these arrays.
+
+    It raises `RunFailedError` if ONNX Runtime gives up on what they hold.
 
     Args:
         label: Of the program, for messages.
@@ -41,7 +45,7 @@ def onnxruntime_step(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = FATAL
     try:
         with refusals(model):
             session = onnxruntime.InferenceSession(
@@ -55,7 +59,12 @@ def onnxruntime_step(
     except UnsupportedModelError as error:
         raise ProgramError(f"step {name!r}: {error}", path=label) from error
 
+    gave_up = refusal_types()
+
     def run() -> None:
-        session.run_with_iobinding(binding)
+        try:
+            session.run_with_iobinding(binding)
+        except gave_up as error:
+            raise RunFailedError(f"step {name!r}: ONNX Runtime gave up: {error}") from error
 
     return run

@@ -305,7 +305,7 @@ def test_an_output_of_another_shape_than_stated_is_still_right():
         assert y.tolist() == [np.flatnonzero(x).tolist()]
 
 
-def test_a_run_that_onnx_runtime_gives_up_on_says_so():
+def test_a_run_that_onnx_runtime_gives_up_on_says_so(capfd: pytest.CaptureFixture[str]):
     source = model("(float[4] x, int64[1] k) => (y) { y = Gather(x, k) }")
     session = planned(source)
     x = np.arange(4, dtype=np.float32)
@@ -316,6 +316,7 @@ def test_a_run_that_onnx_runtime_gives_up_on_says_so():
     with pytest.raises(RunFailedError):
         session.run(None, {"x": x, "k": np.array([9])})
     assert session.run(None, {"x": x, "k": np.array([3])})[0] == 3
+    assert capfd.readouterr() == ("", "")
 
 
 def test_sessions_do_not_disturb_one_another():
@@ -400,12 +401,14 @@ def test_without_onnx_runtime_the_error_names_the_extra(monkeypatch: pytest.Monk
         planned(chain())
 
 
-def test_a_damaged_model_is_refused(tmp_path: Path):
+def test_a_damaged_model_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     path = tmp_path / "m.onnx"
     path.write_bytes(b"no model at all")
     for source in (path, path.read_bytes(), tmp_path / "absent.onnx"):
-        with pytest.raises(UnsupportedModelError, match="refuses it"):
-            planned(source)
+        for opened in (planned, stock):
+            with pytest.raises(UnsupportedModelError, match="refuses it"):
+                opened(source)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_it_outlives_every_name_but_its_own():

@@ -42,13 +42,11 @@ def _arenite(path: Path, threads: int) -> Engine:
 
 
 def _onnxruntime(path: Path, threads: int) -> Engine:
-    import onnxruntime
+    from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options = stock_options(num_threads=threads)
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = stock_session(path, options)
     names = [value.name for value in session.get_inputs()]
     return Engine(
         lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True)))),

@@ -30,6 +30,7 @@ from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.text import printable
+from arenite.planner.errors import named_instead
 from arenite.planner.importers import Shapes
 from arenite.runtime.session import Session, StepProfile
 from arenite.runtime.trace import chrome_trace
@@ -216,7 +217,8 @@ def _program(
         else:
             refuse_beside("--plan", "requested", "dims", "shapes")
             write_program(program, *compile_by_plan(model, plan_path))
-        yield program
+        with named_instead(program, model):
+            yield program
 
 
 def _as_json(

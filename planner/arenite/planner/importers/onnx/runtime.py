@@ -18,6 +18,7 @@ from arenite.planner.importers.onnx.types import (
     read_runtime_dtype,
     read_type,
 )
+from arenite.planner.quiet_onnxruntime import quiet_options
 
 _NUM_RUNS = 3
 
@@ -40,13 +41,12 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         MissingDependencyError: ONNX Runtime is not installed.
         RuntimeRefusalError: It refuses the model.
     """
+    purpose = f"finding the shapes of what {label} makes"
     try:
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as native
     except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "onnxruntime", "onnx", f"finding the shapes of what {label} makes"
-        ) from error
+        raise MissingDependencyError("onnxruntime", "onnx", purpose) from error
     refusals = (
         native.EPFail,
         native.Fail,
@@ -59,10 +59,8 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         TypeError,
         ValueError,
     )
-    options = onnxruntime.SessionOptions()
+    options = quiet_options(purpose)
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     data = model.SerializeToString()
     try:

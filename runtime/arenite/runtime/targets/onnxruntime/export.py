@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import MissingDependencyError, about_file, named_instead
 from arenite.planner.files import read_model
 from arenite.planner.importers import read
 from arenite.planner.names import Names
@@ -86,14 +86,15 @@ def export_onnxruntime(
         session, model = _optimised(onnx, path, optimised_path)
         feeds = drawn_feeds(path, session.get_inputs(), dims, shapes)
         optimised_path.write_bytes(model.SerializeToString())
-        source = read(
-            optimised_path,
-            dims=dims,
-            shapes=shapes,
-            alignment=ALIGNMENT,
-            order=lambda program, rules: find_order(_without_inputs(program), rules),
-            aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
-        )
+        with named_instead(optimised_path, path):
+            source = read(
+                optimised_path,
+                dims=dims,
+                shapes=shapes,
+                alignment=ALIGNMENT,
+                order=lambda program, rules: find_order(_without_inputs(program), rules),
+                aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
+            )
     assert source.order is not None
 
     nodes = list(_ordered(model.graph, source.order.steps))
@@ -101,7 +102,8 @@ def export_onnxruntime(
     model.graph.node.extend(nodes)
     data: bytes = model.SerializeToString()
     stock = stock_memory(path, _arena_alone(stock_options()), feeds)
-    ordered = stock_memory(data, _arena_alone(ordered_options()), feeds)
+    with about_file(path):
+        ordered = stock_memory(data, _arena_alone(ordered_options()), feeds)
     stays = _objection(nodes, stock, ordered)
     return OnnxruntimeExport(
         read_model(path) if stays else data, source.order, stock, ordered, stays

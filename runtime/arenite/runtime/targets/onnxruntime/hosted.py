@@ -59,7 +59,7 @@ class HostedSession:
         try:
             self._session = _created(library, self.allocator, model, optimise, num_threads)
         except _RefusalError as error:
-            raise refusal(model if origin is None else origin, error) from error
+            raise refusal(model, error, origin) from error
         # The allocator must live until the session has given everything back.
         weakref.finalize(self, _release, library, self._session, self.allocator)
         self._check_allocator()

@@ -7,7 +7,8 @@ made of that file without optimising again.
 
 ONNX Runtime sorts once more, depth first from the nodes that nobody reads; of two it takes
 the later in the file first. A file that names the nodes from the last to the first is
-therefore run as we want it.
+therefore run as we want it. Subgraphs have to stand in an order that can run; there the node
+to be taken first comes as late as it may.
 """
 
 import os
@@ -77,8 +78,8 @@ class SettledModel:
         self.files = tuple(written.values())
 
 
-def settle(graph: "onnx.GraphProto", *, deepest_first: bool) -> None:
-    """Sort the nodes, and those of subgraphs, from the last that is to run to the first.
+def settle(graph: "onnx.GraphProto", *, deepest_first: bool, is_inner: bool = False) -> None:
+    """Sort the nodes, and those of subgraphs, so that a session runs them in a known order.
 
     They run depth first from those that nobody reads, in the order of the outputs.
 
@@ -86,6 +87,7 @@ def settle(graph: "onnx.GraphProto", *, deepest_first: bool) -> None:
         graph: Its order, and the names of what is between its nodes, do not matter.
         deepest_first: Of what a node reads, make that first which most nodes in a row lead
             to; else last. Ties go by the place among the operands.
+        is_inner: It is a subgraph.
 
     Cost: O(n log n) for n operands.
     """
@@ -94,7 +96,7 @@ def settle(graph: "onnx.GraphProto", *, deepest_first: bool) -> None:
     nodes = list(graph.node)
     for node in nodes:
         for subgraph in subgraphs(node):
-            settle(subgraph, deepest_first=deepest_first)
+            settle(subgraph, deepest_first=deepest_first, is_inner=True)
     writers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     sources = [
         list(dict.fromkeys(writers[name] for name in node_reads(node) if name in writers))
@@ -109,10 +111,13 @@ def settle(graph: "onnx.GraphProto", *, deepest_first: bool) -> None:
     for index in _postorder(roots, sources):
         depths[index] = 1 + max((depths[each] for each in sources[index]), default=0)
     sign = -1 if deepest_first else 1
-    preferred = [sorted(each, key=lambda index: sign * depths[index]) for each in sources]
-    order = list(_postorder(roots, preferred))
+    wanted = [sorted(each, key=lambda index: sign * depths[index]) for each in sources]
+    if is_inner:
+        order = _postorder(roots[::-1], [each[::-1] for each in wanted])
+    else:
+        order = reversed(list(_postorder(roots, wanted)))
     del graph.node[:]
-    graph.node.extend(nodes[index] for index in reversed(order))
+    graph.node.extend(nodes[index] for index in order)
 
 
 def _postorder(roots: Sequence[int], sources: Sequence[Sequence[int]]) -> Iterator[int]:

@@ -56,11 +56,17 @@ def refusals(model: Path | bytes) -> Iterator[None]:
     Raises:
         UnsupportedModelError: The stock session refused the model or gave up.
     """
-    from onnxruntime.capi import onnxruntime_pybind11_state as native
-
     try:
         yield
-    except (
+    except refusal_types() as error:
+        raise refusal(model, error) from error
+
+
+def refusal_types() -> tuple[type[Exception], ...]:
+    """Return what a stock session raises at a model, or gives up on a run with."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as native
+
+    return (
         native.EPFail,
         native.Fail,
         native.InvalidArgument,
@@ -71,14 +77,25 @@ def refusals(model: Path | bytes) -> Iterator[None]:
         native.RuntimeException,
         RuntimeError,
         ValueError,
-    ) as error:
-        raise refusal(model, error) from error
+    )
 
 
-def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
-    """Return our error for a model that ONNX Runtime refuses."""
-    path = None if isinstance(model, bytes) else model
-    reason = textwrap.shorten(str(error), 160, placeholder=" ...")
+def refusal(
+    model: Path | bytes, error: Exception, origin: Path | bytes | None = None
+) -> UnsupportedModelError:
+    """Return our error for a model that ONNX Runtime refuses.
+
+    Args:
+        model: What it refuses.
+        error: As it says it.
+        origin: The model that people know, if `model` is a file made of it.
+    """
+    known = model if origin is None else origin
+    path = None if isinstance(known, bytes) else known
+    text = str(error)
+    if isinstance(model, Path) and model != known:
+        text = text.replace(str(model), "the model" if path is None else path.name)
+    reason = textwrap.shorten(text, 160, placeholder=" ...")
     return UnsupportedModelError("model", f"onnxruntime refuses it: {reason}", path=path)
 
 
