@@ -5,13 +5,8 @@ import logging
 import numpy as np
 import onnx
 import pytest
-from arenite.compression.evaluate import (
-    Dataset,
-    DatasetError,
-    Judge,
-    random_dataset,
-    read_dataset,
-)
+from arenite.compression.dataset import Dataset, DatasetError, random_dataset, read_dataset
+from arenite.compression.evaluate import Judge
 from arenite.compression.int8 import QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.sensitivity import scan
@@ -42,7 +37,7 @@ def test_the_original_is_as_good_as_itself(source):
 
 def test_accuracy_is_the_share_of_samples_that_are_right(source):
     judge = Judge(source.original(), dataset())
-    classes = np.argmax(judge._expected[0], axis=1)
+    classes = judge._classes
     labels = classes.copy()
     labels[:2] += 1
     quality = Judge(source.original(), dataset(labels)).judge(source.original())
@@ -154,6 +149,11 @@ def test_an_interrupted_scan_keeps_the_layers_that_are_done(source):
         scan(source.layers, never, (0.5,))
 
 
+def quantised(source):
+    shapes = Judge(source.original(), dataset()).shapes
+    return quantised_by_onnxruntime(source.original(), dataset(), shapes)
+
+
 def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
     quantization = pytest.importorskip("onnxruntime.quantization")
 
@@ -162,19 +162,19 @@ def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
 
     monkeypatch.setattr(quantization, "quantize_static", refuse)
     with pytest.raises(QuantiserError, match=r"rejects it: no such luck$"):
-        quantised_by_onnxruntime(source.original(), dataset())
+        quantised(source)
 
 
 def test_a_model_in_integers_is_close_and_smaller(source):
-    quantised = quantised_by_onnxruntime(source.original(), dataset())
-    assert "QuantizeLinear" in {node.op_type for node in quantised.graph.node}
-    assert Judge(source.original(), dataset()).judge(quantised).error < 0.1
+    model = quantised(source)
+    assert "QuantizeLinear" in {node.op_type for node in model.graph.node}
+    assert Judge(source.original(), dataset()).judge(model).error < 0.1
 
 
 def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkeypatch):
     root = logging.getLogger()
     monkeypatch.setattr(root, "level", logging.INFO)
-    quantised_by_onnxruntime(source.original(), dataset())
+    quantised(source)
     assert root.level == logging.INFO
 
     def fail(*_arguments, **_options):
@@ -182,5 +182,5 @@ def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkey
 
     monkeypatch.setattr("onnxruntime.quantization.quantize_static", fail)
     with pytest.raises(QuantiserError):
-        quantised_by_onnxruntime(source.original(), dataset())
+        quantised(source)
     assert root.level == logging.INFO

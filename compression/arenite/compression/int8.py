@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from arenite.compression.evaluate import Dataset, fed_inputs
-from arenite.planner.errors import AreniteError, MissingDependencyError
+from arenite.compression.dataset import Dataset
+from arenite.planner.errors import MissingDependencyError, ModelError
+from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
     import onnx
@@ -20,16 +21,15 @@ _PER_CHANNEL_OPSET = 13
 """The first opset with a scale per channel."""
 
 
-class QuantiserError(AreniteError):
+class QuantiserError(ModelError):
     """ONNX Runtime's quantiser rejects a model.
 
-    Attributes:
+    Args:
         reason: The first line of its message.
     """
 
-    def __init__(self, model: str, reason: str) -> None:
-        super().__init__(f"{model}: ONNX Runtime's quantiser rejects it: {reason}")
-        self.reason = reason
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"ONNX Runtime's quantiser rejects it: {reason}")
 
 
 @contextmanager
@@ -45,21 +45,24 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _named(model: "onnx.ModelProto") -> Iterator[None]:
-    """Raise whatever goes wrong in the quantiser as one error that names the model."""
+def _as_one_error() -> Iterator[None]:
+    """Raise whatever goes wrong in the quantiser as one error."""
     try:
         yield
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise QuantiserError(model.graph.name, lines[0]) from error
+        raise QuantiserError(lines[0]) from error
 
 
-def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onnx.ModelProto":
+def quantised_by_onnxruntime(
+    model: "onnx.ModelProto", dataset: Dataset, shapes: Shapes
+) -> "onnx.ModelProto":
     """Return the model quantised to int8 in QDQ form, weights per channel.
 
     Args:
         model: In floating point.
         dataset: Calibration samples, from which the ranges of activations are taken.
+        shapes: Of the inputs in one run.
 
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
@@ -81,12 +84,12 @@ def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onn
 
     class Samples(CalibrationDataReader):  # type: ignore[misc]  # its package has no types
         def __init__(self) -> None:
-            self._remaining = _samples(model, dataset)
+            self._remaining = dataset.batches(shapes)
 
         def get_next(self) -> dict[str, NDArray[Any]] | None:
             return next(self._remaining, None)
 
-    with tempfile.TemporaryDirectory(prefix="arenite-int8-") as text, _quiet(), _named(model):
+    with tempfile.TemporaryDirectory(prefix="arenite-int8-") as text, _quiet(), _as_one_error():
         opsets = {opset.domain: opset.version for opset in model.opset_import}
         if opsets.get("", _PER_CHANNEL_OPSET) < _PER_CHANNEL_OPSET:
             model = onnx.version_converter.convert_version(model, _PER_CHANNEL_OPSET)
@@ -98,10 +101,3 @@ def quantised_by_onnxruntime(model: "onnx.ModelProto", dataset: Dataset) -> "onn
             activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
         )  # fmt: skip
         return onnx.load(made)
-
-
-def _samples(model: "onnx.ModelProto", dataset: Dataset) -> Iterator[dict[str, NDArray[Any]]]:
-    inputs = fed_inputs(model)
-    dims = inputs[0].type.tensor_type.shape.dim if inputs else []
-    size = (dims[0].dim_value if len(dims) else 1) or 1
-    return dataset.batches([each.name for each in inputs], size)

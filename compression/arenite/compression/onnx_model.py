@@ -8,21 +8,29 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-import onnx.external_data_helper
-import onnx.numpy_helper
 from numpy.typing import NDArray
 
+from arenite.compression.batch_norms import fold_batch_norms
+from arenite.compression.constants import (
+    MOST_BYTES,
+    array_of,
+    check_nodes,
+    constants_of,
+    drop_unused,
+    load_external,
+    packed_size,
+    set_array,
+)
+from arenite.compression.errors import NoLayerError, NonFiniteWeightsError
 from arenite.compression.structured import Narrowed, group_of, remove_channels
-from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import write_atomically
-from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.file import load_model, normal_domain
 
 Array: TypeAlias = NDArray[Any]
 
 FEWEST_WEIGHTS = 512
 """Fewest weights of a layer worth compressing; a codebook takes up to 1 KiB."""
-_MOST_BYTES = (1 << 31) - 1
-"""The most that protobuf can write."""
 
 
 class LayerKind(StrEnum):
@@ -38,7 +46,7 @@ class Layer:
     """Weights of a model.
 
     Attributes:
-        name: The initialiser's.
+        name: The initialiser's, or of what a Constant node makes.
         kind: The kind of operator that reads it.
         weights: float32, as the model has them.
     """
@@ -52,23 +60,31 @@ class OnnxModel:
     """An ONNX model, batch norms folded into the convolutions before them.
 
     Folding comes first because a runtime folds too: afterwards each channel would have a
-    codebook of its own.
+    codebook of its own. Constants that nothing reads are dropped.
 
     Args:
         path: The model.
+
+    Attributes:
+        layers: Those whose weights can be compressed.
+        num_bytes: Of the file and of the weights that lie beside it.
 
     Raises:
         ModelError: It cannot be read, or has no weights that could be compressed.
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._model = load_model(path)
-        try:
-            onnx.external_data_helper.load_external_data_for_model(self._model, str(path.parent))
-        except (OSError, ValueError, onnx.checker.ValidationError) as error:
-            raise UnsupportedModelError("external data", str(error), path=path) from error
-        _fold_batch_norms(self._model.graph)
-        self._find_layers(str(path))
+        with about_file(path):
+            check_nodes(self._model)
+            num_external = load_external(self._model.graph, path.parent)
+            if self._model.ByteSize() > MOST_BYTES:
+                raise _too_large()
+            self.num_bytes = path.stat().st_size + num_external
+            drop_unused(self._model.graph)
+            self._model = _with_batch_norms_folded(self._model)
+            self._find_layers()
 
     def narrowed(self, density: float) -> tuple["OnnxModel", Narrowed]:
         """Return the model with fewer channels, and which they are.
@@ -76,31 +92,41 @@ class OnnxModel:
         Args:
             density: Share of the channels that stay, where they can go.
         """
-        found = remove_channels(self._model, density)
         smaller = OnnxModel.__new__(OnnxModel)
-        smaller._model = found.model  # noqa: SLF001  # its own
-        smaller._find_layers(self._model.graph.name)  # noqa: SLF001
+        smaller._path = self._path  # noqa: SLF001  # its own
+        smaller.num_bytes = self.num_bytes
+        with about_file(self._path):
+            found = remove_channels(self._model, density)
+            smaller._model = found.model  # noqa: SLF001
+            smaller._find_layers()  # noqa: SLF001
         return smaller, found
 
-    def _find_layers(self, label: str) -> None:
-        self._tensors = {tensor.name: tensor for tensor in self._model.graph.initializer}
+    def _find_layers(self) -> None:
+        self._tensors = constants_of(self._model.graph)
         self.layers = tuple(self._layers())
         if not self.layers:
-            raise UnsupportedModelError(
-                "no layer",
-                f"it has no 32-bit weights of {FEWEST_WEIGHTS} or more to compress",
-                path=label,
+            raise NoLayerError(
+                "no layer to compress: no convolution, Gemm or MatMul of the main graph has "
+                f"{FEWEST_WEIGHTS} or more constant 32-bit floating-point weights"
             )
 
     def with_weights(self, weights: Mapping[str, Array]) -> onnx.ModelProto:
         """Return the model with weights replaced, by layer name."""
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
-        for tensor in model.graph.initializer:
-            if tensor.name in weights:
-                array = np.ascontiguousarray(weights[tensor.name], np.float32)
-                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        for name, tensor in constants_of(model.graph).items():
+            if name in weights:
+                set_array(tensor, np.asarray(weights[name], np.float32))
         return model
+
+    def num_other_bytes(self) -> int:
+        """Return the bytes of the constants that are no layer and stay as they are."""
+        names = {layer.name for layer in self.layers}
+        return sum(
+            size
+            for name, tensor in self._tensors.items()
+            if name not in names and (size := packed_size(tensor)) is not None
+        )
 
     def original(self) -> onnx.ModelProto:
         """Return the model as it was read, batch norms folded."""
@@ -109,17 +135,41 @@ class OnnxModel:
     def _layers(self) -> Iterator[Layer]:
         found: dict[str, LayerKind] = {}
         for node in self._model.graph.node:
-            if node.domain in ("", "ai.onnx") and node.op_type in _WEIGHTS:
-                for name in node.input[1:2] if node.op_type != "MatMul" else node.input[:2]:
+            if node.op_type in _WEIGHTS.get(normal_domain(node.domain), ()):
+                for name in node.input[0 if node.op_type.endswith("MatMul") else 1 : 2]:
                     if name in self._tensors:
                         found.setdefault(name, _kind(node, self._tensors[name]))
         for name, kind in found.items():
             tensor = self._tensors[name]
             if tensor.data_type != onnx.TensorProto.FLOAT or len(tensor.dims) < 2:
                 continue
-            weights = onnx.numpy_helper.to_array(tensor)
-            if weights.size >= FEWEST_WEIGHTS:
-                yield Layer(name, kind, weights)
+            weights = array_of(name, tensor)
+            if weights.size < FEWEST_WEIGHTS:
+                continue
+            num_wrong = weights.size - int(np.count_nonzero(np.isfinite(weights)))
+            if num_wrong:
+                raise NonFiniteWeightsError(name, num_wrong, weights.size)
+            yield Layer(name, kind, weights)
+
+
+def _with_batch_norms_folded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model folded, as it was where that makes it larger.
+
+    Norms that share their vectors leave less than the biases take that they become.
+    """
+    if not any(node.op_type == "BatchNormalization" for node in model.graph.node):
+        return model
+    folded = onnx.ModelProto()
+    folded.CopyFrom(model)
+    fold_batch_norms(folded)
+    drop_unused(folded.graph)
+    return folded if folded.ByteSize() <= model.ByteSize() else model
+
+
+def _too_large() -> UnsupportedModelError:
+    return UnsupportedModelError(
+        "weights", "an ONNX file without external data has less than 2 GiB"
+    )
 
 
 def write_onnx(path: Path, model: onnx.ModelProto) -> None:
@@ -129,78 +179,22 @@ def write_onnx(path: Path, model: onnx.ModelProto) -> None:
         UnsupportedModelError: It has 2 GiB or more.
         OutputError: It cannot be written; what was there is as it was.
     """
-    if model.ByteSize() > _MOST_BYTES:
-        raise UnsupportedModelError(
-            "weights",
-            "an ONNX file without external data has less than 2 GiB",
-            path=path,
-        )
+    if model.ByteSize() > MOST_BYTES:
+        with about_file(path):
+            raise _too_large()
     write_atomically(path, model.SerializeToString())
 
 
-_WEIGHTS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_WEIGHTS = {
+    "": frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"}),
+    "com.microsoft": frozenset({"FusedConv", "FusedGemm", "FusedMatMul"}),
+}
+"""Operators that read weights, by domain; the second are what ONNX Runtime's optimiser writes."""
+_PRODUCTS = frozenset({"Gemm", "MatMul", "FusedGemm", "FusedMatMul"})
 
 
 def _kind(node: onnx.NodeProto, tensor: onnx.TensorProto) -> LayerKind:
-    if node.op_type in ("Gemm", "MatMul"):
+    if node.op_type in _PRODUCTS:
         return LayerKind.PRODUCT
     is_depthwise = group_of(node) > 1 and len(tensor.dims) > 1 and tensor.dims[1] == 1
     return LayerKind.DEPTHWISE if is_depthwise else LayerKind.CONVOLUTION
-
-
-def _fold_batch_norms(graph: onnx.GraphProto) -> None:
-    """Fold each batch norm into the convolution that it alone reads."""
-    tensors = {tensor.name: tensor for tensor in graph.initializer}
-    producers = {name: node for node in graph.node for name in node.output}
-    num_readers: dict[str, int] = {}
-    for name in (
-        *(name for node in graph.node for name in node.input),
-        *(value.name for value in graph.output),
-    ):
-        num_readers[name] = num_readers.get(name, 0) + 1
-    for node in list(graph.node):
-        source = producers.get(node.input[0]) if node.input else None
-        if (
-            node.op_type != "BatchNormalization"
-            or source is None
-            or source.op_type != "Conv"
-            or num_readers[node.input[0]] > 1
-            or any(node.output[1:])
-            or not all(name in tensors for name in node.input[1:])
-            or not all(name in tensors and num_readers[name] == 1 for name in source.input[1:])
-        ):
-            continue
-        _fold(graph, tensors, source, node)
-        source.output[0] = node.output[0]
-        producers[node.output[0]] = source
-        graph.node.remove(node)
-
-
-def _fold(
-    graph: onnx.GraphProto,
-    tensors: dict[str, onnx.TensorProto],
-    convolution: onnx.NodeProto,
-    norm: onnx.NodeProto,
-) -> None:
-    epsilon = next((each.f for each in norm.attribute if each.name == "epsilon"), 1e-5)
-    scale, shift, mean, variance = (
-        onnx.numpy_helper.to_array(tensors[name]).astype(np.float64) for name in norm.input[1:5]
-    )
-    factor = scale / np.sqrt(variance + epsilon)
-    weights = onnx.numpy_helper.to_array(tensors[convolution.input[1]])
-    bias: Array = np.zeros(factor.size)
-    if len(convolution.input) > 2 and convolution.input[2]:
-        bias = onnx.numpy_helper.to_array(tensors[convolution.input[2]]).astype(np.float64)
-    else:
-        del convolution.input[2:]
-        name = f"{convolution.input[1]}/bias"
-        while name in tensors:
-            name += "'"
-        convolution.input.append(name)
-        tensors[name] = graph.initializer.add(name=name)
-    folded = weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
-    for name, array in (
-        (convolution.input[1], folded),
-        (convolution.input[2], (bias - mean) * factor + shift),
-    ):
-        tensors[name].CopyFrom(onnx.numpy_helper.from_array(array.astype(np.float32), name))

@@ -12,9 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-import onnx.numpy_helper
 import onnx.shape_inference
 from numpy.typing import NDArray
+
+from arenite.compression.constants import array_of, constants_of, set_array
+from arenite.planner.errors import ModelFormatError
 
 Array: TypeAlias = NDArray[Any]
 Indices: TypeAlias = NDArray[np.intp]
@@ -66,6 +68,7 @@ def remove_channels(model: onnx.ModelProto, density: float) -> Narrowed:
 
     Raises:
         ValueError: The density is not in that range.
+        ModelFormatError: The shapes of the model contradict each other.
     """
     if not 0 < density <= 1:
         raise ValueError(f"a density of {density} is not above 0 and at most 1")
@@ -92,26 +95,30 @@ def remove_channels(model: onnx.ModelProto, density: float) -> Narrowed:
 class _Editor:
     def __init__(self, model: onnx.ModelProto) -> None:
         graph = model.graph
-        self._tensors = {tensor.name: tensor for tensor in graph.initializer}
+        self._tensors = constants_of(graph)
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         for node in graph.node:
             for name in node.input:
                 self._readers.setdefault(name, []).append(node)
         self._outputs = {value.name for value in graph.output}
-        inferred = onnx.shape_inference.infer_shapes(model).graph
+        try:
+            inferred = onnx.shape_inference.infer_shapes(model).graph
+        except (RuntimeError, TypeError, ValueError, onnx.shape_inference.InferenceError) as error:
+            text = " ".join(str(error).split())
+            raise ModelFormatError(f"its shapes contradict each other: {text}") from error
         self._shapes = {
             value.name: [each.dim_value for each in value.type.tensor_type.shape.dim]
             for value in (*inferred.input, *inferred.value_info)
         }
 
     def array(self, name: str) -> Array:
-        return np.asarray(onnx.numpy_helper.to_array(self._tensors[name]))
+        return array_of(name, self._tensors[name])
 
     def chain(self, node: onnx.NodeProto) -> _Chain | None:
         """Return where the channels of a convolution go; None if none may be removed."""
         if node.op_type != "Conv" or group_of(node) != 1 or not self._owns(node):
             return None
-        num_channels = self._tensors[node.input[1]].dims[0]
+        num_channels = self._dims(node)[0]
         chain = _Chain()
         while True:
             readers = self._readers.get(node.output[0], [])
@@ -123,8 +130,8 @@ class _Editor:
             if node.op_type == "Conv" and source == node.input[0] and self._owns(node):
                 if group_of(node) == 1:
                     chain.reader = node
-                    return chain
-                if group_of(node) == num_channels == self._tensors[node.input[1]].dims[0]:
+                    return chain if self._dims(node)[1] == num_channels else None
+                if group_of(node) == num_channels == self._dims(node)[0]:
                     chain.depthwise.append(node)
                     continue
             if node.op_type == "Flatten" and _number(node, "axis", 1) == 1:
@@ -148,7 +155,7 @@ class _Editor:
         ):
             return None
         chain.block = int(np.prod(shape[2:]))
-        weights = self._tensors[chain.reader.input[1]].dims
+        weights = self._dims(chain.reader)
         inputs = weights[1] if _number(chain.reader, "transB", 0) else weights[0]
         return chain if chain.block and inputs == num_channels * chain.block else None
 
@@ -171,15 +178,23 @@ class _Editor:
         self._replace(chain.reader.input[1], np.take(weights, columns, axis=axis))
 
     def _owns(self, node: onnx.NodeProto) -> bool:
-        """Tell whether the weights and the bias of an operator are its own and known."""
+        """Tell whether the weights and the bias of an operator are its own, known and fit."""
         names = [name for name in node.input[1:3] if name]
-        return bool(names) and all(
+        if not names or not all(
             name in self._tensors and len(self._readers[name]) == 1 for name in names
-        )
+        ):
+            return False
+        weights, *bias = self._dims(node), *(list(self._tensors[n].dims) for n in names[1:])
+        if node.op_type == "Conv":
+            return len(weights) > 2 and all(each == weights[:1] for each in bias)
+        return len(weights) == 2
+
+    def _dims(self, node: onnx.NodeProto) -> list[int]:
+        """Return the shape of an operator's weights."""
+        return list(self._tensors[node.input[1]].dims)
 
     def _replace(self, name: str, array: Array) -> None:
-        array = np.ascontiguousarray(array)
-        self._tensors[name].CopyFrom(onnx.numpy_helper.from_array(array, name))
+        set_array(self._tensors[name], array)
 
 
 def group_of(node: onnx.NodeProto) -> int:

@@ -1,9 +1,7 @@
 """`arenite compress`: prune, share weights, code."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,15 +12,18 @@ from rich.console import Console
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.commands.compress.stages import (
     int8_of,
-    judge_of,
     judged_stages,
+    judging_of,
     narrowing_of,
     scan_layers,
+    twin_of,
     with_densities,
     with_mean_bits,
 )
 from arenite.cli.commands.compress.tables import (
+    Sizes,
     compression_as_json,
+    int8_as_json,
     layers_table,
     narrowing_rows,
     sensitivity_table,
@@ -41,8 +42,8 @@ from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
-from arenite.planner.errors import MissingDependencyError
-from arenite.planner.files import model_digest
+from arenite.planner.errors import MissingDependencyError, about_file
+from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.planner.importers import Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
 from arenite.runtime.program.assembly import Code
@@ -50,8 +51,10 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:
+    import onnx
+
     from arenite.compression.onnx_model import OnnxModel
-    from arenite.compression.pipeline import Compressed, LayerRecipe
+    from arenite.compression.pipeline import LayerRecipe
     from arenite.compression.sensitivity import Sensitivity
 
 
@@ -230,7 +233,7 @@ def compress(
     """
     _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
     _check_packages()
-    from arenite.compression.onnx_model import OnnxModel
+    from arenite.compression.onnx_model import OnnxModel, write_onnx
     from arenite.compression.pipeline import LayerRecipe, Recipe
     from arenite.compression.pipeline import compress as run_pipeline
     from arenite.compression.share import Start
@@ -243,7 +246,8 @@ def compress(
             raise click.UsageError("--scan needs --sensitivity")
         samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
         channels_left = "" if channels is None else f", {channels:g} of the channels"
-        scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left)
+        sizes = _sizes_text(dims, shapes)
+        scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
     recipe = Recipe(
         density, deviation, budget,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
@@ -251,15 +255,19 @@ def compress(
         layers={name: LayerRecipe(share, wanted) for name, share, wanted in exceptions},
     )  # fmt: skip
     original = OnnxModel(model)
+    if output.suffix == SUFFIX or channels is not None:
+        _check_sizes(model, original, dims, shapes)
     source, narrowing = original, None
     if channels is not None:
         source, narrowed = original.narrowed(channels)
         narrowing = narrowing_of(model, original, source, narrowed, dims, shapes)
     _check_layers(source, recipe.layers)
-    with _status() as report:
-        judge = judge_of(original, dataset_path, recipe.seed)
+    with about_file(model), _status() as report:
+        judging = judging_of(original, dataset_path, recipe.seed, dims, shapes)
+        judge_of_int8 = judging.needed_for("--int8") if with_int8 else None
         scanned: list[Sensitivity] = []
         if sensitivity is not None:
+            judge = judging.needed_for("--sensitivity")
             scanned = scan_layers(source, judge, scan_file, report)
             recipe = with_densities(recipe, scanned, sensitivity)
         if mean_bits is not None:
@@ -271,10 +279,19 @@ def compress(
             lambda done, name: report(f"layer {done + 1} of {len(source.layers)}: {name}"),
         )
         report("evaluating")
-        qualities = judged_stages(judge, original, source, compressed)
-        int8 = int8_of(original, judge) if with_int8 else None
+        qualities = judged_stages(judging.judge, original, source, compressed)
+        int8 = None if judge_of_int8 is None else int8_of(original, judge_of_int8)
     code = code_of(huffman=huffman)
-    program = _write(output, model, source, compressed, dims, shapes, weight_budget, code)
+    changed = source.with_weights(compressed.shared)
+    program, grown = None, None
+    if output.suffix == SUFFIX:
+        program = _write_program(output, model, changed, dims, shapes, weight_budget, code)
+    elif changed.ByteSize() > original.num_bytes == model.stat().st_size:
+        grown = changed.ByteSize()
+        write_atomically(output, read_model(model))
+    else:
+        write_onnx(output, changed)
+    totals = Sizes(original.num_bytes, output.stat().st_size, source.num_other_bytes(), grown)
 
     def text(console: Console) -> None:
         console.print(styled_name(model.name, "bold"), soft_wrap=True)
@@ -283,11 +300,14 @@ def compress(
             console.print()
         console.print(layers_table(compressed))
         console.print()
-        rows = summary_rows(compressed, qualities, int8, dataset_path, program, output)
+        rows = summary_rows(
+            compressed, qualities, int8, dataset_path, judging.why_not, program, output,
+            totals,
+        )  # fmt: skip
         console.print(facts([*narrowing_rows(narrowing), *rows]))
 
-    said = compression_as_json(model, output, compressed, qualities, scanned, narrowing)
-    results.show(said | {"int8": None if int8 is None else asdict(int8)}, text)
+    said = compression_as_json(model, output, compressed, qualities, scanned, narrowing, sizes)
+    results.show(said | {"int8": int8_as_json(int8)}, text)
 
 
 def _check_usage(
@@ -303,6 +323,23 @@ def _check_usage(
         )
     if weight_budget is not None and output.suffix != SUFFIX:
         raise click.UsageError(f"--weight-budget is for a program file; end --output in {SUFFIX}")
+
+
+def _check_sizes(
+    model: Path, original: "OnnxModel", dims: Mapping[str, int], shapes: Shapes
+) -> None:
+    """Return if every size is known, so that no plan fails for it at the end of a long search."""
+    from arenite.planner.importers.onnx.binding import bind
+
+    with about_file(model):
+        bind(original.original().graph, dims, shapes)
+
+
+def _sizes_text(dims: Mapping[str, int], shapes: Shapes) -> str:
+    """Return the sizes that the user states, for a scan file to tell scans apart."""
+    parts = [f"{name}={value}" for name, value in dims.items()]
+    parts += [f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
+    return "".join(f", {part}" for part in sorted(parts))
 
 
 def _check_packages() -> None:
@@ -327,25 +364,16 @@ def _status() -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def _write(
+def _write_program(
     output: Path,
     model: Path,
-    source: "OnnxModel",
-    compressed: "Compressed",
+    changed: "onnx.ModelProto",
     dims: Mapping[str, int],
     shapes: Shapes,
     weight_budget: WeightBudget | None,
     code: Code,
-) -> CompiledProgram | None:
-    from arenite.compression.onnx_model import write_onnx
-
-    written = source.with_weights(compressed.shared)
-    if output.suffix != SUFFIX:
-        write_onnx(output, written)
-        return None
-    with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
-        twin = Path(folder) / model.name
-        write_onnx(twin, written)
+) -> CompiledProgram:
+    with twin_of(model, changed) as twin:
         compiled = compiled_for(Reading(dims, shapes, weight_budget=weight_budget), twin)
     outcome = search(find("best"), compiled.source.problem)
     write_program(output, compiled, outcome, code=code)

@@ -1,7 +1,9 @@
 """The file of a scan: an interrupted scan resumes from it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +51,7 @@ class ScanFile:
             if (document["digest"], document["samples"]) != (self.digest, self.samples):
                 raise ScanFileError("made for another model, or on other samples", path=self.path)
             return [
-                Sensitivity(str(layer), {float(key): float(loss) for key, loss in losses.items()})
-                for layer, losses in document["losses"].items()
+                Sensitivity(layer, _losses(losses)) for layer, losses in document["losses"].items()
             ]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = "does not hold the findings of a scan"
@@ -62,6 +63,34 @@ class ScanFile:
         Raises:
             OutputError: The file cannot be written.
         """
-        losses = {each.layer: dict(each.losses) for each in found}
+        losses = {
+            each.layer: {
+                density: loss if isfinite(loss) else None for density, loss in each.losses.items()
+            }
+            for each in found
+        }
         document = {"digest": self.digest, "samples": self.samples, "losses": losses}
         write_atomically(self.path, json.dumps(document, indent=1).encode())
+
+
+def _losses(stated: Mapping[str, object]) -> dict[float, float]:
+    """Return the losses of a layer, at the densities that a scan tries and in its order.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: They are not of a scan.
+    """
+    from arenite.compression.sensitivity import DENSITIES
+
+    losses = {float(key): _loss(value) for key, value in stated.items()}
+    if len(stated) != len(DENSITIES):
+        raise ValueError(f"{len(stated)} densities instead of {len(DENSITIES)}")
+    return {density: losses[density] for density in sorted(DENSITIES, reverse=True)}
+
+
+def _loss(value: object) -> float:
+    """Return a loss; null stands for outputs that are not finite."""
+    if value is None:
+        return inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no loss")
+    return float(value)

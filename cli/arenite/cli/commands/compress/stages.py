@@ -1,7 +1,8 @@
 """What compression does to a model: the cost of stages, layers and channels."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,13 @@ from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.planning.search import search
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
+from arenite.planner.errors import FileError
 from arenite.planner.importers import Shapes
 from arenite.strategies import find
 
 if TYPE_CHECKING:
+    import onnx
+
     from arenite.compression.evaluate import Judge, Quality
     from arenite.compression.onnx_model import OnnxModel
     from arenite.compression.pipeline import Compressed, Recipe
@@ -45,6 +49,22 @@ class Narrowing:
     after: int
 
 
+@contextmanager
+def twin_of(model: Path, changed: "onnx.ModelProto") -> Iterator[Path]:
+    """Write a changed model for who reads a file; errors about it name the model itself."""
+    from arenite.compression.onnx_model import write_onnx
+
+    with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
+        twin = Path(folder) / model.name
+        try:
+            write_onnx(twin, changed)
+            yield twin
+        except FileError as error:
+            if error.path == twin:
+                error.path = model
+            raise
+
+
 def narrowing_of(
     model: Path,
     original: "OnnxModel",
@@ -54,13 +74,9 @@ def narrowing_of(
     shapes: Shapes,
 ) -> Narrowing:
     """Return how the arena shrinks with the channels."""
-    from arenite.compression.onnx_model import write_onnx
-
     heights = []
-    with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
-        twin = Path(folder) / model.name
-        for each in (original, smaller):
-            write_onnx(twin, each.original())
+    for each in (original, smaller):
+        with twin_of(model, each.original()) as twin:
             problem = compiled_for(Reading(dims, shapes), twin).source.problem
             heights.append(search(find("best"), problem).plan.height)
     return Narrowing(
@@ -69,26 +85,62 @@ def narrowing_of(
     )  # fmt: skip
 
 
-def judge_of(original: "OnnxModel", path: Path | None, seed: int) -> "Judge | None":
-    """Return the judge of a model; None without data if no random inputs can be made for it."""
-    from arenite.compression.evaluate import DatasetError, Judge, random_dataset, read_dataset
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What judges a model, if anything can.
 
-    try:
-        dataset = (
-            random_dataset(original.original(), _NUM_RANDOM_SAMPLES, seed)
-            if path is None
-            else read_dataset(path)
-        )
-    except DatasetError:
-        if path is not None:
-            raise
-        return None
-    return Judge(original.original(), dataset)
+    Attributes:
+        judge: Compares models with the original; None if nothing does.
+        why_not: Why nothing does; empty otherwise.
+    """
+
+    judge: "Judge | None"
+    why_not: str = ""
+
+    def needed_for(self, option: str) -> "Judge":
+        """Return the judge.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if self.judge is None:
+            raise click.UsageError(
+                f"{option} needs --evaluate DATASET.npz for this model: {self.why_not}"
+            )
+        return self.judge
+
+
+def judging_of(
+    original: "OnnxModel",
+    dataset_path: Path | None,
+    seed: int,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+) -> Judging:
+    """Return what judges a model: without a data set, random inputs if they can be made for it.
+
+    Raises:
+        DatasetError: The data set cannot be read or does not fit the model.
+        UnboundDimensionError: The size of random inputs is not known.
+        BindingError: The dimensions do not fit the model.
+        EvaluationError: The model does not run.
+    """
+    from arenite.compression.dataset import DatasetError, random_dataset, read_dataset
+    from arenite.compression.evaluate import Judge
+
+    if dataset_path is not None:
+        dataset = read_dataset(dataset_path)
+    else:
+        try:
+            dataset = random_dataset(original.original(), _NUM_RANDOM_SAMPLES, seed, dims, shapes)
+        except DatasetError as error:
+            return Judging(None, error.reason)
+    return Judging(Judge(original.original(), dataset, dims, shapes))
 
 
 def scan_layers(
     source: "OnnxModel",
-    judge: "Judge | None",
+    judge: "Judge",
     file: ScanFile | None,
     report: Callable[[str], None],
 ) -> "list[Sensitivity]":
@@ -101,13 +153,10 @@ def scan_layers(
         report: Called with the progress.
 
     Raises:
-        UsageError: Nothing judges the model.
         ScanFileError: The file is of another scan.
     """
     from arenite.compression.sensitivity import scan
 
-    if judge is None:
-        raise click.UsageError("--sensitivity needs --evaluate DATASET.npz for this model")
     base = judge.judge(source.original())
 
     def loss(weights: Mapping[str, NDArray[Any]]) -> float:
@@ -139,17 +188,15 @@ class Int8:
     quality: "Quality"
 
 
-def int8_of(original: "OnnxModel", judge: "Judge | None") -> Int8:
+def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
     """Return what ONNX Runtime's quantiser makes of the model.
 
     Raises:
-        UsageError: Nothing judges the model.
+        QuantiserError: It rejects the model.
     """
     from arenite.compression.int8 import quantised_by_onnxruntime
 
-    if judge is None:
-        raise click.UsageError("--int8 needs --evaluate DATASET.npz for this model")
-    quantised = quantised_by_onnxruntime(original.original(), judge.dataset)
+    quantised = quantised_by_onnxruntime(original.original(), judge.dataset, judge.shapes)
     return Int8(quantised.ByteSize(), judge.judge(quantised))
 
 

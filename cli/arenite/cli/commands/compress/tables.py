@@ -1,7 +1,8 @@
 """A compression as JSON and as tables."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
     from arenite.compression.sensitivity import Sensitivity
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes before and after.
+
+    Attributes:
+        model: The model's, with its external data.
+        written: The file's that was written.
+        others: Of constants that are no layer.
+        grown: That the compressed model would take, if that is more than the model does and it
+            was written as it is; else None.
+    """
+
+    model: int
+    written: int
+    others: int
+    grown: int | None
+
+
 def compression_as_json(
     model: Path,
     output: Path,
@@ -27,16 +46,22 @@ def compression_as_json(
     qualities: "Sequence[tuple[str, Quality]]",
     scanned: "Sequence[Sensitivity]",
     narrowing: Narrowing | None,
+    sizes: Sizes,
 ) -> dict[str, object]:
     """Return what `compress --json` says."""
     return {
         "model": str(model),
         "output": str(output),
-        "file_bytes": output.stat().st_size,
+        "model_bytes": sizes.model,
+        "file_bytes": sizes.written,
+        "unchanged": sizes.grown is not None,
         "dense_bytes": sum(4 * each.num_weights for each in compressed.results),
         "coded_bytes": sum(each.coded_size for each in compressed.results),
         "channels": None if narrowing is None else asdict(narrowing),
-        "sensitivity": {each.layer: dict(each.losses) for each in scanned},
+        "sensitivity": {
+            each.layer: {density: _finite(loss) for density, loss in each.losses.items()}
+            for each in scanned
+        },
         "layers": [
             {
                 "name": each.name,
@@ -54,16 +79,28 @@ def compression_as_json(
             }
             for each in compressed.results
         ],
-        "stages": [
-            {
-                "stage": stage,
-                "accuracy": quality.accuracy,
-                "error": quality.error,
-                "agreement": quality.agreement,
-            }
-            for stage, quality in qualities
-        ],
+        "stages": [{"stage": stage, **_quality_as_json(quality)} for stage, quality in qualities],
     }
+
+
+def int8_as_json(int8: Int8 | None) -> dict[str, object] | None:
+    """Return what `compress --json` says of the other quantiser."""
+    if int8 is None:
+        return None
+    return {"size": int8.size, "quality": _quality_as_json(int8.quality)}
+
+
+def _quality_as_json(quality: "Quality") -> dict[str, object]:
+    return {
+        "accuracy": quality.accuracy,
+        "error": _finite(quality.error),
+        "agreement": quality.agreement,
+    }
+
+
+def _finite(number: float) -> float | None:
+    """Return a number, None for one that JSON cannot write."""
+    return number if isfinite(number) else None
 
 
 def sensitivity_table(scanned: "Sequence[Sensitivity]") -> RenderableType:
@@ -148,8 +185,10 @@ def summary_rows(
     qualities: "Sequence[tuple[str, Quality]]",
     int8: Int8 | None,
     dataset: Path | None,
+    why_not_judged: str,
     program: CompiledProgram | None,
     output: Path,
+    sizes: Sizes,
 ) -> list[tuple[str, RenderableType]]:
     """Return the totals."""
     dense = sum(4 * each.num_weights for each in compressed.results)
@@ -159,10 +198,16 @@ def summary_rows(
         ("weights", f"{both(dense)} in {len(compressed.results)} layers, {percent(kept)} kept"),
         ("coded", f"{both(coded)}: {dense / coded:.1f} times smaller"),
     ]
+    if sizes.others:
+        rows.append(("others", f"{both(sizes.others)} of other constants stay as they are"))
     on = "on random inputs" if dataset is None else f"on {dataset.name}"
     for stage, quality in qualities:
         if stage != "original" or quality.accuracy is not None:
             rows.append((stage, f"{_quality(quality)} {on}"))
+    if why_not_judged:
+        rows.append(
+            ("note", f"not evaluated: {why_not_judged}; --evaluate DATASET.npz gives the inputs")
+        )
     if int8 is not None:
         text = f"{_quality(int8.quality)} {on}, {both(int8.size)}, by ONNX Runtime's quantiser"
         rows.append(("int8", text))
@@ -170,5 +215,15 @@ def summary_rows(
         rows.append(("note", "pruned without retraining; see `arenite.compression.training`"))
     if program is not None:
         rows += weights_rows(program)
-    rows.append(("written", f"{output}, {both(output.stat().st_size)}"))
+    if sizes.grown is not None:
+        rows.append(
+            (
+                "note",
+                f"nothing saved: with its functions written out the model takes "
+                f"{both(sizes.grown)}; it is written as it was",
+            )
+        )
+    elif sizes.written > sizes.model:
+        rows.append(("note", "larger than the model: a program holds its steps and plan too"))
+    rows.append(("written", f"{output}, {both(sizes.written)}; {both(sizes.model)} before"))
     return rows

@@ -1,0 +1,172 @@
+"""The constants of an ONNX graph: its initialisers, and what its Constant nodes hold."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.helper
+import onnx.numpy_helper
+from numpy.typing import NDArray
+from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.importers.onnx.file import normal_domain, opset_versions
+from arenite.planner.importers.onnx.node import Dialect, op_type
+from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
+
+Array: TypeAlias = NDArray[Any]
+
+MOST_BYTES = (1 << 31) - 1
+"""The most that protobuf can write."""
+
+# What numpy and the onnx package raise on bytes that are no tensor.
+_READING_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+
+
+def constants_of(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """Return the tensors that a graph holds by name; to change one is to change the graph."""
+    found = {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        tensor = _held(node)
+        if tensor is not None:
+            found[node.output[0]] = tensor
+    return found
+
+
+def array_of(name: str, tensor: onnx.TensorProto) -> Array:
+    """Return the elements of a tensor.
+
+    Raises:
+        ModelFormatError: It does not hold what its shape and type state.
+    """
+    try:
+        array = np.asarray(onnx.numpy_helper.to_array(tensor))
+    except _READING_ERRORS as error:
+        raise ModelFormatError(f"tensor {name!r} cannot be read: {_one_line(error)}") from error
+    if array.shape != tuple(tensor.dims):
+        raise ModelFormatError(f"tensor {name!r} is not of its shape, {list(tensor.dims)}")
+    return array
+
+
+def set_array(tensor: onnx.TensorProto, array: Array) -> None:
+    """Give a tensor other elements of its own type; its name stays."""
+    tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), tensor.name))
+
+
+def packed_size(tensor: onnx.TensorProto) -> int | None:
+    """Return the bytes of the elements; None for types that are not a number of bytes each."""
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    except (KeyError, TypeError, ValueError):
+        return None
+    if dtype.kind not in "biuf":
+        return None
+    return int(math.prod(tensor.dims)) * int(dtype.itemsize)
+
+
+def check_nodes(model: onnx.ModelProto) -> None:
+    """Return if the nodes have the operands and attributes that their operators are defined with.
+
+    Operators that the onnx package does not define are left to who runs them, and so are those
+    with graphs inside.
+
+    Raises:
+        ModelFormatError: One has not.
+    """
+    dialect = Dialect(model.ir_version, opset_versions(model))
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = dialect.ir_version
+    context.opset_imports = dict(dialect.opsets)
+    for node in model.graph.node:
+        if _held(node) is not None or any(subgraphs(node)) or dialect.schema(node) is None:
+            continue
+        try:
+            onnx.checker.check_node(node, context)
+        except onnx.checker.ValidationError as error:
+            label = next(filter(None, (node.name, *node.output, *node.input)), "")
+            raise ModelFormatError(
+                f"operator {label!r} ({op_type(node)}): {_one_line(error)}"
+            ) from error
+
+
+def load_external(graph: onnx.GraphProto, folder: Path) -> int:
+    """Read the tensors that lie in files beside the model into it; return their bytes.
+
+    Raises:
+        ModelFormatError: One cannot be read, is outside the folder or of another length.
+        UnsupportedModelError: All together have 2 GiB or more.
+    """
+    total = 0
+    for name, tensor in _tensors(graph):
+        if not uses_external_data(tensor):
+            continue
+        size = packed_size(tensor)
+        total += size or 0
+        if total > MOST_BYTES:
+            raise UnsupportedModelError(name, "with it the weights have 2 GiB or more")
+        try:
+            load_external_data_for_tensor(tensor, str(folder))
+        except (*_READING_ERRORS, OSError, onnx.checker.ValidationError) as error:
+            raise ModelFormatError(
+                f"tensor {name!r}: its external data cannot be read: {_one_line(error)}"
+            ) from error
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+        if size is not None and len(tensor.raw_data) != size:
+            raise ModelFormatError(
+                f"tensor {name!r}: its external data have {len(tensor.raw_data):,} B; "
+                f"its shape and type take {size:,} B"
+            )
+    return total
+
+
+def drop_unused(graph: onnx.GraphProto) -> None:
+    """Remove the constants that nothing reads.
+
+    In files of the first IR versions an initialiser is an input of the graph too; it goes there
+    as well.
+    """
+    read = {name for node in graph.node for name in node_reads(node)}
+    read.update(value.name for value in graph.output)
+    dropped = {tensor.name for tensor in graph.initializer} - read
+    _keep(graph.initializer, lambda tensor: tensor.name in read)
+    _keep(graph.input, lambda value: value.name not in dropped)
+    _keep(graph.node, lambda node: _held(node) is None or node.output[0] in read)
+    known = {name for node in graph.node for name in node.output}
+    known.update(constant_names(graph))
+    known.update(value.name for value in graph.input)
+    _keep(graph.value_info, lambda value: value.name in known)
+
+
+def _keep(items: Any, wanted: Any) -> None:
+    """Delete from a repeated field; nothing that stays is copied."""
+    for index in reversed(range(len(items))):
+        if not wanted(items[index]):
+            del items[index]
+
+
+def _held(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """Return the tensor of a Constant node that has one."""
+    if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1:
+        return None
+    return next((each.t for each in node.attribute if each.name == "value"), None)
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Yield the tensors of a graph and of the graphs inside it."""
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield next(iter(node.output), node.name), attribute.t
+        for subgraph in subgraphs(node):
+            yield from _tensors(subgraph)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
