@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from arenite.cli.planning.order_search import order_finder
+from arenite.cli.targets.order_search import order_finder
 from arenite.planner.rules import Rules
 from support.wide_graphs import wide_graph
 

@@ -6,16 +6,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner",)
+COMPONENTS = ("planner", "strategies", "runtime", "compression", "cli")
+FOLDERS = {
+    **{name: (ROOT / name, f"arenite/{name}") for name in COMPONENTS},
+    "bench": (ROOT / "bench", "."),
+    "tests' helpers": (ROOT / "tests", "support"),
+}
+"""Of what is examined: where imports start from, and the folder there."""
 
 
-def imports(component):
-    """Return the modules of a component, each with those it imports, however late."""
-    root = ROOT / component
+def imports(folder):
+    """Return the modules of a folder, each with those it imports, however late."""
+    root, where = FOLDERS[folder]
     files = {}
-    for path in sorted(root.glob(f"arenite/{component}/**/*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    # Of a native module there is a stub.
+    for path in sorted((root / where).rglob("*.py*")):
+        if path.suffix in {".py", ".pyi"}:
+            parts = path.relative_to(root).with_suffix("").parts
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return {name: imported(path, files.keys()) - {name} for name, path in files.items()}
 
 
@@ -47,9 +55,34 @@ def circle(graph):
     return next(filter(None, (search(module, []) for module in graph)), [])
 
 
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_files_import_each_other(folder):
+    found = imports(folder)
+    assert len(found) > 1
+    assert circle(found) == []
+
+
+def packages(component):
+    """Return the parts of a component, each a folder or a file, with those it imports."""
+    inside = f"arenite.{component}."
+    found = {}
+    for name, others in imports(component).items():
+        if name.startswith(inside):
+            parts = {each.removeprefix(inside).split(".")[0] for each in others}
+            part = name.removeprefix(inside).split(".")[0]
+            found.setdefault(part, set()).update(parts - {part})
+    return found
+
+
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_no_files_import_each_other(component):
-    assert circle(imports(component)) == []
+def test_no_parts_of_a_component_import_each_other(component):
+    assert circle(packages(component)) == []
+
+
+def test_lowering_and_the_program_file_know_nothing_of_each_other():
+    found = packages("runtime")
+    assert "program" not in found["lowering"]
+    assert "lowering" not in found["program"]
 
 
 def test_a_circle_would_be_found():

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from arenite.cli.planning.order_search import order_finder
+from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile

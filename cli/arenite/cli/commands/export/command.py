@@ -15,9 +15,9 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.planning import tflm
-from arenite.cli.planning.order_search import order_finder
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
+from arenite.cli.targets.order_search import order_finder
 from arenite.planner.importers import Shapes
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
