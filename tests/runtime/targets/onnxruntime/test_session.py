@@ -25,6 +25,7 @@ from arenite.runtime.targets.onnxruntime import (
 )
 from arenite.runtime.targets.onnxruntime import library as library_module
 from arenite.runtime.targets.onnxruntime import session as session_module
+from arenite.runtime.targets.onnxruntime.measure import stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
 from support import tiny_onnx
@@ -429,3 +430,60 @@ assert outputs[0].any()
     subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:] = {paths}\n{code}"], check=True
     )
+
+
+RECURRENT = """(float[4,1,%d] x, float[1,1,%d] h) => (y, n) <
+    float[1,%d,%d] w, float[1,%d,%d] r, float[%d,%d] out
+> {
+    s, n = GRU <hidden_size=%d> (x, w, r, , , h)
+    t = Squeeze(s)
+    o = MatMul(t, out)
+    y = Sigmoid(o)
+}"""
+
+
+def recurrent(size: int) -> bytes:
+    """A GRU with its state, whose outputs are no small part of what a run takes."""
+    parsed = tiny_onnx.parse(
+        RECURRENT % (size, size, 3 * size, size, 3 * size, size, size, size, size)
+    )
+    random = np.random.default_rng(1)
+    for weight in parsed.graph.initializer:
+        values = random.standard_normal(list(weight.dims)).astype(np.float32) / 4
+        weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
+    return parsed.SerializeToString()
+
+
+def spoken(size: int, seed: int) -> dict[str, Any]:
+    return {"x": np.random.default_rng(seed).standard_normal((4, 1, size)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("size", [16, 33, 64, 128])
+def test_with_its_outputs_inside_the_arena_is_never_larger_than_what_stock_has_in_use(size: int):
+    source, start = recurrent(size), {"h": np.zeros((1, 1, size), np.float32)}
+    session = planned(source, outputs_in_arena=True)
+    session.run(None, spoken(size, 0) | start)
+    theirs = stock_memory(source, stock_options(), spoken(size, 0) | start, num_runs=3)
+    assert session.arena_bytes is not None
+    assert session.arena_bytes <= theirs.in_use
+
+
+def test_outputs_in_the_arena_may_be_fed_back_and_hold_until_the_next_run():
+    session, theirs = planned(recurrent(33), outputs_in_arena=True), stock(recurrent(33))
+    ours = expected = np.zeros((1, 1, 33), np.float32)
+    for seed in range(4):
+        y, ours = session.run(None, spoken(33, seed) | {"h": ours})
+        stock_y, expected = theirs.run(None, spoken(33, seed) | {"h": expected})
+        assert same([y, ours], [stock_y, expected])
+    assert session.num_outside == 0
+    assert np.shares_memory(y, session._arena)  # nothing was copied
+    del session
+    gc.collect()
+    assert same([y, ours], [stock_y, expected])
+
+
+def test_outputs_that_the_arena_has_no_place_for_are_copied():
+    session = planned(chain(), outputs_in_arena=True)
+    for count in (8, 64, 8):
+        assert same(session.run(None, rows(count)), stock(chain()).run(None, rows(count)))
+    assert session.num_outside > 0

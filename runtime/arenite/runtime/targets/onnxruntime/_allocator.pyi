@@ -29,5 +29,8 @@ class Runner:
         outputs: Sequence[tuple[str, int]],
     ) -> None: ...
     def run(
-        self, inputs: Sequence[NDArray[Any]], bound: Sequence[NDArray[Any] | None]
+        self,
+        inputs: Sequence[NDArray[Any]],
+        bound: Sequence[NDArray[Any] | None],
+        arena: NDArray[Any] | None = None,
     ) -> list[NDArray[Any]]: ...

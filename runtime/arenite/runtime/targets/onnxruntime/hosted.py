@@ -69,13 +69,20 @@ class HostedSession:
             library.table, self._session, library.cpu, _types(self.inputs), _types(self.outputs)
         )
 
-    def run(self, inputs: Sequence[NDArray[Any]], *, bound: bool) -> list[NDArray[Any]]:
+    def run(
+        self,
+        inputs: Sequence[NDArray[Any]],
+        *,
+        bound: bool,
+        arena: NDArray[np.uint8] | None = None,
+    ) -> list[NDArray[Any]]:
         """Run the model once and return all outputs.
 
         Args:
             inputs: Checked, in the order of `inputs`.
             bound: Let the model write outputs of stated shape into the arrays returned;
                 the others, or all of them, are copied from where the session made them.
+            arena: What the session made in it is given as it lies there, not copied.
 
         Raises:
             RunFailedError: ONNX Runtime gave up.
@@ -87,7 +94,7 @@ class HostedSession:
             for value in self.outputs
         ]
         try:
-            return self._runner.run(inputs, results)
+            return self._runner.run(inputs, results, arena)
         except RuntimeError as error:
             raise RunFailedError(f"ONNX Runtime gave up: {error}") from error
 

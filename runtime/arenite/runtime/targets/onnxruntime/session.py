@@ -65,6 +65,9 @@ class PlannedSession:
         strategy: From a problem to a plan, such as `arenite.strategies.find("best")`.
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
         num_threads: Of the kernels.
+        outputs_in_arena: Plan the outputs too, and return them as they lie in the arena:
+            valid until the next run, so copy what is to last. Else they are the caller's,
+            beside the arena for the whole run.
 
     Raises:
         ValueError: Not either a plan or a strategy is given.
@@ -80,6 +83,7 @@ class PlannedSession:
         *,
         optimise: bool = True,
         num_threads: int = 1,
+        outputs_in_arena: bool = False,
     ) -> None:
         if (plan is None) is (strategy is None):
             raise ValueError("give either a plan or a strategy")
@@ -89,6 +93,7 @@ class PlannedSession:
         self.last_run: RunMemory | None = None
         self.num_outside = 0
         self._given = plan
+        self._outputs_inside = outputs_in_arena
         self._strategy = strategy
         self._lock = threading.Lock()
         self._stock: Any = None
@@ -153,7 +158,7 @@ class PlannedSession:
         recordings: list[Recording] = []
         for index in range(len(self._orders)):
             self._open(index)
-            recordings.append(record(self._hosted, inputs))
+            recordings.append(record(self._hosted, inputs, outputs_inside=self._outputs_inside))
             if self._given is not None and _fits(recordings[-1].problem, self._given):
                 return recordings[-1], self._given
         bounds = [recording.problem.lower_bound for recording in recordings]
@@ -188,6 +193,8 @@ class PlannedSession:
         allocator = self._hosted.allocator
         allocator.start_run()
         try:
+            if self._outputs_inside:
+                return self._hosted.run(self._unshared(inputs), bound=False, arena=self._arena)
             return self._hosted.run(inputs, bound=self._bound)
         except RunFailedError:
             if not self._bound:
@@ -197,6 +204,10 @@ class PlannedSession:
         finally:
             self.last_run = RunMemory(*allocator.counts)
             self.num_outside += self.last_run.outside
+
+    def _unshared(self, inputs: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the inputs outside the arena: a state that is fed back lies where it was made."""
+        return [each.copy() if np.may_share_memory(each, self._arena) else each for each in inputs]
 
     def _checked(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         known = {value.name for value in self._hosted.inputs}

@@ -91,5 +91,6 @@ NB_MODULE(_allocator, module) {
           },
           nb::arg("table"), nb::arg("session"), nb::arg("memory"), nb::arg("inputs"),
           nb::arg("outputs"))
-      .def("run", &arenite::Runner::run, nb::arg("inputs"), nb::arg("bound"));
+      .def("run", &arenite::Runner::run, nb::arg("inputs"), nb::arg("bound"),
+           nb::arg("arena").none() = nb::none());
 }

@@ -69,6 +69,13 @@ nb::dlpack::dtype dlpack_type(int element_type) {
   }
 }
 
+bool is_inside(const void* data, std::size_t num_bytes, const Array& arena) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(arena.data());
+  const auto first = reinterpret_cast<std::uintptr_t>(data);
+  return num_bytes != 0 && begin <= first && num_bytes <= arena.nbytes() &&
+         first - begin <= arena.nbytes() - num_bytes;
+}
+
 std::vector<const char*> pointers(const std::vector<ValueType>& values) {
   std::vector<const char*> result;
   for (const ValueType& value : values) result.push_back(value.name.c_str());
@@ -108,7 +115,8 @@ Runner::Runner(std::uintptr_t table, std::uintptr_t session, std::uintptr_t memo
       output_names_(pointers(outputs_)) {}
 
 nb::list Runner::run(const std::vector<Array>& inputs,
-                     const std::vector<std::optional<nb::object>>& bound) const {
+                     const std::vector<std::optional<nb::object>>& bound,
+                     const std::optional<nb::object>& arena) const {
   if (inputs.size() != inputs_.size() || bound.size() != outputs_.size()) {
     throw std::invalid_argument("one array for each input and output is needed");
   }
@@ -127,7 +135,7 @@ nb::list Runner::run(const std::vector<Array>& inputs,
   }
   nb::list result;
   for (std::size_t i = 0; i < bound.size(); ++i) {
-    result.append(bound[i] ? *bound[i] : copied(made[i], outputs_[i].element_type));
+    result.append(bound[i] ? *bound[i] : taken(made[i], outputs_[i].element_type, arena));
   }
   return result;
 }
@@ -145,7 +153,8 @@ void* Runner::wrapped(const Array& array, int element_type) const {
   return value;
 }
 
-nb::object Runner::copied(void* value, int element_type) const {
+nb::object Runner::taken(void* value, int element_type,
+                         const std::optional<nb::object>& arena) const {
   void* raw_info = nullptr;
   api_.check(api_.get_info(value, &raw_info));
   const std::unique_ptr<void, void (*)(void*)> info(raw_info, api_.release_info);
@@ -162,6 +171,9 @@ nb::object Runner::copied(void* value, int element_type) const {
   }
   void* source = nullptr;
   api_.check(api_.get_data(value, &source));
+  if (arena && is_inside(source, num_bytes, nb::cast<Array>(*arena))) {
+    return nb::cast(nb::ndarray<nb::numpy>(source, rank, shape.data(), *arena, nullptr, dtype));
+  }
   auto memory = std::make_unique<std::byte[]>(num_bytes);
   if (num_bytes != 0) std::memcpy(memory.get(), source, num_bytes);
   std::byte* const data = memory.get();

@@ -50,13 +50,15 @@ class Runner {
   Runner(std::uintptr_t table, std::uintptr_t session, std::uintptr_t memory,
          std::vector<ValueType> inputs, std::vector<ValueType> outputs);
 
-  // Returns all outputs. Those that are given an array are written there, the others copied.
+  // Returns all outputs. Those that are given an array are written there; of the others, those
+  // that the session made in this arena are views of it, and the rest copies.
   nb::list run(const std::vector<Array>& inputs,
-               const std::vector<std::optional<nb::object>>& bound) const;
+               const std::vector<std::optional<nb::object>>& bound,
+               const std::optional<nb::object>& arena) const;
 
  private:
   void* wrapped(const Array& array, int element_type) const;
-  nb::object copied(void* value, int element_type) const;
+  nb::object taken(void* value, int element_type, const std::optional<nb::object>& arena) const;
 
   RunApi api_;
   void* session_;
