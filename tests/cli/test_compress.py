@@ -1,12 +1,15 @@
 """`arenite compress` as its users meet it."""
 
 import json
+from math import inf
 
 import numpy as np
 import onnx
 import pytest
+from arenite.compression.sensitivity import DENSITIES, Sensitivity
 
 from arenite.cli.commands.compress import command
+from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.main import main
 from arenite.runtime.session import Session
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
@@ -283,3 +286,181 @@ def test_a_scan_of_something_else_is_refused(deep, refused, tmp_path, content):
 def test_a_scan_file_without_a_scan_is_wrong_usage(deep, misused, tmp_path):
     output = tmp_path / "o.onnx"
     assert "--sensitivity" in misused("compress", deep, "-o", output, "--scan", tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda losses: {"0.5": 0.25},
+        lambda losses: {"4.7": losses.pop("0.9")} | losses,
+        lambda losses: losses | {"4.7": 0.1},
+        lambda losses: losses | {"0.5": "0.25"},
+        lambda losses: losses | {"0.5": True},
+        lambda losses: losses | {"0.5": [0.25]},
+        lambda losses: list(losses),
+    ],
+)
+def test_a_scan_with_other_densities_or_no_losses_is_refused(
+    deep, refused, run_json, tmp_path, spoil
+):
+    scan = tmp_path / "scan.json"
+    arguments = (
+        "compress",
+        deep,
+        "-o",
+        tmp_path / "o.onnx",
+        "--sensitivity",
+        "0.3",
+        "--scan",
+        scan,
+    )
+    run_json(*arguments)
+    document = json.loads(scan.read_text())
+    document["losses"]["a"] = spoil(document["losses"]["a"])
+    scan.write_text(json.dumps(document))
+    assert "does not hold the findings of a scan" in refused(*arguments)
+
+
+def test_an_infinite_loss_is_kept_in_a_scan_file(tmp_path):
+    losses = dict.fromkeys(DENSITIES, 0.5) | {0.05: inf}
+    file = ScanFile(tmp_path / "scan.json", "digest", "samples")
+    file.write([Sensitivity("a", losses)])
+    assert "Infinity" not in file.path.read_text()
+    (found,) = file.read()
+    assert found.losses == losses
+    assert list(found.losses) == sorted(losses, reverse=True)
+
+
+DETECTOR = """(float[batch,3,height,width] x) => (y)
+<float[16,3,3,3] a, float[24,16,3,3] b, float[24,10] c>
+{ p = Conv<strides=[2,2]>(x, a) q = Relu(p) r = Conv(q, b) s = GlobalAveragePool(r)
+  w = Flatten(s) y = MatMul(w, c) }"""
+
+
+@pytest.fixture
+def detector(tmp_path):
+    return save(tmp_path, with_random_weights(parse(DETECTOR)))
+
+
+SIZES = ("--dim", "height=20", "--dim", "width=30")
+
+
+def test_a_free_size_is_never_made_up(detector, refused, tmp_path):
+    said = refused("compress", detector, "-o", tmp_path / "o.onnx", "--dim", "height=20")
+    assert "'width'" in said
+    assert "--dim width=" in said
+    assert "'height'" not in said
+    assert not (tmp_path / "o.onnx").exists()
+
+
+def test_the_sizes_given_are_evaluated(detector, run_json, tmp_path):
+    output = tmp_path / "o.onnx"
+    small = run_json("compress", detector, "-o", output, "--bits", "3", *SIZES)
+    shape = ("--shape", "x=4x3x40x60")
+    large = run_json("compress", detector, "-o", output, "--bits", "3", *shape)
+    assert small["stages"][1]["error"] != large["stages"][1]["error"]
+    assert 0 < small["stages"][1]["error"] < 1
+    data = dataset(
+        tmp_path, x=np.random.default_rng(0).standard_normal((9, 3, 20, 30), np.float32)
+    )
+    run_json("compress", detector, "-o", output, "--evaluate", data)
+    run_json("compress", detector, "-o", output, "--evaluate", data, *SIZES, "--int8")
+
+
+def test_a_data_set_of_another_size_than_is_given_is_refused(detector, refused, tmp_path):
+    data = dataset(tmp_path, x=np.ones((9, 3, 20, 40), np.float32))
+    said = refused("compress", detector, "-o", tmp_path / "o.onnx", "--evaluate", data, *SIZES)
+    assert "3x20x40; the model takes 3x20x30" in said
+    assert "data.npz" in said
+
+
+def test_a_program_needs_every_size_before_anything_is_searched(detector, refused, tmp_path):
+    program = tmp_path / "o.arena"
+    said = refused("compress", detector, "-o", program, *SIZES)
+    assert "'batch'" in said
+    assert "--dim batch=1" in said
+
+
+def test_a_dimension_that_the_model_does_not_have_is_refused(path, refused, tmp_path):
+    said = refused("compress", path, "-o", tmp_path / "o.onnx", "--dim", "depth=3")
+    assert "'depth' is not a free dimension of the model" in said
+
+
+def test_a_scan_at_another_size_is_another_scan(detector, refused, run_json, tmp_path):
+    scan = ("--sensitivity", "0.3", "--scan", tmp_path / "scan.json")
+    run_json("compress", detector, "-o", tmp_path / "o.onnx", *SIZES, *scan)
+    sizes = ("--dim", "height=20", "--dim", "width=40")
+    said = refused("compress", detector, "-o", tmp_path / "o.onnx", *sizes, *scan)
+    assert "on other samples" in said
+
+
+def test_a_model_that_random_numbers_do_not_suit_says_that_it_is_not_evaluated(
+    run, misused, tmp_path
+):
+    text = (
+        "(float[1,30] x, int64[1] k) => (y) <float[30,40] a> { g = MatMul(x, a) y = Tile(g, n) }"
+    )
+    text = text.replace("Tile(g, n)", "Gather<axis=1>(g, k)")
+    path = save(tmp_path, with_random_weights(parse(text)))
+    output = tmp_path / "o.onnx"
+    code, out, _ = run("compress", path, "-o", output)
+    assert code == 0
+    assert "not evaluated: input 'k' takes no 32-bit floats" in out
+    assert "'k'" in misused("compress", path, "-o", output, "--int8")
+    assert "'k'" in misused("compress", path, "-o", output, "--sensitivity", "0.1")
+
+
+def test_weights_that_are_not_finite_are_one_line(refused, tmp_path):
+    model = with_random_weights(parse(NETWORK))
+    for tensor in model.graph.initializer:
+        if tensor.name == "c":
+            array = onnx.numpy_helper.to_array(tensor).copy()
+            array[0, 0] = np.nan
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, "c"))
+    said = refused("compress", save(tmp_path, model), "-o", tmp_path / "o.onnx", "--bits", "0")
+    assert "layer 'c': 1 of its 442,368 weights is NaN or infinite" in said
+    assert "tiny.onnx" in said
+
+
+def test_a_model_never_grows(run, run_json, tmp_path):
+    """A function that is called twice takes more once its weights are written out."""
+    weights = np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
+    function = onnx.helper.make_function(
+        "own", "Layer", ["a"], ["b"],
+        [
+            onnx.helper.make_node(
+                "Constant", [], ["w"], value=onnx.numpy_helper.from_array(weights)
+            ),
+            onnx.helper.make_node("MatMul", ["a", "w"], ["b"]),
+        ],
+        [onnx.helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "own" : 1]> tiny '
+        "(float[1,40] x) => (float[1,40] y) { p = own.Layer(x) y = own.Layer(p) }"
+    )
+    model.functions.append(function)
+    path, output = save(tmp_path, model), tmp_path / "o.onnx"
+    said = run_json("compress", path, "-o", output)
+    assert said["unchanged"]
+    assert said["file_bytes"] == said["model_bytes"] == path.stat().st_size
+    assert output.read_bytes() == path.read_bytes()
+    assert "it is written as it was" in run("compress", path, "-o", output)[1]
+
+
+def test_a_program_that_is_larger_than_its_model_says_so(run, tmp_path):
+    text = "(float[1,16] x) => (y) <float[16,32] a> { p = MatMul(x, a) "
+    text += " ".join(f"p{i} = Tanh(p{i - 1 if i else ''})" for i in range(40)) + " y = Relu(p39) }"
+    path = save(tmp_path, with_random_weights(parse(text)))
+    program = tmp_path / "o.arena"
+    code, out, _ = run("compress", path, "-o", program)
+    assert code == 0
+    assert ("larger than the model" in out) == (program.stat().st_size > path.stat().st_size)
+    assert program.stat().st_size > path.stat().st_size
+
+
+def test_an_error_of_a_program_names_the_model(refused, tmp_path, monkeypatch):
+    text = "(float[1,30] x) => (y) <float[30,40] a> { g = MatMul(x, a) y = NonZero(g) }"
+    path = save(tmp_path, with_random_weights(parse(text)))
+    said = refused("compress", path, "-o", tmp_path / "o.arena")
+    assert said.startswith(f"error: {path}: ")

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from arenite.compression.dataset import Dataset, DatasetError, random_dataset, read_dataset
+from arenite.compression.errors import EvaluationError
 from arenite.compression.evaluate import Judge
 from arenite.compression.int8 import QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
@@ -184,3 +185,47 @@ def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkey
     with pytest.raises(QuantiserError):
         quantised(source)
     assert root.level == logging.INFO
+
+
+def test_a_model_that_onnxruntime_refuses_is_told_in_its_words_alone(source, capfd):
+    model = source.original()
+    model.graph.node[0].op_type = "Unheard"
+    with pytest.raises(EvaluationError, match="ONNX Runtime refuses it: ") as caught:
+        Judge(model, dataset())
+    assert "ONNXRuntimeError" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_outputs_without_a_finite_number_cannot_be_compared():
+    model = parse("(float[batch,3] x) => (y) <float[1] k = {0}> { z = Mul(x, k) y = Div(x, z) }")
+    ones = Dataset(None, {"x": np.ones((2, 3), np.float32)}, None)
+    with pytest.raises(EvaluationError, match="no finite number"):
+        Judge(model, ones)
+
+
+def test_a_model_whose_outputs_are_no_longer_finite_is_infinitely_apart(source):
+    broken = source.with_weights({"a": np.full((30, 40), 3e38, np.float32)})
+    assert Judge(source.original(), dataset()).judge(broken).error == np.inf
+
+
+def test_where_the_original_is_not_finite_nothing_is_compared():
+    model = parse(
+        "(float[batch,3] x) => (y) <float[3] k = {0,1,2}> { l = Mul(x, k) y = Div(k, l) }"
+    )
+    ones = Dataset(None, {"x": np.ones((2, 3), np.float32)}, None)
+    assert Judge(model, ones).judge(model).error == 0
+
+
+def test_an_output_of_another_shape_is_wholly_another():
+    text = "(float[batch] x) => (y) <float[1] k = {0.5}> { b = Greater(x, k) n = NonZero(b) "
+    text += "y = Cast<to=1>(n) }"
+    numbers = Dataset(None, {"x": np.arange(4, dtype=np.float32)}, None)
+    found = Judge(parse(text), numbers).judge(parse(text.replace("0.5", "1.5")))
+    assert (found.error, found.agreement) == (1, None)
+
+
+def test_outputs_that_are_no_numbers_are_left_out():
+    model = parse("(float[batch,3] x) => (y, s) { y = Relu(x) s = SequenceConstruct(x, x) }")
+    ones = Dataset(None, {"x": np.ones((2, 3), np.float32)}, None)
+    assert Judge(model, ones).judge(model).error == 0

@@ -306,7 +306,7 @@ def compress(
         )  # fmt: skip
         console.print(facts([*narrowing_rows(narrowing), *rows]))
 
-    said = compression_as_json(model, output, compressed, qualities, scanned, narrowing, sizes)
+    said = compression_as_json(model, output, compressed, qualities, scanned, narrowing, totals)
     results.show(said | {"int8": int8_as_json(int8)}, text)
 
 
