@@ -6,7 +6,7 @@ import math
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -17,7 +17,13 @@ from arenite.planner.errors import FileError, ModelFormatError, OutputError
 Pieces: TypeAlias = bytes | Iterable[bytes | memoryview]
 
 
-def write_atomically(path: Path, data: Pieces, *, durable: bool = False) -> None:
+def write_atomically(
+    path: Path,
+    data: Pieces,
+    *,
+    durable: bool = False,
+    check: Callable[[Path], None] | None = None,
+) -> None:
     """Write a file whole or not at all, by way of a temporary file that is then renamed.
 
     A symbolic link is followed: its target is replaced, the link stays. An existing file
@@ -28,6 +34,7 @@ def write_atomically(path: Path, data: Pieces, *, durable: bool = False) -> None
         path: The file.
         data: Its bytes, whole or piece by piece.
         durable: Flush to disk before returning, so that it survives a power failure.
+        check: Given the temporary file once it is whole; what it raises is raised.
 
     Raises:
         OutputError: It cannot be written, or is not a regular file but, say, a folder, a
@@ -47,6 +54,8 @@ def write_atomically(path: Path, data: Pieces, *, durable: bool = False) -> None
                 if durable:
                     stream.flush()
                     os.fsync(descriptor)
+            if check is not None:
+                check(temporary)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
+from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, distance
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -104,7 +105,7 @@ def build(
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
     code = code_of(huffman=huffman) if code_weights else None
-    write_program(output, compiled, outcome, code=code)
+    held = write_program(output, compiled, outcome, code=code)
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(step.operator.label for step in compiled.program.steps)
     notes = compiled.program.notes
@@ -116,6 +117,7 @@ def build(
             ("steps", f"{len(problem.steps)}: {kinds}"),
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
             *weights_rows(compiled),
+            held_row(held),
             ("file", both(output.stat().st_size)),
             *(("note", each) for each in notes),
         ]
@@ -133,6 +135,7 @@ def build(
             "optimal": plan.optimal,
             "file_bytes": output.stat().st_size,
             "weights": weights_as_json(compiled),
+            "held": held_as_json(held),
             "strategy": plan.strategy,
             "notes": list(notes),
         },

@@ -17,17 +17,21 @@ from arenite.cli.options.search import (
     time_limit_option,
 )
 from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
+from arenite.cli.planning.programs import held_bytes
 from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
+from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.targets.choice import Chosen, choose_target
 from arenite.cli.targets.reading import Reading
-from arenite.cli.targets.table import GENERIC
+from arenite.cli.targets.table import ARENITE, GENERIC
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.source import Source
+from arenite.runtime.compiler import Compiled
+from arenite.runtime.session import SessionMemory
 from arenite.strategies import find
 
 
@@ -84,11 +88,14 @@ def plan(
     outcome = search(strategy, problem, time_limit_s=time_limit_s)
     check_capacity(problem.capacity, outcome, requested)
     plan_file = _plan_file(chosen, outcome)
+    held = None
+    if chosen.target is ARENITE:
+        held = held_bytes(Compiled(source), outcome.plan)
     results.write(output, plan_file.to_bytes)
 
     def text(console: Console) -> None:
         console.print(name(source.name, "bold"), soft_wrap=True)
-        console.print(_summary(plan_file, outcome, requested, output))
+        console.print(_summary(plan_file, outcome, requested, held, output))
         if console.is_terminal if with_map is None else with_map:
             console.print()
             console.print(_map(plan_file, console))
@@ -99,6 +106,7 @@ def plan(
             "order": chosen.order_name,
             "requested": requested,
             "fallback": chosen.fallback,
+            "held": held and held_as_json(held),
             "output": output and str(output),
         },
         text,
@@ -153,7 +161,11 @@ def _as_json(
 
 
 def _summary(
-    plan_file: PlanFile, outcome: Outcome, requested: str, output: Path | None
+    plan_file: PlanFile,
+    outcome: Outcome,
+    requested: str,
+    held: SessionMemory | None,
+    output: Path | None,
 ) -> RenderableType:
     problem, plan = plan_file.problem, plan_file.plan
     distance = (
@@ -184,6 +196,8 @@ def _summary(
     if problem.capacity is not None:
         free = problem.capacity - plan.height
         rows.append(("capacity", f"{both(problem.capacity)}, {both(free)} free"))
+    if held is not None:
+        rows.append(held_row(held))
     rows.append(("strategy", f"{maker}, {duration(outcome.seconds)}{stopped}"))
     if output is not None:
         rows.append(("written", name(str(output))))

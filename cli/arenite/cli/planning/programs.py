@@ -16,13 +16,15 @@ from arenite.planner import planfile
 from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import Shapes
+from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.program import Program
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled
+from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Code
-from arenite.runtime.session import Session
+from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 
 SUFFIX = ".arena"
@@ -44,6 +46,18 @@ class PlanTargetError(AreniteError):
         )
         self.path = path
         self.target = target
+
+
+class UnloadableError(AreniteError):
+    """No session runs a program that was just made.
+
+    Attributes:
+        model: What it was made of.
+    """
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"{model}: our runtime does not run it: {reason}; nothing was written")
+        self.model = model
 
 
 def build_program(
@@ -92,8 +106,8 @@ def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
 
 def write_program(
     output: Path, compiled: Compiled, outcome: Outcome, *, code: Code | None = None
-) -> None:
-    """Write a program with its plan.
+) -> SessionMemory:
+    """Write a program with its plan, once it has been loaded, and return what it then holds.
 
     Args:
         output: The file.
@@ -103,9 +117,20 @@ def write_program(
 
     Raises:
         InvalidPlanError: The plan is not right for the program.
+        UnloadableError: No session runs the program; nothing is written.
         OutputError: The file cannot be written.
     """
-    program_file.write(output, compiled.assemble(outcome.plan, code))
+    held: list[SessionMemory] = []
+
+    def load(temporary: Path) -> None:
+        try:
+            with Session(temporary) as session:
+                held.append(session.memory())
+        except ProgramError as error:
+            raise UnloadableError(compiled.source.name, error.reason) from error
+
+    program_file.write(output, compiled.assemble(outcome.plan, code), load)
+    return held[0]
 
 
 def code_of(*, huffman: bool = True) -> Code:
@@ -128,6 +153,21 @@ def code_of(*, huffman: bool = True) -> Code:
         return None if found is None else bytes(found)
 
     return code
+
+
+def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:
+    """Return the bytes that a session of a program holds, to the byte.
+
+    Raises:
+        UnloadableError: No session runs it.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    try:
+        with Session.of_pieces(pieces, compiled.source.name) as session:
+            return session.memory()
+    except ProgramError as error:
+        raise UnloadableError(compiled.source.name, error.reason) from error
 
 
 def backends(compiled: Compiled) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ Integers are little-endian.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from arenite.planner.files import write_atomically
@@ -41,10 +41,16 @@ def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
     yield bytes(weights_offset + assembly.weights_size - written)
 
 
-def write(path: Path, assembly: Assembly) -> None:
+def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None = None) -> None:
     """Write the file whole or not at all.
+
+    Args:
+        path: The file.
+        assembly: What it holds.
+        check: Given the file under another name before it takes its own; what it raises is
+            raised.
 
     Raises:
         OutputError: It cannot be written; what was there is as it was.
     """
-    write_atomically(path, pieces(assembly))
+    write_atomically(path, pieces(assembly), check=check)

@@ -22,7 +22,7 @@ from arenite.runtime.operators.convolution import (
 def conv_2d(t: Translation) -> None:
     """Translate CONV_2D, grouped where its filter has fewer channels than its input."""
     t = _without_pad(t)
-    image, weights = t.value(0), _constant(t, 1)
+    image, weights = t.value(0), t.weights(1)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, channels = weights.shape
     operator = Conv2D(
@@ -38,7 +38,7 @@ def conv_2d(t: Translation) -> None:
 def depthwise_conv_2d(t: Translation) -> None:
     """Translate DEPTHWISE_CONV_2D."""
     t = _without_pad(t)
-    image, weights = t.value(0), _constant(t, 1)
+    image, weights = t.value(0), t.weights(1)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, _ = weights.shape
     operator = DepthwiseConv2D(
@@ -121,7 +121,7 @@ _STRIDES_AND_DILATIONS = ("StrideH", "StrideW", "DilationHFactor", "DilationWFac
 @translates("TRANSPOSE_CONV")
 def transpose_conv(t: Translation) -> None:
     """Translate TRANSPOSE_CONV."""
-    image, weights = t.value(2), _constant(t, 1)
+    image, weights = t.value(2), t.weights(1)
     strides = _strides(t)
     _, height, width, _ = weights.shape
     padding = t.padding(t.shape[1:3], (height, width), strides, (1, 1))
@@ -144,7 +144,7 @@ def fully_connected(t: Translation) -> None:
     """Translate FULLY_CONNECTED with constant weights."""
     if t.integer("WeightsFormat", 0):
         raise NotLoweredError("its weights are shuffled")
-    value, weights = t.value(0), _constant(t, 1)
+    value, weights = t.value(0), t.weights(1)
     num_inputs = weights.shape[1]
     if not value.shape or value.shape[-1] != num_inputs:
         value = t.builder.reshaped(value, (_rows(value, num_inputs), num_inputs), t.target)
@@ -176,11 +176,6 @@ def _strides(t: Translation) -> tuple[int, int]:
 
 def _dilations(t: Translation) -> tuple[int, int]:
     return t.pair("DilationHFactor", "DilationWFactor")
-
-
-def _constant(t: Translation, position: int) -> Value:
-    t.array(position)
-    return t.value(position)
 
 
 def _bias(t: Translation, position: int) -> Value | None:

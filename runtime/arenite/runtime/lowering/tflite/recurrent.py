@@ -61,19 +61,15 @@ def sequence_lstm(t: Translation) -> None:
 
 def _stacked(t: Translation, positions: tuple[int, ...]) -> Array:
     """Return the weights of the four gates as those of one direction."""
-    arrays = [t.array(position) for position in positions]
-    if any(array.dtype != np.float32 for array in arrays):
-        raise NotLoweredError("its weights are quantised")
-    return np.concatenate(arrays)[np.newaxis]
+    arrays = [t.weights(position).array for position in positions]
+    return np.concatenate([array for array in arrays if array is not None])[np.newaxis]
 
 
 @translates("SVDF")
 def svdf(t: Translation) -> None:
     """Translate SVDF, of numbers or of integers."""
-    t.array(1)
-    t.array(2)
-    x, features, times, state = (t.value(position) for position in (0, 1, 2, 4))
-    if x.dtype is DType.FLOAT32 and features.dtype is not DType.FLOAT32:
-        raise NotLoweredError("its weights are quantised")
     operator = Svdf(rank=t.integer("Rank", 1))
-    t.finish(t.emit(operator, [x, features, times, t.optional_value(3), state]))
+    state = t.value(4)
+    t.finish(
+        t.emit(operator, [t.value(0), t.weights(1), t.weights(2), t.optional_value(3), state])
+    )

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from arenite.planner.dtypes import DType
 from arenite.planner.importers.tflite.contents import Options
 from arenite.planner.operators.imported import Imported
@@ -65,6 +67,22 @@ class Translation:
         if array is None:
             raise NotLoweredError(f"its input {position} is not constant")
         return array
+
+    def weights(self, position: int) -> Value:
+        """Return an input that must be constant, as numbers where the operator makes numbers.
+
+        Converters that quantise weights alone leave it to the kernel to bring both together.
+        """
+        array, value = self.array(position), self.value(position)
+        stated = self.builder.stated_quantisation(self.source(position))
+        if self.dtype is not DType.FLOAT32 or stated is None or array.dtype == np.float32:
+            return value
+        shape = [1] * array.ndim
+        if len(stated.scales) > 1:
+            shape[stated.axis] = -1
+        scales = np.array(stated.scales, np.float32).reshape(shape if array.ndim else ())
+        numbers = (array.astype(np.float32) - np.float32(stated.zero_point)) * scales
+        return self.builder.constant(numbers, f"{self.source(position)}/numbers")
 
     def integers(self, position: int) -> tuple[int, ...]:
         """Return the elements of a constant input of integers."""
