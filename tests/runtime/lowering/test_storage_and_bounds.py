@@ -33,7 +33,8 @@ def roots(program: Program) -> set[str]:
 
 
 def test_a_foreign_operator_overwrites_nothing(tmp_path: Path) -> None:
-    path = saved(tmp_path, "(float[8,10] x) => (y) { a = Abs(x) h = Hardmax(a) y = Neg(h) }")
+    between = "h = MeanVarianceNormalization<axes=[1]>(a)"
+    path = saved(tmp_path, f"(float[8,10] x) => (y) {{ a = Abs(x) {between} y = Neg(h) }}")
     program = compile_model(path).program
     (foreign,) = (step for step in program.steps if isinstance(step.operator, External))
     assert program.root(foreign.inputs[0])[0] != program.root(foreign.outputs[0])[0]
