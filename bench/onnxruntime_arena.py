@@ -185,8 +185,8 @@ def shown(rows: list[Row]) -> Table:
     return table(
         "ONNX Runtime, one thread; bytes, weights left out but for RSS",
         (
-            "model", "stock in use", "stock holds", "arena", "outputs", "against in use", "with outputs",
-            "bound", "served", "outside", "same", "stock RSS", "RSS", "latency",
+            "model", "stock in use", "stock holds", "arena", "outputs", "against in use",
+            "with outputs", "bound", "served", "outside", "same", "stock RSS", "RSS", "latency",
         ),
         (
             (

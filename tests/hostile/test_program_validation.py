@@ -217,7 +217,9 @@ def test_scales_that_are_not_those_of_the_output_channels_are_refused(tmp_path):
 def foreign(tmp_path_factory):
     """A program with a step that ONNX Runtime runs."""
     folder = tmp_path_factory.mktemp("foreign")
-    return apart(save(folder, parse("(float[8,10] x) => (y) {y = MeanVarianceNormalization<axes=[1]>(x)}")))
+    return apart(
+        save(folder, parse("(float[8,10] x) => (y) {y = MeanVarianceNormalization<axes=[1]>(x)}"))
+    )
 
 
 def external(root):

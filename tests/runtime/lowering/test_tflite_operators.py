@@ -322,3 +322,39 @@ def test_an_axis_of_length_1_is_reduced_where_it_lies(code, tmp_path):
         (made,) = session.run({port.name: source}).values()
         np.testing.assert_array_equal(made, source)
         assert session.arena_bytes == 64
+
+
+def hybrid(array, axis):
+    """Weights of 8 bits, a scale for each index of an axis, and the numbers they stand for."""
+    scales = np.float32(0.01) * (1 + np.arange(array.shape[axis], dtype=np.float32))
+    shape = [-1 if each == axis else 1 for each in range(array.ndim)]
+    stated = weights(array, scales=tuple(map(float, scales)), axis=axis)
+    return stated, weights(array.astype(np.float32) * scales.reshape(shape))
+
+
+HYBRID = {
+    "FULLY_CONNECTED": (given(3, 6), (5, 6), 0, given(3, 5), ("FullyConnectedOptions", {})),
+    "CONV_2D": (
+        X, (5, 3, 3, 4), 0, given(1, 6, 8, 5),
+        ("Conv2DOptions", {"padding": SAME, "strideH": 1, "strideW": 1}),
+    ),
+    "DEPTHWISE_CONV_2D": (
+        X, (1, 3, 3, 4), 3, given(1, 6, 8, 4),
+        ("DepthwiseConv2DOptions", {"padding": SAME, "strideH": 1, "strideW": 1}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", HYBRID)
+def test_weights_of_8_bits_beside_numbers_are_taken_as_numbers(code, tmp_path):
+    source, shape, axis, result, options = HYBRID[code]
+    array = np.random.default_rng(11).integers(-127, 128, shape).astype(np.int8)
+    made = []
+    x = numbers(*source.shape)
+    for number, filters in enumerate(hybrid(array, axis)):
+        path = tmp_path / f"{number}.tflite"
+        path.write_bytes(operator_model(code, [source, filters], [result], options))
+        with Session(build(path, tmp_path)) as session:
+            (port,) = session.inputs
+            made += session.run({port.name: x}).values()
+    np.testing.assert_array_equal(made[0], made[1])
