@@ -117,7 +117,7 @@ def compare(path: Path) -> Row:
         expected = [each.tobytes() for each in theirs]
         for found in (ours, inside.run(None, feeds)):
             identical = identical and [each.tobytes() for each in found] == expected
-    inside_bytes = inside.arena_bytes
+    inside_bytes = inside.arena_bytes or 0
     del inside
     latency = latency_ratios(planned, stock, drawn(path, stock, random))
     arena = stock_memory(path, stock_options(), drawn(path, stock, random), num_runs=NUM_RUNS)
