@@ -74,6 +74,14 @@ def test_a_model_with_bits_of_its_structure_turned_is_refused(model, told, tmp_p
     assert num_read > 10
 
 
+def test_a_model_with_external_data_and_bits_turned_is_refused(model, told, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    for copy in flipped(path.read_bytes(), COUNT, seed=3, most=2):
+        path.write_bytes(copy)
+        told(path, "-o", tmp_path / "o.onnx")
+
+
 def test_a_data_set_with_bits_turned_is_refused(model, told, tmp_path):
     path, data = save(tmp_path, model), tmp_path / "data.npz"
     inputs = np.random.default_rng(0).standard_normal((3, 3, 8, 8)).astype(np.float32)

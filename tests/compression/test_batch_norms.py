@@ -107,3 +107,12 @@ def test_a_norm_of_other_channels_stays():
     before = model.SerializeToString()
     fold_batch_norms(model)
     assert model.SerializeToString() == before
+
+
+def test_a_nan_that_signals_is_converted_in_silence():
+    """It sets a flag of the processor that numpy warns of; warnings are errors here."""
+    model = model_of(TEXT)
+    weights = np.full(24 * 8 * 9, 0x7F800001, "<u4").tobytes()
+    model.graph.initializer[0].raw_data = weights
+    fold_batch_norms(model)
+    assert kinds(model) == ["Conv", "BatchNormalization", "Relu"]

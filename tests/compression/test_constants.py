@@ -173,6 +173,16 @@ def test_a_length_that_is_not_the_tensors_is_an_error(external):
     refused(external)
 
 
+def test_a_key_that_onnx_does_not_know_is_an_error(external):
+    """Of an offset that is misspelt the value would be ignored, and other weights be read."""
+    model = onnx.load(external, load_external_data=False)
+    for entry in model.graph.initializer[1].external_data:
+        if entry.key == "offset":
+            entry.key = "offsdt"
+    external.write_bytes(model.SerializeToString())
+    assert "unknown key 'offsdt'" in refused(external)
+
+
 def test_weights_of_gigabytes_are_refused_before_they_are_read(external):
     model = onnx.load(external, load_external_data=False)
     model.graph.initializer[0].dims[:] = [1 << 20, 1 << 20]

@@ -86,7 +86,10 @@ def _folded(
 
 def _wide(name: str, tensors: dict[str, onnx.TensorProto]) -> Array:
     array = array_of(name, tensors[name])
-    return array.astype(np.float64) if array.dtype == np.float32 else np.empty(())
+    if array.dtype != np.float32:
+        return np.empty(())
+    with np.errstate(all="ignore"):  # a NaN that signals
+        return array.astype(np.float64)
 
 
 def _unused_name(name: str, taken: set[str]) -> str:

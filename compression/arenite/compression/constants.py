@@ -23,6 +23,8 @@ Array: TypeAlias = NDArray[Any]
 MOST_BYTES = (1 << 31) - 1
 """The most that protobuf can write."""
 
+_EXTERNAL_KEYS = frozenset({"basepath", "checksum", "length", "location", "offset"})
+
 # What numpy and the onnx package raise on bytes that are no tensor.
 _READING_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
@@ -108,6 +110,11 @@ def load_external(graph: onnx.GraphProto, folder: Path) -> int:
         total += size or 0
         if total > MOST_BYTES:
             raise UnsupportedModelError(name, "with it the weights have 2 GiB or more")
+        unknown = {entry.key for entry in tensor.external_data} - _EXTERNAL_KEYS
+        if unknown:  # a damaged "offset" would make it start at 0
+            raise ModelFormatError(
+                f"tensor {name!r}: its external data cannot be read: unknown key {unknown.pop()!r}"
+            )
         try:
             load_external_data_for_tensor(tensor, str(folder))
         except (*_READING_ERRORS, OSError, onnx.checker.ValidationError) as error:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from arenite.compression.dataset import NO_DIMS, NO_SHAPES, Dataset, Dims, fitted_inputs
 from arenite.compression.errors import EvaluationError
-from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers import Shapes
+from arenite.planner.quiet_onnxruntime import quiet_options
 
 if TYPE_CHECKING:
     import onnx
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[Any]
 Outputs: TypeAlias = list[Array | None]
 """What one run makes; None for what is no array of numbers."""
-
-_SILENT = 4
-"""ONNX Runtime's level of logging at which errors are raised and not printed too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +99,10 @@ class Judge:
 
     def _outputs(self, model: "onnx.ModelProto") -> list[Outputs]:
         """Return the outputs of each run."""
-        try:
-            import onnxruntime
-            from onnxruntime.capi import onnxruntime_pybind11_state as native
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError("onnxruntime", "onnx", "evaluating a model") from error
+        options = quiet_options("evaluating a model", num_threads=0)
+        import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as native
+
         # RuntimeError and its like are what the bindings make of C++ exceptions, std::bad_alloc
         # among them.
         refusals = (
@@ -114,8 +110,6 @@ class Judge:
             native.InvalidProtobuf, native.NotImplemented, native.RuntimeException,
             IndexError, MemoryError, RuntimeError, TypeError, ValueError,
         )  # fmt: skip
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = _SILENT
         try:
             session = onnxruntime.InferenceSession(
                 model.SerializeToString(), options, providers=["CPUExecutionProvider"]

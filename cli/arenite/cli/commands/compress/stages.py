@@ -15,7 +15,7 @@ from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.planning.search import search
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
-from arenite.planner.errors import FileError
+from arenite.planner.errors import named_instead
 from arenite.planner.importers import Shapes
 from arenite.strategies import find
 
@@ -57,14 +57,10 @@ def twin_of(model: Path, changed: "onnx.ModelProto") -> Iterator[Path]:
 
     with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
         twin = Path(folder) / model.name
-        try:
+        with named_instead(twin, model):
             write_onnx(twin, changed)
             with np.errstate(all="ignore"):  # huge weights overflow where operators are folded
                 yield twin
-        except FileError as error:
-            if error.path == twin:
-                error.path = model
-            raise
 
 
 def narrowing_of(
