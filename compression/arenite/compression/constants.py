@@ -113,7 +113,8 @@ def load_external(graph: onnx.GraphProto, folder: Path) -> int:
         unknown = {entry.key for entry in tensor.external_data} - _EXTERNAL_KEYS
         if unknown:  # a damaged "offset" would make it start at 0
             raise ModelFormatError(
-                f"tensor {name!r}: its external data cannot be read: unknown key {min(unknown, key=str)!r}"
+                f"tensor {name!r}: its external data cannot be read: unknown key "
+                f"{min(unknown, key=str)!r}"
             )
         try:
             load_external_data_for_tensor(tensor, str(folder))
