@@ -68,8 +68,13 @@ def mentions(page: Path) -> Iterator[list[str]]:
 
 
 def plain(text: str) -> str:
-    """Return the text without what differs from run to run: times and the width of tables."""
+    """Return the text without what differs from run to run, or from machine to machine.
+
+    That is times, the width of tables, and what stays resident: weights are packed for the
+    processor.
+    """
     text = re.sub(r"(< )?[\d,.]+ m?s\b", "TIME", text)
+    text = re.sub(r"^(resident +)[\d,]+ B \([\d.]+ \w+\)", r"\1BYTES", text, flags=re.MULTILINE)
     text = re.sub("─+", "─", text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip()) + "\n"
 
