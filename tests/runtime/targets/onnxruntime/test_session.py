@@ -487,3 +487,17 @@ def test_outputs_that_the_arena_has_no_place_for_are_copied():
     for count in (8, 64, 8):
         assert same(session.run(None, rows(count)), stock(chain()).run(None, rows(count)))
     assert session.num_outside > 0
+
+
+def test_a_state_fed_back_is_right_though_the_arena_is_written_before_it_is_read():
+    source = model(
+        "(float[4096] x, float[4096] s) => (float[4096] n)"
+        "{ a = Sin(x) b = Cos(a) c = Sin(b) d = Cos(c) n = Add(d, s) }"
+    )
+    session, theirs = planned(source, outputs_in_arena=True), stock(source)
+    ours = expected = np.zeros(4096, np.float32)
+    for seed in range(4):
+        x = np.random.default_rng(seed).standard_normal(4096).astype(np.float32)
+        (ours,) = session.run(None, {"x": x, "s": ours})
+        (expected,) = theirs.run(None, {"x": x, "s": expected})
+        assert same([ours], [expected])
