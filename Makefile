@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := */core */core/* runtime/arenite/runtime/targets/*/core
 NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/,CMakeLists.txt *.cpp *.hpp *.fbs)))
+FOLDERS := bench cli compression docs planner runtime scripts strategies tests
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-arm torch lint docs unit bench fuzz clean
@@ -39,7 +40,8 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs $(BIN)/clang-format --dry-run --Werror
+	find $(FOLDERS) -name build -prune -o -name '*.[ch]' -print -o -name '*.[ch]pp' -print | \
+	  xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/codespell
 
 docs: $(STAMP)
