@@ -1,4 +1,4 @@
-"""The one way from a program to a problem: order the steps, share storage, take the records."""
+"""Turn a program into a problem: order the steps, share storage, collect the records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from arenite.planner.rules import Rules
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A program as it is to be placed.
+    """A program ready to be placed.
 
     Attributes:
-        program: In the order it runs, its storage shared.
-        problem: Its records.
-        order: How the order was found and what is proved of it; None for one that was given.
+        program: The program, its steps in their final order and its storage shared.
+        problem: The records of that program.
+        order: The result of the search for an order; None if the order was given.
     """
 
     program: Program
@@ -30,16 +30,17 @@ class Derivation:
 def derive(
     program: Program, rules: Rules, order: FindOrder | Sequence[str] | None = None
 ) -> Derivation:
-    """Return the records of a program, with the program that they are of.
+    """Return a program's records, with the reordered and sharing program they describe.
 
     Args:
-        program: A model.
+        program: The model.
         rules: How memory is counted.
-        order: The steps by name, or what finds their order; by default the program's own.
+        order: Step names in order, or a function that finds an order; by default the
+            program's own order.
 
     Raises:
-        OrderError: The order named is none of the program's.
-        UnsupportedModelError: An order is sought of steps that must keep theirs.
+        OrderError: The steps cannot run in the order given.
+        UnsupportedModelError: A search is asked for, but the steps must keep their order.
     """
     found: Order | None = None
     if callable(order):
@@ -67,11 +68,11 @@ def _check_reorderable(program: Program) -> None:
 
 
 def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
-    """Return the order found, or the program's own where parts of tensors tip the scales.
+    """Return the order found, or the program's own if that is better once parts of tensors share.
 
-    A search counts every part of a tensor as a storage of its own; which parts lie in the
-    whole is decided in the order it found. So the peak it states is an upper bound, and
-    what it proved does not hold.
+    A search counts every part of a tensor as separate storage; which parts lie inside the
+    whole is decided afterwards, for the order found. So the peak it states is only an upper
+    bound, and its lower bound does not hold.
     """
     found = find_order(program, rules)
     if not has_parts(program, rules.aliases):

@@ -19,7 +19,7 @@ class StepLoad:
         step: Index of the operator in the order.
         operator: Its name.
         load: Bytes live.
-        working_set: Those of the operator's own inputs, outputs and scratch.
+        working_set: Bytes of the operator's own inputs, outputs and scratch.
     """
 
     step: int
@@ -38,7 +38,7 @@ class Diagnosis:
     """The load over the steps and what can lower its peak.
 
     Attributes:
-        steps: One entry a step.
+        steps: One entry per step.
     """
 
     steps: tuple[StepLoad, ...]
@@ -95,7 +95,7 @@ def diagnose(program: Program, problem: Problem) -> Diagnosis:
             change[record.end] -= record.size
         for tensor in record.tensors:
             storage_of[tensor] = index
-        if not record.tensors:  # scratch: it lives at the step it belongs to
+        if not record.tensors:  # scratch: it lives only at its step
             working_sets[record.start] += record.size
     steps: list[StepLoad] = []
     load = 0

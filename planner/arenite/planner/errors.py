@@ -42,7 +42,7 @@ class FileError(AreniteError):
 
     Attributes:
         reason: Why not.
-        path: The file; None for what came from none, or until `about_file` adds it.
+        path: The file; None if there is none, or until `about_file` adds it.
     """
 
     remedy: ClassVar[str] = ""
@@ -62,7 +62,7 @@ class FileError(AreniteError):
 def about_file(path: Path | str) -> Iterator[None]:
     """Add the file to each `FileError` raised inside that does not name one yet.
 
-    Code that reads what a file holds need not be told the file's name::
+    Code that parses a file's contents need not know the file's name::
 
         with about_file(path):
             return parse(path.read_bytes())
@@ -77,11 +77,11 @@ def about_file(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def named_instead(made: Path, origin: Path) -> Iterator[None]:
-    """Name the file that people know in each `FileError` about one that we made of it.
+    """Make each `FileError` about a derived file name the file that the user gave.
 
     Args:
-        made: In a temporary folder.
-        origin: What it was made of.
+        made: The derived file, in a temporary folder.
+        origin: The user's file that it was made from.
     """
     try:
         yield
@@ -192,7 +192,7 @@ class InfeasibleError(PlanError):
 
 
 class SearchLimitError(PlanError):
-    """The search stopped before it knew; a plan may still exist.
+    """The search stopped before it could decide; a plan may still exist.
 
     Attributes:
         capacity: Bytes asked for, None when the search was for the lowest plan.

@@ -34,7 +34,7 @@ def write_atomically(
         path: The file.
         data: Its bytes, whole or piece by piece.
         durable: Flush to disk before returning, so that it survives a power failure.
-        check: Given the temporary file once it is whole; what it raises is raised.
+        check: Called with the complete temporary file; if it raises, nothing is written.
 
     Raises:
         OutputError: It cannot be written, or is not a regular file but, say, a folder, a

@@ -16,7 +16,7 @@ DEFAULT_ALIGNMENT = 16
 
 
 class Boundary(StrEnum):
-    """Who owns the memory of what crosses the program's boundary."""
+    """Who owns the memory of the program's inputs and outputs."""
 
     INCLUDE = "include"
     """The arena, from step 0 to the last read and from the write to the end."""
@@ -31,17 +31,17 @@ def liveness(
     alignment: int = DEFAULT_ALIGNMENT,
     capacity: int | None = None,
 ) -> Problem:
-    """Return the usage records of a program as it is ordered.
+    """Return the usage records of a program, its steps in their present order.
 
-    A storage takes its bytes rounded up to `alignment`, as runtimes reserve them.
-    Constants and tensors without elements take none. Records are in order of first use,
-    those of one step in order of mention.
+    The size of a record is rounded up to `alignment`, as runtimes reserve it. Constants and
+    empty tensors have no record. Records are in order of first use, those of one step in
+    order of mention.
 
     Args:
-        program: Its steps run in the order they stand.
+        program: The program; its steps run in the order given.
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset.
-        capacity: Bytes the arena may have.
+        capacity: Most bytes the arena may take; None for no limit.
 
     Cost: O(tensors + operands of the steps).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).

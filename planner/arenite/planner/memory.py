@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from arenite.planner.errors import ModelError
 
 ARENA = "arena"
-"""Name of the memory of a problem that has one."""
+"""Name of the memory, where there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,9 @@ class Memory:
 
     Attributes:
         name: Unique in the problem.
-        capacity: Bytes it may have at most; None for no limit.
-        alignment: Of its first byte, a power of two; no record in it is aligned to less.
+        capacity: Most bytes it may take; None for no limit.
+        alignment: Alignment of its first byte, a power of two; no record in it may be
+            aligned to less.
         writable: Whether a run may write to it.
     """
 

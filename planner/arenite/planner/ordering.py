@@ -1,4 +1,4 @@
-"""What an order of steps is. The ways to find one live in `arenite.strategies.order`."""
+"""What an order of steps is. The strategies that find one are in `arenite.strategies.order`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class Order:
     """A topological order of a program's steps.
 
     Attributes:
-        steps: Their names.
-        peak: Largest load over the steps, in bytes, as the rules count.
-        lower_bound: Bytes that no order goes below, as far as is known.
+        steps: Names of the steps.
+        peak: Largest load over the steps, in bytes, as the rules count it.
+        lower_bound: Best known lower bound of the peak over all orders.
     """
 
     steps: tuple[str, ...]
@@ -30,13 +30,13 @@ class Order:
 
 @runtime_checkable
 class OrderStrategy(Protocol):
-    """From a program to an order of its steps: pure and deterministic.
+    """Finds an order of a program's steps; pure and deterministic.
 
-    Searches leave slices and concat out: those are decided for the order found, and only lower
-    its peak.
+    Searches ignore the sharing of slices and concat: that is decided for the order found, and
+    can only lower its peak.
 
     Attributes:
-        name: As on the command line.
+        name: Name on the command line.
         complexity: Time in the number of steps n.
         source: The paper or system it comes from.
     """
@@ -51,17 +51,17 @@ class OrderStrategy(Protocol):
 
 
 ShouldStop: TypeAlias = Callable[[], bool]
-"""Asked again and again while an order is sought; returns True to stop the search."""
+"""Called repeatedly during a search; returns True to stop it."""
 
 
 @runtime_checkable
 class AnytimeOrder(OrderStrategy, Protocol):
-    """An order strategy that has an order early and a better one later."""
+    """An order strategy that finds an order early and improves it over time."""
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order found when the search ends or `should_stop` says so.
+        """Return the best order found when the search ends or `should_stop` stops it.
 
-        Its lower bound tells whether it is proved the best.
+        Its lower bound tells whether it is proved optimal.
         """
         ...
 
@@ -72,4 +72,4 @@ def never() -> bool:
 
 
 FindOrder: TypeAlias = Callable[[Program, Rules], Order]
-"""An order strategy, or anything that does the same."""
+"""An order strategy, or any function of the same type."""

@@ -36,7 +36,7 @@ class Plan:
 
     Attributes:
         offsets: In the order of the problem's records, each from the start of its memory.
-        heights: For each memory the first byte above every record in it: the bytes it takes.
+        heights: For each memory, the bytes it takes: the first byte above all its records.
         strategy: Name of the strategy that made it.
         lower_bounds: Bytes that every plan of the problem needs of each memory, as far as is
             known.

@@ -1,7 +1,7 @@
-"""A program: tensors and the steps that make them, from the importer to the program file.
+"""A program: tensors and the steps that compute them, from the importer to the program file.
 
-What an importer reads, what rewrites change, what is planned, what the runtime runs and what a
-file holds are all of this type. Steps are in topological order; a step's number is its index.
+Importers return this type, rewrites change it, plans are made for it, and the runtime runs it.
+Steps are in topological order; a step's number is its index.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +20,12 @@ Array: TypeAlias = NDArray[Any]
 
 
 class OperatorSet(Enum):
-    """Whose operators the steps of a program are."""
+    """The set of operators that a program's steps come from."""
 
     ONNX = "onnx"
     TFLITE = "tflite"
     ARENITE = "arenite"
-    """Those of our own runtime."""
+    """The operators of our own runtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """Names of the tensors written, each once: the outputs, then states that it updates."""
+        """Names of the tensors written, each once: the outputs, then updated states."""
         updated = (self.inputs[position] for position in self.operator.updates)
         return _present((*self.outputs, *updated))
 
@@ -65,9 +65,9 @@ class Port:
     """An input or output as the caller sees it.
 
     Attributes:
-        name: In the model.
-        tensor: Where it lies.
-        axes: Stored axis i is the caller's axis axes[i]; None where they are the same.
+        name: Name in the model.
+        tensor: Name of the tensor that holds it.
+        axes: Stored axis i is the caller's axis axes[i]; None if all axes are the same.
     """
 
     name: str
@@ -89,18 +89,18 @@ class Program:
     """A model: its tensors, its steps in the order they run, and its boundary.
 
     Attributes:
-        name: For people.
-        tensors: By name, in order of first appearance.
-        steps: In a topological order.
-        inputs: What the caller writes.
-        outputs: What the caller reads.
-        notes: What was decided on the way and the user should know.
-        operator_set: Whose operators the steps are.
-        constants: Elements of constants by name, as stored. They may be read on demand, and some
-            be unknown where the model is only sized.
-        initial: For each state that does not start as zeros, the name in `constants` of what it
-            starts as.
-        memories: Where its tensors lie; the first has the working memory of steps.
+        name: Name for display.
+        tensors: Tensors by name, in order of first appearance.
+        steps: Steps in a topological order.
+        inputs: Ports that the caller writes.
+        outputs: Ports that the caller reads.
+        notes: Decisions made on the way that the user should know about.
+        operator_set: The set that the steps' operators belong to.
+        constants: Elements of constants by name, as stored. They may be read on demand, and
+            some are missing if the model is only to be sized.
+        initial: Names in `constants` of the initial values of states, by state; others start
+            as zeros.
+        memories: Memories that its tensors lie in; scratch lies in the first.
 
     Raises:
         ModelError: A name is missing or used twice, a step reads what is not yet written, or
@@ -141,7 +141,7 @@ class Program:
         notes: Iterable[str] = (),
         **more: Any,
     ) -> Self:
-        """Return the program of these parts; a boundary tensor alone is its own port.
+        """Build a program from its parts; a tensor name stands for a port of the same name.
 
         Raises:
             ModelError: Two tensors share a name, or the parts do not fit together.
@@ -237,9 +237,9 @@ class Program:
         return True
 
     def _place(self, name: str) -> None:
-        """Note in whose storage a tensor lies, and that of all tensors on the way there.
+        """Record in whose storage a tensor and all tensors along its chain of aliases lie.
 
-        Cost: O(1) for each tensor that was not on the way before.
+        Cost: O(1) for each tensor not yet recorded.
         """
         chain: list[Tensor] = []
         known = set()

@@ -1,20 +1,20 @@
-"""ONNX Runtime's sessions without its log: what goes wrong comes as an error, and once."""
+"""ONNX Runtime sessions that do not log: a failure is reported once, as an error."""
 
 from typing import Any, Final
 
 from arenite.planner.errors import MissingDependencyError
 
 FATAL: Final = 4
-"""The severity above which ONNX Runtime writes to stderr by itself. What it logs as an error,
-coloured and with its source line, it raises too."""
+"""The severity from which ONNX Runtime still logs to stderr. Whatever it logs below that, it
+also raises."""
 
 
 def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
-    """Return the options of a session that logs nothing short of its end.
+    """Return options of a session that logs fatal errors only.
 
     Args:
-        purpose: What ONNX Runtime is needed for, for people.
-        num_threads: Of the kernels.
+        purpose: What ONNX Runtime is needed for, for messages.
+        num_threads: Number of threads of the kernels.
 
     Raises:
         MissingDependencyError: The package onnxruntime is absent.

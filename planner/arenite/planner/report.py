@@ -40,7 +40,7 @@ class SkippedStrategy:
     Attributes:
         strategy: Its name.
         kind: What it decides.
-        reason: Why not.
+        reason: Why there is none.
         wrong: Whether it gave a plan that breaks a rule.
     """
 
@@ -133,7 +133,7 @@ class ModelReport:
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """What binds the peak; None where the file states the records alone."""
+        """What binds the peak; None for a file that only lists records."""
         if self.source.program is None:
             return None
         return diagnose(self.source.program, self.source.problem)

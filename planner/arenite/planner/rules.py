@@ -1,4 +1,4 @@
-"""How a target counts memory: what a problem is derived by."""
+"""How a target counts memory."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from arenite.planner.rewrites.aliasing.kinds import AliasKind
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What counts, the same for whoever asks: order searches, compilers, verification.
+    """How records are derived; order searches, compilers and verification use the same rules.
 
     Attributes:
         aliases: What may share storage.
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset and size.
-        capacity: Bytes the arena may have; None for no limit.
+        capacity: Most bytes the arena may take; None for no limit.
     """
 
     aliases: tuple[AliasKind, ...] = ()

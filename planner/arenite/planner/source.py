@@ -1,4 +1,4 @@
-"""What was read from a model file: the program if it holds one, and the problem."""
+"""What was read from a model file: the problem and, unless it is a CSV, the program."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,10 @@ class Source:
     Attributes:
         name: File name, without folders.
         digest: SHA-256 of its bytes, hexadecimal.
-        program: In its order, its storage shared; None where the file states the records alone.
+        program: The program in its final order, its storage shared; None for a file that only
+            lists records.
         problem: The records to place.
-        order: How the order was found and what is proved of it; None for the file's own.
+        order: The result of the search for an order; None if the file's own was kept.
     """
 
     name: str

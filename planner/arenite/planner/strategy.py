@@ -24,10 +24,10 @@ class StrategyKind(StrEnum):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """From a problem to a plan.
+    """Makes a plan for a problem.
 
     Attributes:
-        name: As on the command line.
+        name: Name on the command line.
         kind: What it decides.
         complexity: Time in the number of records n.
         source: The paper or system it comes from.
@@ -54,7 +54,7 @@ class Strategy(Protocol):
 
 
 Watch: TypeAlias = Callable[[Plan | None, int], bool]
-"""Told the best plan and the best lower bound so far; returns True to stop the search."""
+"""Called with the best plan and lower bound so far; returns True to stop the search."""
 
 
 @runtime_checkable

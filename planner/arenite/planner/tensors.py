@@ -10,14 +10,14 @@ from arenite.planner.memory import ARENA
 
 
 class TensorKind(StrEnum):
-    """What a tensor is to the program, which decides how long it lives."""
+    """The role of a tensor in the program, which decides how long it lives."""
 
     INPUT = "input"
     """Written by the caller before step 0."""
     OUTPUT = "output"
     """Read by the caller after the last step."""
     ACTIVATION = "activation"
-    """Made and used between two steps."""
+    """Written by one step and read by later ones."""
     CONSTANT = "constant"
     """Known before the run; never in the arena."""
     STATE = "state"
@@ -41,12 +41,12 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Quantisation:
-    """How integers stand for numbers: scale * (q - zero_point).
+    """How integers represent real numbers: scale * (q - zero_point).
 
     Attributes:
-        scales: One, or one for each index of `axis`.
-        zero_point: The integer that stands for 0.
-        axis: The stored axis that `scales` belong to, if they are many.
+        scales: One scale, or one for each index of `axis`.
+        zero_point: The integer that represents 0.
+        axis: The stored axis that the scales belong to, if there are several.
     """
 
     scales: tuple[float, ...]
@@ -61,11 +61,11 @@ class Tensor:
     Attributes:
         name: Unique in the program.
         dtype: Element type.
-        shape: Of the axes as they are stored, outermost first; every dimension known.
-        kind: What it is to the program.
-        alias: Where it lies when it has no storage of its own. One that no step writes is a
-            view: it holds the bytes that are there.
-        quantisation: How its integers stand for numbers, if they do.
+        shape: Lengths of the axes as stored, outermost first; all of them known.
+        kind: Its role in the program.
+        alias: Where it lies if it has no storage of its own. A tensor with an alias that no
+            step writes is a view: it holds the bytes that are there.
+        quantisation: How its integers represent real numbers, if they do.
         memory: Name of the memory that its storage lies in; a constant lies in none.
     """
 
@@ -83,7 +83,7 @@ class Tensor:
 
     @property
     def num_elements(self) -> int:
-        """Elements it holds."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     @property

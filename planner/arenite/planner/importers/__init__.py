@@ -42,12 +42,12 @@ def load(
         path: `.onnx`, `.tflite` or `.lite`.
         dims: Values of free dimensions, by name; ONNX only.
         shapes: Shapes of inputs, by name; a TFLite file allows no other than its own.
-        weights: Whether its constants are to be known, for who runs the model.
+        weights: Whether to make the values of constants available, for running the model.
 
     Raises:
-        ModelFormatError: The file cannot be read, is damaged or no model.
-        BindingError: `dims` or `shapes` give what it does not have or cannot take.
-        ModelError: Whatever else keeps the model from being read.
+        ModelFormatError: The file cannot be read, is damaged, or is not a model.
+        BindingError: `dims` or `shapes` does not fit the model.
+        ModelError: The model cannot be read for another reason.
     """
     with about_file(path):
         kind = model_format(path)
@@ -61,7 +61,7 @@ def load(
             program = read_tflite(path, weights=weights)
             check_fixed_shapes(program, dims or {}, shapes or {})
             return program
-        raise ModelFormatError("it states records alone; give a model")
+        raise ModelFormatError("it only lists records; give a model")
 
 
 def read(
@@ -75,20 +75,21 @@ def read(
     order: FindOrder | tuple[str, ...] | None = None,
     aliases: Collection[AliasKind] = (),
 ) -> Source:
-    """Return a model file as it is to be placed.
+    """Read a model file and derive what is to be placed.
 
     Args:
         path: `.onnx`, `.tflite`, `.lite` or `.csv`.
-        dims: As `load`.
-        shapes: As `load`.
-        boundary: Whether the model's inputs and outputs lie in the arena; a CSV states none.
-        alignment: Bytes of every offset; by default 16, and for a CSV what it states.
-        capacity: Bytes the arena may have; by default what the name of a CSV states.
-        order: The steps by name, or what finds their order; by default the file's own.
-        aliases: What may share storage; a CSV states records, so it has no use for them.
+        dims: As in `load`.
+        shapes: As in `load`.
+        boundary: Whether the model's inputs and outputs lie in the arena; ignored for a CSV.
+        alignment: Alignment of every offset, in bytes; by default 16, or what a CSV states.
+        capacity: Most bytes the arena may take; by default what the name of a CSV states.
+        order: Step names in order, or a function that finds an order; by default the file's
+            own order.
+        aliases: What may share storage; ignored for a CSV.
 
     Raises:
-        ModelError: As `load`.
+        ModelError: As in `load`.
     """
     with about_file(path):
         digest = model_digest(path)
@@ -126,10 +127,10 @@ def model_format(path: Path) -> str:
 
 
 def check_fixed_shapes(program: Program, dims: Mapping[str, int], shapes: Shapes) -> None:
-    """Return if what is asked of the inputs is what a TFLite file fixes.
+    """Check that the sizes asked for are the ones that a TFLite file fixes.
 
     Raises:
-        BindingError: It is not.
+        BindingError: They are not.
     """
     for name in dims:
         raise BindingError(name, "cannot be given; a TFLite file has no free dimensions")

@@ -1,7 +1,7 @@
 """Read a placement instance: `id,lower,upper,size`, half-open lifetimes.
 
 The format of google/minimalloc. A column `alignment` may follow. So may `offset`: there
-programs that place the records write their answer, so it is read past, not obeyed.
+programs that place the records write their answer, so it is ignored.
 """
 
 import csv

@@ -1,6 +1,6 @@
-"""What operators mean: each class states its traits once, and nobody asks for a name.
+"""What operators mean: each class states its traits, so no code depends on operator names.
 
-The base class promises nothing; an operator that nobody knows is one of that class. Traits
-that several classes share are mixins, one a module. Importers choose the class of each operator
-of their format in one table; the runtime's own operators are classes of these mixins too.
+The base class promises nothing; unknown operators belong to it. Traits that several classes
+share are mixins, one per module. Each importer has one table from the operators of its format to
+their classes; the runtime's own operators use the same mixins.
 """

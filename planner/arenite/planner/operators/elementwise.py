@@ -14,13 +14,13 @@ class ElementWise(Operator):
     """Each element of the first output depends on the same element of each input.
 
     Inputs broadcast. An element is read before its place is written, so the result may take
-    the place of any input that is laid out as it is.
+    the place of any input with the same layout.
     """
 
     __slots__ = ()
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
-        """Return the inputs that are not broadcast and whose elements are as wide."""
+        """Return the inputs that are not broadcast and have elements of the same width."""
         return tuple(
             position
             for position, tensor in enumerate(operands.inputs)
@@ -28,7 +28,7 @@ class ElementWise(Operator):
         )
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the same elements, or those that are broadcast to them."""
+        """Return the same region, less the axes along which the input is broadcast."""
         tensor, result = operands.inputs[position], operands.result
         assert tensor is not None
         return whole(tensor) if result is None else broadcast_region(tensor, result, region)

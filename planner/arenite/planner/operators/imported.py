@@ -1,7 +1,7 @@
-"""Operators as a model file names them.
+"""Operators of model files.
 
-`Imported` itself is opaque. The classes below say more, and each importer has one table from
-the names of its format to them or to classes of its own.
+`Imported` itself is opaque. Its subclasses promise more; each importer has one table from the
+operator names of its format to these or to subclasses of its own.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class Imported(Operator):
 
     Attributes:
         op_type: `Conv`, `CONV_2D`, `com.microsoft.FusedConv`: the format's own name.
-        attributes: What the format states beside the tensors.
+        attributes: Its attributes or options.
         reserve: Bytes that hidden subgraphs need while it runs.
-        origin: What the importer keeps of the file, for who lowers the operator.
+        origin: The operator as the file has it, for lowering.
     """
 
     op_type: str
@@ -41,18 +41,18 @@ class Imported(Operator):
         return self.op_type
 
     def scratch(self, operands: Operands) -> int:
-        """Return what its subgraphs need."""
+        """Return the bytes that its subgraphs need."""
         return self.reserve
 
 
 class ImportedElementWise(ElementWise, Imported):
-    """Such as Sigmoid."""
+    """An element-wise operator, such as Sigmoid."""
 
     __slots__ = ()
 
 
 class ImportedSum(ImportedElementWise):
-    """Add, Sub, Mul: kernels clamp their results."""
+    """Add, Sub, Mul: element-wise, and kernels can clamp the result."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class ImportedSum(ImportedElementWise):
 
 
 class ImportedClamp(ImportedElementWise):
-    """Such as Relu."""
+    """A clamp, such as Relu."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class ImportedClamp(ImportedElementWise):
 
 
 class ImportedCombination(ImportedElementWise):
-    """Such as Max: of any number of operands; one alone stays as it is."""
+    """An element-wise operator of any number of inputs, such as Max; the identity of one."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ class ImportedCombination(ImportedElementWise):
 
 
 class ImportedProduct(Imported):
-    """Such as MatMul: opaque, but for kernels that clamp their results."""
+    """A product, such as MatMul: opaque, but kernels can clamp the result."""
 
     __slots__ = ()
 
@@ -86,19 +86,19 @@ class ImportedProduct(Imported):
 
 
 class ImportedNormalisation(Normalising, Imported):
-    """Such as Softmax."""
+    """A normalisation, such as Softmax."""
 
     __slots__ = ()
 
 
 class ImportedKeeper(Keeping, Imported):
-    """Such as Expand."""
+    """An operator that changes nothing if the shape stays the same, such as Expand."""
 
     __slots__ = ()
 
 
 class ImportedView(Viewing, Imported):
-    """Such as Reshape."""
+    """A view, such as Reshape."""
 
     __slots__ = ()
 
@@ -113,6 +113,6 @@ class ImportedConcatenation(Imported):
         return len(operands.inputs) == 1 and same_layout(operands.source, operands.result)
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return its inputs inside the result."""
+        """Return its inputs as parts of the result."""
         result = operands.result
         return () if result is None else parts_along_axis(result, operands.inputs)

@@ -1,10 +1,10 @@
-"""Operators that leave their first input as it is, or its bytes."""
+"""Operators whose result may be their first input, unchanged or in another shape."""
 
 from arenite.planner.operators.operator import Operands, Operator, same_layout
 
 
 class Keeping(Operator):
-    """Changes nothing where the first output has the type and shape of the first input."""
+    """Changes nothing if the first output has the type and shape of the first input."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Operators that rescale groups of elements by what each group as a whole amounts to."""
+"""Operators that normalise groups of elements, such as softmax."""
 
 from typing import ClassVar
 
@@ -16,5 +16,5 @@ class Normalising(Operator):
     reduces_groups: ClassVar[bool] = True
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
-        """Return the first input, if its elements are as wide as those of the result."""
+        """Return the first input, if its elements have the width of the result's."""
         return (0,) if same_places(operands.source, operands.result) else ()

@@ -1,4 +1,4 @@
-"""What every operator states of itself, and what it may assume where it does not."""
+"""The traits of operators; the base class promises nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from arenite.planner.operators.sliding import Sliding
 from arenite.planner.tensors import Tensor
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
-"""For each axis of a tensor the indices from a first one up to, not including, a last."""
+"""A half-open range of indices for each axis of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Operator:
     """What a step computes.
 
     This class promises nothing: its outputs may depend on every byte of its inputs, which it
-    may read after it began to write. Subclasses override what they can promise.
+    may still read after it has begun to write. Subclasses override what they can promise.
 
     Attributes:
         reduces_groups: Whether the operands that `overwritable` names are read a group of
             elements at a time (normalisation), not element by element.
         is_clamp: Whether it clamps its first input to constant bounds and does nothing else.
         takes_clamp: Whether kernels of it can clamp its result as they write it.
-        fixes_order: Whether the steps of the program must stay in the order they have.
+        fixes_order: Whether a program with it must keep the order of its steps.
     """
 
     __slots__ = ()
@@ -62,12 +62,12 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """What people call it: the name in the model's format, or in our own runtime."""
+        """Name for display: that of the model's format, or of our own runtime."""
         return type(self).__name__
 
     @property
     def updates(self) -> tuple[int, ...]:
-        """Positions of the inputs that it writes too: states."""
+        """Positions of the inputs that it also writes: states."""
         return ()
 
     def scratch(self, operands: Operands) -> int:  # overridden with it
@@ -75,7 +75,7 @@ class Operator:
         return 0
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the products that it adds up."""
+        """Return the number of multiply-adds."""
         return 0
 
     def is_view(self, operands: Operands) -> bool:
@@ -89,13 +89,13 @@ class Operator:
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the inputs whose place the first output may take.
 
-        Nothing of such an input is read after its own place was written. Whether anyone else
-        still needs it is for others to know.
+        No part of such an input is read after its bytes have been overwritten. Whether another
+        step still needs the input is for the caller to check.
         """
         return ()
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs that hold bytes of an input, and the inputs that an output holds."""
+        """Return outputs that are part of an input, and inputs that are part of an output."""
         return ()
 
     def sliding(self, operands: Operands) -> Sliding | None:
@@ -103,12 +103,12 @@ class Operator:
         return None
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return what of an input a region of the first output depends on.
+        """Return the region of an input that a region of the first output depends on.
 
         Args:
-            operands: Of the step.
-            position: Of an input that is not left out.
-            region: Within the first output; no axis of it is empty.
+            operands: Operands of the step.
+            position: Position of an input that is not left out.
+            region: Region of the first output; no axis of it is empty.
         """
         tensor = operands.inputs[position]
         assert tensor is not None
@@ -116,7 +116,7 @@ class Operator:
 
 
 def same_layout(one: Tensor | None, other: Tensor | None) -> bool:
-    """Tell whether two tensors are there and have one type and shape."""
+    """Tell whether two tensors are present and have the same type and shape."""
     return (
         one is not None
         and other is not None
@@ -125,7 +125,7 @@ def same_layout(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def same_places(one: Tensor | None, other: Tensor | None) -> bool:
-    """Tell whether elements of one index lie at one place of both tensors."""
+    """Tell whether two tensors are present and equal indices lie at equal offsets."""
     return (
         one is not None
         and other is not None
@@ -134,7 +134,7 @@ def same_places(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def broadcast_region(tensor: Tensor, result: Tensor, region: Sequence[tuple[int, int]]) -> Region:
-    """Return the region of a tensor that is broadcast to a result's region."""
+    """Return the region of a tensor that broadcasts to a region of the result."""
     missing = len(result.shape) - len(tensor.shape)
     if missing < 0:
         return whole(tensor)

@@ -1,7 +1,7 @@
 """Tensors that hold some of the bytes of others.
 
-A part is one run of bytes of the whole where, of the axes that differ, no element of the
-part lies on a second index of any axis outside the innermost.
+A part is contiguous in the whole if it has length 1 along every axis outside the innermost of
+the axes in which the two differ.
 """
 
 import math
@@ -16,9 +16,9 @@ class Part:
     """A tensor that holds some of the bytes of another.
 
     Attributes:
-        inner: The part.
-        outer: The whole.
-        offset: First byte of the part in the whole; None where they are not one run.
+        inner: Name of the part.
+        outer: Name of the whole.
+        offset: First byte of the part in the whole; None if it is not contiguous there.
         reason: Why there is no offset.
     """
 
@@ -29,7 +29,7 @@ class Part:
 
 
 def part_at(outer: Tensor, inner: Tensor, begins: Sequence[int]) -> Part:
-    """Return the part of a tensor that begins at these indices, one an axis."""
+    """Return the part of a tensor that begins at these indices, one per axis."""
     differing = [a for a in range(len(outer.shape)) if outer.shape[a] != inner.shape[a]]
     innermost = differing[-1] if differing else 0
     if math.prod(inner.shape[:innermost]) != 1:

@@ -8,11 +8,11 @@ class Window:
     """One axis of an image under a sliding window.
 
     Attributes:
-        length: Of the image.
-        count: Positions of the window: the length of the result.
-        kernel: Taps of the window.
-        stride: From one position to the next.
-        dilation: From one tap to the next.
+        length: Length of the image.
+        count: Number of positions of the window: the length of the result.
+        kernel: Number of taps of the window.
+        stride: Distance from one position to the next.
+        dilation: Distance from one tap to the next.
         before: Padding in front of the image.
     """
 
@@ -24,7 +24,7 @@ class Window:
     before: int
 
     def first(self, position: int) -> int | None:
-        """Return the lowest index read for an output index, None if all is padding."""
+        """Return the lowest index read for an output index, None if it reads only padding."""
         start = position * self.stride - self.before
         if start < 0:
             start += -(start // self.dilation) * self.dilation
@@ -32,7 +32,7 @@ class Window:
         return start if start <= min(last, self.length - 1) else None
 
     def read(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the stretch of the image that the outputs from `start` to `stop` lie over."""
+        """Return the range of the image under the outputs from `start` to before `stop`."""
         low = start * self.stride - self.before
         high = (stop - 1) * self.stride - self.before + (self.kernel - 1) * self.dilation + 1
         return min(max(low, 0), self.length), min(max(high, 0), self.length)
@@ -43,12 +43,12 @@ class Sliding:
     """How an operator slides a window over its first input, an image.
 
     Attributes:
-        rows: The axis of rows.
-        columns: The axis of columns.
-        row_axis: Where rows are among the stored axes; columns come next.
-        channel_axis: Where channels are.
-        groups: Parts of the channels; an output reads one of them. As many as the input has
-            channels: each output reads one channel.
+        rows: The window along the rows.
+        columns: The window along the columns.
+        row_axis: Index of the stored axis of rows; that of columns is the next.
+        channel_axis: Index of the stored axis of channels.
+        groups: Number of groups of channels; an output reads one group. If it is the number
+            of input channels, each output reads one channel.
     """
 
     rows: Window
@@ -60,7 +60,7 @@ class Sliding:
     def input_region(
         self, region: tuple[tuple[int, int], ...], channels_in: int, channels_out: int
     ) -> tuple[tuple[int, int], ...]:
-        """Return what of the image a region of the result depends on."""
+        """Return the region of the image that a region of the result depends on."""
         found = list(region)
         found[self.row_axis] = self.rows.read(*region[self.row_axis])
         found[self.row_axis + 1] = self.columns.read(*region[self.row_axis + 1])
@@ -71,7 +71,7 @@ class Sliding:
 
 
 def positive_pair(value: object) -> tuple[int, int] | None:
-    """Return two numbers of at least 1, None if that is not what is given."""
+    """Return a pair of numbers of at least 1, None for anything else."""
     if isinstance(value, tuple) and len(value) == 2 and all(int(each) >= 1 for each in value):
         return int(value[0]), int(value[1])
     return None

@@ -16,6 +16,6 @@ def write(path: Path, plan_file: PlanFile) -> None:
     """Write the plan file whole or not at all.
 
     Raises:
-        OutputError: It cannot be written; what was there is as it was.
+        OutputError: It cannot be written; an existing file is unchanged.
     """
     write_atomically(path, plan_file.to_bytes())

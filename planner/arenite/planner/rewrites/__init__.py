@@ -1,1 +1,1 @@
-"""Rewrites: graph to graph, one a module."""
+"""Rewrites: program to program, one per module."""

@@ -1,4 +1,4 @@
-"""Fuse an activation into the step that feeds it: the tensor between them is gone."""
+"""Fuse an activation into the step that feeds it, which removes the tensor between them."""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,10 +14,10 @@ def fuse_activations(program: Program) -> Program:
     The step keeps its name, operator and place and writes what the clamp wrote. Its operator
     gains the attributes `activation`, the clamp's type; `activation_inputs`, the names of the
     constant bounds if they are tensors; and the clamp's own attributes, each prefixed with
-    `activation_`. Imported operators only: our own have bounds of their own.
+    `activation_`. Only for imported operators: our own have fields for bounds.
 
     A clamp stays where its bounds are not constants, where its input is read by others,
-    is an output of the program or shares storage, or where its producer has one already.
+    is an output of the program or shares storage, or where its producer already has a clamp.
 
     Cost: O(tensors + operands of the steps).
     """
@@ -60,7 +60,7 @@ def _sharing_storage(program: Program) -> set[str]:
 
 
 def _without(program: Program, clamps: dict[str, Step]) -> Program:
-    """Return `program` with each clamp inside the step of the name it is under."""
+    """Return `program` with each clamp fused into the step that it is listed under."""
     gone = {clamp.name for clamp in clamps.values()}
     between = {clamp.inputs[0] for clamp in clamps.values()}
     steps = tuple(

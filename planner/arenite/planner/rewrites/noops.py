@@ -11,8 +11,8 @@ from arenite.planner.tensors import Alias, Tensor, TensorKind
 def drop_noops(program: Program) -> Program:
     """Return the program with the outputs of steps that change nothing lying in their inputs.
 
-    The steps stay in place. A copy that the run needs stays one: of a constant to an output of
-    the program, to or from a state, and out of a storage that something else writes too.
+    The steps themselves stay. A copy that the run needs remains: of a constant to an output of
+    the program, to or from a state, and from a storage that another step also writes.
 
     Cost: O(tensors + operands of the steps).
     """
@@ -29,7 +29,7 @@ def drop_noops(program: Program) -> Program:
 
 
 def _num_writers(program: Program) -> Counter[str]:
-    """Return how many write to each storage, the caller included."""
+    """Return the number of writers of each storage, including the caller."""
     written = (name for step in program.steps for name in step.writes)
     return Counter(program.root(name)[0] for name in (*program.input_tensors, *written))
 

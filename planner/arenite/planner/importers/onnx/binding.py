@@ -1,4 +1,4 @@
-"""Give the free dimensions of a model's inputs their values."""
+"""Bind the free dimensions of a model's inputs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def bind(
     Raises:
         BindingError: `dims` or `shapes` names what the model does not have, or gives a
             value the model or the other one rules out.
-        UnboundDimensionError: A free dimension is left.
+        UnboundDimensionError: A free dimension is left unbound.
         UnsupportedModelError: An input is not a tensor of a type with a fixed size.
     """
     constants = {tensor.name for tensor in graph.initializer}

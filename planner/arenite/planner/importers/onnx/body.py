@@ -1,4 +1,4 @@
-"""Subgraphs that stay inside their operator: not planned, but sized."""
+"""Subgraphs that are not unfolded: their memory is sized, not planned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from arenite.planner.program import Step
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What its operator must know of a subgraph.
+    """What an operator has to know about its subgraph.
 
     Attributes:
-        outputs: The tensors it hands back.
-        types: Their types.
-        captured: Outer tensors it reads.
-        reserve: Bytes of all it is given and makes, nested subgraphs included.
+        outputs: Names of the tensors it returns.
+        types: Types of the outputs.
+        captured: Outer tensors that it reads.
+        reserve: Bytes of everything it receives and makes, nested subgraphs included.
     """
 
     outputs: tuple[str, ...]
@@ -44,7 +44,7 @@ def subgraph(node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
 
 
 def require(name: str, fits: bool, what: str) -> None:
-    """Refuse an operator whose subgraph or attributes do not fit it.
+    """Raise unless an operator's subgraph or attributes fit the operator.
 
     Raises:
         ModelFormatError: `fits` is false.
@@ -66,13 +66,13 @@ def define_inputs(
 def walk_body(
     walk: Walk, graph: onnx.GraphProto, scope: Scope, inputs: Sequence[str] = ()
 ) -> Body:
-    """Return what the operator of a subgraph must know of it.
+    """Return what the operator has to know about its subgraph.
 
     Args:
-        walk: Over the model.
+        walk: The walk over the model.
         graph: The subgraph.
-        scope: Its own, with its inputs defined.
-        inputs: Their flat names.
+        scope: The subgraph's own scope, with its inputs defined.
+        inputs: Flat names of the subgraph's inputs.
     """
     num_outer = len(walk.types)
     steps = walk.walk_graph(graph, scope)
@@ -99,16 +99,16 @@ def opaque_step(
     types: Sequence[TensorType],
     bodies: Sequence[Body],
 ) -> Step:
-    """Return the step that hides `bodies`, of which one runs.
+    """Return the step that stands for `bodies`, one of which runs.
 
     Args:
-        walk: Over the model.
-        node: What the operator is made from.
-        name: The operator's.
-        scope: Where its outputs are defined.
-        inputs: What it reads beside what its bodies capture.
-        types: One for each output.
-        bodies: Those that may run.
+        walk: The walk over the model.
+        node: The node that the step is made from.
+        name: Name of the step.
+        scope: Scope in which to define its outputs.
+        inputs: What it reads, apart from what its bodies capture.
+        types: Types of its outputs.
+        bodies: The subgraphs that may run.
     """
     outputs = [
         walk.define(scope, local, tensor_type) if local else ""

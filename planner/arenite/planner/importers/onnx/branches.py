@@ -1,4 +1,4 @@
-"""If: the branch that runs where the condition is known, else one operator with a reserve."""
+"""If: the branch taken if the condition is known, else one step that reserves memory for both."""
 
 import onnx
 
@@ -40,7 +40,7 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
 def _inline(
     walk: Walk, node: onnx.NodeProto, name: str, branch: onnx.GraphProto, scope: Scope
 ) -> list[Step]:
-    """Return the steps of the branch that runs, writing what the If would have."""
+    """Return the steps of the branch taken, which write the outputs of the If."""
     made = {output for inner in branch.node for output in inner.output}
     wanted: dict[str, str] = {}
     copied: list[tuple[str, str]] = []

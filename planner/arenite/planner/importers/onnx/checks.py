@@ -13,7 +13,7 @@ class NodeChecker:
     """Checks the nodes of one model.
 
     Args:
-        dialect: Of the model.
+        dialect: Operator set versions of the model.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -22,10 +22,10 @@ class NodeChecker:
         self._context.opset_imports = dict(dialect.opsets)
 
     def check(self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand]) -> None:
-        """Return if the node has the operands and attributes its operator is defined with.
+        """Check that the node has the operands and attributes that its operator requires.
 
         Raises:
-            ModelFormatError: It has not.
+            ModelFormatError: It does not.
         """
         try:
             onnx.checker.check_node(node, self._context)

@@ -1,4 +1,4 @@
-"""Read an ONNX file and refuse what is not one."""
+"""Read an ONNX file, and refuse anything else."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,12 +53,12 @@ def opset_versions(model: onnx.ModelProto) -> dict[str, int]:
 
 
 def normal_domain(domain: str) -> str:
-    """Return "" for either way to write ONNX's own domain, others as they are."""
+    """Return "" for either spelling of ONNX's own domain, other domains unchanged."""
     return "" if domain == "ai.onnx" else domain
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[object]:
-    """Yield the names that reading relies on; protobuf gives damaged ones as bytes."""
+    """Yield the names that reading relies on; protobuf returns damaged ones as bytes."""
     yield from (opset.domain for opset in model.opset_import)
     yield from _graph_texts(model.graph)
 

@@ -1,7 +1,7 @@
 """Read an ONNX model.
 
-Every dimension is bound and every operator typed in one pass over the nodes; what can be
-known before the run, such as the arithmetic on shapes that exporters write, becomes constant.
+Every dimension is bound and every operator typed in one pass over the nodes; what is
+known before the run, such as the shape arithmetic that exporters emit, becomes constant.
 """
 
 from collections.abc import Mapping
@@ -28,17 +28,17 @@ def read_onnx(
 ) -> Program:
     """Return the program of an ONNX model.
 
-    Weights are sized, and read when someone asks for them. An If whose condition is known
-    is replaced by the branch that runs; other control flow stays one step whose scratch
-    holds all that its subgraphs make, and a note says so.
+    Weights are read only when asked for. An If whose condition is known is replaced by the
+    branch taken; other control flow stays one step, with scratch for everything that its
+    subgraphs make, and a note says so.
 
     Args:
         path: An ONNX file, operator set 7 or later; external data lie beside it.
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
-        weights: Whether long constants, and what any operator makes of constants, can be
-            known: for who runs the model, not for who only sizes it.
+        weights: Whether large constants, and whatever any operator computes from constants,
+            are available. Needed to run the model, not to size it.
 
     Raises:
         ModelFormatError: The file cannot be read or is not a valid ONNX model.
@@ -52,7 +52,7 @@ def read_onnx(
 
 
 def _reader(path: Path) -> "Read":
-    """Return what needs the package onnx."""
+    """Return the reader, which needs the package onnx."""
     try:
         from arenite.planner.importers.onnx.reader import read
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """The type of every tensor, one operator at a time.
 
-Each operator is asked about alone, with the types of its inputs: as every dimension is
-known by then, nothing is lost, and the cost stays linear.
+Each operator is inferred by itself from the types of its inputs. As every dimension is known
+by then, nothing is lost, and the cost stays linear.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from arenite.planner.importers.onnx.values import Values
 
 
 class Inference:
-    """Finds what an operator makes.
+    """Infers the types of an operator's outputs.
 
     Args:
-        dialect: Of the model.
-        values: Asked only where the types of the inputs do not decide.
+        dialect: Operator set versions of the model.
+        values: Known values, used only where the types of the inputs do not suffice.
     """
 
     def __init__(self, dialect: Dialect, values: Values) -> None:
@@ -44,10 +44,10 @@ class Inference:
         ONNX Runtime says.
 
         Args:
-            node: Without subgraphs.
-            name: The operator's.
-            inputs: One for each of the node's.
-            declared: What the file says of each output.
+            node: A node without subgraphs.
+            name: Name of the operator.
+            inputs: One for each of the node's inputs.
+            declared: What the file says about each output.
 
         Raises:
             ModelFormatError: The node does not fit its operator's definition.
@@ -65,7 +65,7 @@ class Inference:
         schema = self._dialect.schema(node)
         if schema is not None:
             self._checker.check(node, name, inputs)
-            # Operators defined by others are expanded, and some definitions are loose.
+            # Operators defined as functions of others are expanded; some definitions are loose.
             is_strict = schema.has_type_and_shape_inference_function
             if complete(self._infer(node, name, inputs, {}, is_strict)):
                 return found
@@ -109,7 +109,7 @@ class Inference:
                 raise UnsupportedModelError(output, reason)
             types.append(read_type(proto))
         if op_type(node) == "Dropout" and len(types) == 2 and node.output[1]:
-            # Before operator set 10 the mask was like the data, and is not inferred.
+            # Before operator set 10 the mask had the type of the data, and is not inferred.
             types[1] = types[1] or types[0]
         return types
 

@@ -40,7 +40,7 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
     inner = Scope(scope)
     given = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *carried]
     inputs = define_inputs(walk, body, inner, given)
-    # The body only runs while this holds.
+    # The body runs only while this is true.
     walk.values.add_array(inputs[1], np.asarray(True))
     walked = walk_body(walk, body, inner, inputs)
     _check_carried(name, carried, walked.types[1:])
@@ -63,7 +63,7 @@ def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
 
     Raises:
         ModelFormatError: The node and its body do not fit together.
-        UnsupportedModelError: It is of operator set 8, or its state changes its type.
+        UnsupportedModelError: It is of operator set 8, or a state changes its type.
     """
     if walk.dialect.opsets.get("", 0) < _FIRST_SCAN_WITHOUT_BATCH:
         raise UnsupportedModelError(
@@ -121,7 +121,7 @@ def _with_axis(tensor_type: TensorType, axis: int, length: int) -> TensorType:
 
 
 def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[TensorType]) -> None:
-    """Refuse a body that hands on a value of another type than it was given."""
+    """Refuse a body that returns a carried value with another type than it received."""
     for number, (given, made) in enumerate(zip(before, after, strict=False)):
         if given != made:
             raise UnsupportedModelError(
@@ -132,7 +132,7 @@ def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[Tens
 
 
 def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:
-    """Return how often the body of a Loop runs, None if only the run can tell."""
+    """Return how often the body of a Loop runs, None if that is known only at run time."""
     count = walk.values.get(trip_count.name)
     limit = None if count is None else max(0, int(count.item()))
     if condition.type is None:

@@ -1,4 +1,4 @@
-"""One operator as a model of its own, to ask a library about it alone."""
+"""Single operators as models, so that a library can be asked about one at a time."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from arenite.planner.operators.imported import AttributeValue
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What gives a node its meaning beside itself.
+    """Versions that determine what a node means.
 
     Attributes:
-        ir_version: Of the file.
+        ir_version: IR version of the file.
         opsets: Version of each operator set by domain.
     """
 
@@ -36,11 +36,11 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What an operator was made from.
+    """The node that an operator was imported from.
 
     Attributes:
-        node: Without subgraphs.
-        dialect: What gives it its meaning.
+        node: A node without subgraphs.
+        dialect: The versions that determine its meaning.
     """
 
     node: onnx.NodeProto
@@ -48,7 +48,7 @@ class Origin:
 
 
 class Operand(NamedTuple):
-    """What stands at one position of an operator; no type where it is left out."""
+    """An operand of an operator; without a type where it is left out."""
 
     name: str
     type: TensorType | None
@@ -63,7 +63,7 @@ def op_type(node: onnx.NodeProto) -> str:
 def constant_tensor(
     node: onnx.NodeProto,
 ) -> onnx.TensorProto | onnx.SparseTensorProto | None:
-    """Return the tensor that a Constant holds, None for other nodes and other forms."""
+    """Return the tensor of a Constant, None for other nodes and other kinds of value."""
     if op_type(node) == "Constant":
         for attribute in node.attribute:
             if attribute.name == "value":
@@ -74,7 +74,7 @@ def constant_tensor(
 
 
 def input_name(position: int) -> str:
-    """Return what `single_node_model` calls the input at a position."""
+    """Return the name that `single_node_model` gives the input at a position."""
     return f"i{position}"
 
 
@@ -87,12 +87,12 @@ def single_node_model(
     """Return a model whose only operator is `node`, its tensors named by position.
 
     Args:
-        node: Without subgraphs.
-        dialect: Of the model it stands in.
-        inputs: One for each of the node's.
-        values: Inputs that are constants of the new model, by position.
+        node: A node without subgraphs.
+        dialect: Versions of the model it belongs to.
+        inputs: One for each of the node's inputs.
+        values: Values of the inputs that become constants of the new model, by position.
     """
-    # Version 4 is the first whose constants need not be inputs too.
+    # Version 4 is the first in which constants need not be inputs as well.
     model = onnx.ModelProto(ir_version=max(4, dialect.ir_version))
     for domain, version in dialect.opsets.items():
         model.opset_import.add(domain=domain, version=version)
@@ -126,7 +126,7 @@ def _rename(field: list[str], names: Iterable[str]) -> None:
 def without_unread(
     node: onnx.NodeProto, read: Set[str], schema: onnx.defs.OpSchema | None
 ) -> onnx.NodeProto:
-    """Return the node without the optional outputs that nobody reads."""
+    """Return the node without the optional outputs that are never read."""
     unread = [
         position
         for position, name in enumerate(node.output)
@@ -149,7 +149,7 @@ def _is_optional(schema: onnx.defs.OpSchema, position: int) -> bool:
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, AttributeValue]:
-    """Return the numbers and texts among a node's attributes; text that is not UTF-8 as bytes."""
+    """Return the numbers and strings among a node's attributes; invalid UTF-8 as bytes."""
     kinds = onnx.AttributeProto
     found: dict[str, AttributeValue] = {}
     for attribute in node.attribute:

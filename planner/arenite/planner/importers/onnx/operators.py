@@ -1,4 +1,4 @@
-"""What ONNX's operators mean: each has a class, the opaque one where nothing is known."""
+"""A class for each ONNX operator; the opaque one for those that nothing is known about."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ class _Pad(Imported):
     __slots__ = ()
 
     def changes_nothing(self, operands: Operands) -> bool:
-        """Tell whether there is no padding, as far as that is known."""
+        """Tell whether the padding is known to be empty."""
         pads = self.attributes.get("pads")
         is_empty = isinstance(pads, tuple) and not any(pads)
         return is_empty and same_layout(operands.source, operands.result)
@@ -46,11 +46,11 @@ class _Slice(Imported):
     __slots__ = ()
 
     def changes_nothing(self, operands: Operands) -> bool:
-        """Tell whether all is taken; without steps, which may be negative, in its order."""
+        """Tell whether everything is taken; not if there are steps, which may be negative."""
         return len(operands.inputs) < 5 and same_layout(operands.source, operands.result)
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the result inside what it is cut from."""
+        """Return the result as a part of the tensor it is cut from."""
         outer, inner = operands.source, operands.result
         if outer is None or inner is None:
             return ()
@@ -76,7 +76,7 @@ class _Split(Imported):
     __slots__ = ()
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs inside the first input."""
+        """Return the outputs as parts of the first input."""
         source = operands.source
         return () if source is None else parts_along_axis(source, operands.outputs)
 
@@ -87,7 +87,7 @@ class _Sliding(Imported):
     __slots__ = ()
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides, None if it does not over two axes or cannot be told."""
+        """Return how the window slides, None unless it is known and over two axes."""
         source, result = operands.source, operands.result
         kernel = self._kernel(operands)
         if source is None or result is None or kernel is None:
@@ -102,7 +102,7 @@ class _Sliding(Imported):
         return None if axes is None else Sliding(*axes, row_axis=2, channel_axis=1, groups=groups)
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the part of the image under the windows, and all of any other input."""
+        """Return the region of the image under the windows, and the whole of other inputs."""
         sliding, source, result = self.sliding(operands), operands.source, operands.result
         if position or sliding is None or source is None or result is None:
             return super().input_region(operands, position, region)
@@ -148,7 +148,7 @@ class _Conv(_Sliding, ImportedProduct):
     __slots__ = ()
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the weights of each."""
+        """Return the elements of the result times the weights that each takes."""
         weights, result = operands.input(1), operands.result
         if weights is None or result is None or not weights.shape or not weights.shape[0]:
             return 0
@@ -174,7 +174,7 @@ class _Pool(_Sliding):
 
 
 class _FusedConv(Imported):
-    """A convolution of ONNX Runtime's that adds a tensor to what it writes.
+    """ONNX Runtime's convolution that also adds a tensor to its result.
 
     It reads each element of that tensor just before it writes the sum.
     """
@@ -243,7 +243,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "Split": _Split,
     "Transpose": _Transpose,
 }  # fmt: skip
-"""For each operator of which something is known, its class."""
+"""The class of each operator that something is known about."""
 
 
 def onnx_operator(
@@ -256,10 +256,10 @@ def onnx_operator(
     """Return the operator of this name.
 
     Args:
-        op_type: With its domain, unless that is ONNX's own.
-        attributes: What the node states.
+        op_type: Name, with the domain unless that is ONNX's own.
+        attributes: Attributes of the node.
         reserve: Bytes that hidden subgraphs need.
-        origin: What is kept of the file.
+        origin: The node as the file has it, for lowering.
     """
     kind = _CLASSES.get(op_type, Imported)
     return kind(op_type, attributes or {}, reserve, origin)

@@ -1,4 +1,4 @@
-"""The nodes that matter, in an order that can run."""
+"""The nodes that contribute to an output, in an order that can run."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ def ordered_nodes(
 ) -> tuple[list[tuple[int, onnx.NodeProto]], int]:
     """Return the nodes that reach an output, each with its index, and how many do not.
 
-    The order is the file's where that can run; else every node comes as early in it as
+    The order is that of the file if it can run; otherwise each node comes as early as
     its inputs allow.
 
     Raises:
@@ -38,7 +38,7 @@ def ordered_nodes(
 
 
 def node_reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the tensors a node reads, those its subgraphs capture included."""
+    """Yield the tensors that a node reads, including those its subgraphs capture."""
     yield from filter(None, node.input)
     for subgraph in subgraphs(node):
         yield from _captures(subgraph)
@@ -108,7 +108,7 @@ def _sorted(sources: list[list[int]], live: set[int]) -> Iterator[int]:
 
 
 def live_steps(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
-    """Return the steps that reach one of the tensors `outputs`."""
+    """Return the steps that contribute to one of the tensors `outputs`."""
     needed = set(outputs)
     live: list[Step] = []
     for step in reversed(steps):

@@ -34,11 +34,11 @@ class OperatorModel:
     """One operator as a model of its own.
 
     Attributes:
-        model: The file's bytes.
-        inputs: Tensors of the whole model that it reads, without constants.
-        outputs: Those it writes.
-        input_names: What the file calls them.
-        output_names: What the file calls them.
+        model: Bytes of the ONNX file.
+        inputs: Tensors of the whole model that it reads, constants excluded.
+        outputs: Tensors of the whole model that it writes.
+        input_names: Names of the inputs in the file.
+        output_names: Names of the outputs in the file.
     """
 
     model: bytes
@@ -53,7 +53,7 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
 
     Args:
         program: As `read_onnx` returned it.
-        step: Of its steps, or one that reads and writes tensors of it.
+        step: One of its steps, or another that reads and writes its tensors.
     """
     origin = step.operator.origin if isinstance(step.operator, Imported) else None
     if not isinstance(origin, Origin) or not isinstance(program.constants, Constants):
@@ -91,7 +91,7 @@ _HIDDEN = {"If": "branches are", "Loop": "body is", "Scan": "body is"}
 
 
 class Read(Protocol):
-    """What `read` is, for who imports it when it is needed."""
+    """The type of `read`, for modules that import it only when it is needed."""
 
     def __call__(
         self,

@@ -1,7 +1,7 @@
 """Ask ONNX Runtime for the types that the onnx package cannot infer.
 
-It knows its own operators, such as those of `com.microsoft`. What it does not infer
-either is found by running the one operator.
+It knows its own operators, such as those of `com.microsoft`. What it cannot infer
+either is found by running the operator by itself.
 """
 
 import math
@@ -28,14 +28,14 @@ class RuntimeRefusalError(Exception):
 
 
 def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]:
-    """Return the types of a single-node model's outputs, None for one that stays unknown.
+    """Return the types of a single-node model's outputs, None where it stays unknown.
 
-    A shape that ONNX Runtime does not infer is the one it makes in a run, provided that
-    runs on various values make the same.
+    A shape that ONNX Runtime does not infer is taken from runs, provided that runs on
+    different values agree.
 
     Args:
-        model: Every input of known type.
-        label: The operator, for people.
+        model: The model; every input has a known type.
+        label: Name of the operator, for messages.
 
     Raises:
         MissingDependencyError: ONNX Runtime is not installed.
@@ -64,7 +64,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
     options.enable_cpu_mem_arena = False
     data = model.SerializeToString()
     try:
-        # The public session also wants a kernel for this machine; loading alone infers.
+        # The public session also needs a kernel for this machine; loading is enough to infer.
         loaded = native.InferenceSession(options, data, False, False)
         outputs = [(read_runtime_dtype(o.type), tuple(o.shape)) for o in loaded.outputs_meta]
         if not all(_is_known(shape) for _, shape in outputs):
@@ -85,7 +85,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
 
 
 def _is_known(shape: tuple[object, ...]) -> bool:
-    """Tell whether a shape is stated; () may also stand for an unknown rank."""
+    """Tell whether a shape is known; () may also stand for an unknown rank."""
     return bool(shape) and all(isinstance(size, int) and size >= 0 for size in shape)
 
 
@@ -96,9 +96,9 @@ def _common_shape(results: Sequence[NDArray[np.generic]]) -> tuple[int, ...] | t
 
 
 def _feeds(model: onnx.ModelProto, variant: int) -> dict[str, NDArray[np.generic]]:
-    """Return inputs of zeros for variant 0, for others such as count on.
+    """Return inputs of zeros for variant 0, of small increasing numbers for others.
 
-    What is not floating point may be an index, so it goes no further than one.
+    Integers may be indices, so they are at most 1.
     """
     feeds = {}
     for position, value in enumerate(model.graph.input):

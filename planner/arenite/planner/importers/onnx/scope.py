@@ -2,11 +2,11 @@
 
 
 class Scope:
-    """What the names of one ONNX graph stand for in the flat graph.
+    """Maps the names of one ONNX graph to flat names, unique in the whole model.
 
     Args:
-        parent: Of the graph around it, None for the outermost.
-        wanted: The flat names that some of its tensors must get.
+        parent: Scope of the enclosing graph, None for the outermost.
+        wanted: Flat names that some of its tensors must get, by local name.
     """
 
     def __init__(self, parent: "Scope | None", wanted: dict[str, str] | None = None) -> None:
@@ -19,7 +19,7 @@ class Scope:
         return self._wanted.pop(local, None)
 
     def define(self, local: str, flat: str) -> None:
-        """State what a name stands for."""
+        """Record the flat name of a local name."""
         self._names[local] = flat
 
     def find(self, local: str) -> str | None:

@@ -22,7 +22,7 @@ _RUNTIME_NAMES = {
 
 
 class TensorType(NamedTuple):
-    """What is known of a tensor before the run."""
+    """What is known about a tensor before the run."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -58,7 +58,7 @@ def read_runtime_dtype(name: str) -> DType | None:
 
 
 def read_type(proto: onnx.TypeProto) -> TensorType | None:
-    """Return the type of a `TypeProto`, None unless it is a tensor's and wholly known."""
+    """Return the type of a `TypeProto`, None unless it is a fully known tensor type."""
     tensor = proto.tensor_type
     dtype = read_dtype(tensor.elem_type)
     if not proto.HasField("tensor_type") or dtype is None or not tensor.HasField("shape"):

@@ -1,4 +1,4 @@
-"""Values that are known before the run, worked out only when someone asks."""
+"""Values that are known before the run, computed only when asked for."""
 
 import math
 import sys
@@ -19,9 +19,9 @@ from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, si
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
-"""Longer values are not worked out to size a model: they are weights, not shapes."""
+"""Larger values are not computed to size a model: they are weights, not shapes."""
 
-# Operators that shape computations are made of: quick at MAX_ELEMENTS, without state or chance.
+# Operators that compute shapes: quick at MAX_ELEMENTS, stateless and deterministic.
 _EVALUATED = frozenset(
     {"Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Compress", "Concat", "Constant",
      "ConstantOfShape", "CumSum", "Div", "Equal", "Expand", "Flatten", "Floor", "Gather",
@@ -62,10 +62,10 @@ class Values:
     """The known values of a model's tensors, by name.
 
     Args:
-        folder: Where external data lie.
-        dialect: Of the model.
-        weights: Whether long values, and what any operator makes of constants, are known
-            too: for who runs the model, not for who only sizes it.
+        folder: Folder of external data.
+        dialect: Operator set versions of the model.
+        weights: Whether large values, and whatever any operator computes from constants,
+            are available too. Needed to run the model, not to size it.
     """
 
     def __init__(self, folder: Path, dialect: Dialect, *, weights: bool = False) -> None:
@@ -78,18 +78,18 @@ class Values:
         self.failures: dict[str, str] = {}
 
     def add_array(self, name: str, array: Array) -> None:
-        """State a value."""
+        """Add a known value."""
         self._known[name] = array
 
     def add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
-        """State where a value can be read."""
+        """Add a value that is read when asked for."""
         if math.prod(tensor.dims) <= self._max_elements and why_no_dtype(tensor.data_type) is None:
             self._sources[name] = tensor
 
     def add_computation(
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
-        """State what computes values, if it is an operator of shape computations."""
+        """Add the node that computes values, if its operator is one of shape computations."""
         if (
             not normal_domain(node.domain)
             and node.op_type in _EVALUATED
@@ -101,7 +101,7 @@ class Values:
     def add_weights(
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
-        """State what computes weights, whatever the operator, if weights are to be known."""
+        """Add the node that computes weights, whatever its operator, if weights are wanted."""
         if self._weights and outputs[0].name not in self._known:
             self._add_source(node, inputs, outputs)
 
@@ -114,7 +114,7 @@ class Values:
     def get(self, name: str) -> Array | None:
         """Return the value, None if it is not known before the run.
 
-        Why a value that ought to be known is not is kept in `failures`.
+        If a value could not be computed, `failures` says why.
         """
         pending = [name]
         while pending:
@@ -145,9 +145,9 @@ class Values:
     def result_types(
         self, node: onnx.NodeProto, inputs: Sequence[Operand]
     ) -> list[TensorType | None]:
-        """Return the types of what a node makes of known values, [] if they are not known.
+        """Return the types of a node's outputs by computing them, [] if its inputs are unknown.
 
-        Only operators whose shapes no inference states are evaluated for that.
+        Only for operators whose output shapes depend on values.
         """
         if normal_domain(node.domain) or node.op_type not in _SHAPED_BY_VALUES:
             return []
@@ -204,11 +204,11 @@ class Values:
 
 
 class Constants(Mapping[str, Array]):
-    """The constants of a program, each read or worked out when it is asked for.
+    """The constants of a program, each read or computed when it is asked for.
 
     Args:
-        values: Of the model.
-        names: Of its constants.
+        values: Known values of the model.
+        names: Names of its constants.
     """
 
     def __init__(self, values: Values, names: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ class Constants(Mapping[str, Array]):
 
 
 def _dequantised(node: onnx.NodeProto, inputs: Sequence[Array]) -> Array:
-    """Return scale * (q - zero point); onnx.reference has it from version 19 on alone."""
+    """Return scale * (q - zero point); onnx.reference has it only from version 19 on."""
     integers, stated, *zero_points = inputs
     scale = stated.astype(np.float32)
     zero_point = zero_points[0] if zero_points else np.zeros((), integers.dtype)

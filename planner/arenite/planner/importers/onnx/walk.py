@@ -34,15 +34,15 @@ from arenite.planner.names import Names
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Step
 
-# What an operator of these makes is not decided by its inputs.
+# The results of these are not determined by their inputs.
 _RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
      "RandomUniformLike"}
 )  # fmt: skip
-# Of the operators the onnx package does not define, those that unpack weights.
+# Operators that unpack weights, though the onnx package does not define them.
 _UNPACKING = frozenset({"com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear"})
 
-# Attributes of early versions that are inputs now, from the second on.
+# Attributes in early versions that are now inputs, from the second input on.
 _FORMER_ATTRIBUTES = {"Pad": ("pads",), "Slice": ("starts", "ends", "axes", "steps")}
 
 
@@ -51,19 +51,19 @@ class Walk:
 
     Attributes:
         dialect: Of the model.
-        types: Of every tensor met, by its flat name, in order of definition.
+        types: Type of every tensor met, by flat name, in order of definition.
         constants: Flat names of the tensors that are known before the run.
-        values: Of constants, on demand.
-        operator_names: In use.
-        num_dead: Nodes left out because they reach no output.
-        num_folded: Nodes left out because all they make is constant.
+        values: Values of constants, on demand.
+        operator_names: Names of operators in use.
+        num_dead: Nodes left out because they contribute to no output.
+        num_folded: Nodes left out because all their outputs are constant.
 
     Args:
-        model: Whose nodes.
-        binding: Its inputs.
-        control_flow: What turns the operators with subgraphs into ours, by type.
-        folder: Where its external data lies.
-        weights: Whether the values of all constants will be asked for.
+        model: The model to walk.
+        binding: Its inputs, with every dimension known.
+        control_flow: Functions that import operators with subgraphs, by operator type.
+        folder: Folder of its external data.
+        weights: Whether the values of all constants will be needed.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Walk:
         scope: Scope,
         declared: Mapping[str, onnx.TypeProto] | None = None,
     ) -> list[Step]:
-        """Return the step of a node without subgraphs, nothing if it folds."""
+        """Return the step of a node without subgraphs, or nothing if it is constant."""
         known = declared or {}
         types = self._inference.output_types(
             node,
@@ -260,7 +260,7 @@ class Walk:
     def _folds(
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> bool:
-        """Tell whether all the node makes is constant and no graph output."""
+        """Tell whether all outputs of the node are constant and none is a graph output."""
         if any(output.name in self._outputs for output in outputs):
             return False
         if _is_shape_query(node):
@@ -273,7 +273,7 @@ class Walk:
     def _attributes(
         self, node: onnx.NodeProto, inputs: Sequence[Operand]
     ) -> dict[str, AttributeValue]:
-        """Return the node's attributes, those that later versions made inputs among them."""
+        """Return the node's attributes, including those that later versions made inputs."""
         found = attributes(node)
         for position, attribute in enumerate(_FORMER_ATTRIBUTES.get(op_type(node), ()), 1):
             if position < len(inputs) and inputs[position].type:
@@ -295,7 +295,7 @@ class Walk:
 
 
 ControlFlow: TypeAlias = Callable[[Walk, onnx.NodeProto, str, Scope], list[Step]]
-"""From a node with subgraphs, its name and its scope to the operators that stand for it."""
+"""Imports a node with subgraphs: given its name and scope, returns its steps."""
 
 
 def _is_shape_query(node: onnx.NodeProto) -> bool:

@@ -1,4 +1,4 @@
-"""What a TFLite file says of its only subgraph that runs: weights, quantisation, options."""
+"""Contents of a TFLite file with one subgraph: weights, quantisation, options."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ _NO_FIELDS = ("Init", "GetRootAs")
 
 
 class TfliteContents(Mapping[str, Array]):
-    """The constants of a TFLite file, each read when it is asked for, and all else it states.
+    """The constants of a TFLite file, read when asked for, and the rest of its contents.
 
     Attributes:
-        program: With the quantisation of its tensors and the options of its operators.
+        program: The program, with quantisation of tensors and options of operators.
 
     Args:
-        name: Of the program.
+        name: Name of the program.
         data: The whole file.
 
     Raises:
@@ -71,7 +71,7 @@ class TfliteContents(Mapping[str, Array]):
         )
 
     def __getitem__(self, name: str) -> Array:
-        """Return the elements of a constant, or those that a state starts with.
+        """Return the elements of a constant, or the initial elements of a state.
 
         Raises:
             KeyError: There is none of that name, or the file has no elements for it.

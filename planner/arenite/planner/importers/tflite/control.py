@@ -36,12 +36,12 @@ def entered_subgraphs(
 ) -> tuple[tuple[str, int], ...] | None:
     """Return the role and index of each subgraph, or None where the options are missing.
 
-    Operators that apply a subgraph to single elements (`STABLEHLO_SORT` its comparator)
-    enter none: what it needs is theirs to find.
+    Operators that apply a subgraph to single elements (as `STABLEHLO_SORT` does its
+    comparator) enter none: their kernels find the memory for it.
 
     Args:
         schema: The schema package.
-        operator: Its reader of the operator.
+        operator: The schema's reader of the operator.
         op_type: Name of the built-in operator.
     """
     if op_type not in _CONTROL:

@@ -2,7 +2,7 @@
 
 A FlatBuffer is a web of offsets. A hostile one leads them outside the file, states
 vectors longer than the file, or lets many entries share one long vector; so every index
-and length is checked here, and what is read in all is held to the size of the file.
+and length is checked here, and the total read is limited by the size of the file.
 """
 
 import struct
@@ -39,10 +39,10 @@ class FileTensor:
         name: May be empty, and need not be unique.
         type_code: The schema's `TensorType`.
         shape: No dimension is negative.
-        constant: The file holds its elements.
-        variable: Kept from one run to the next.
-        has_rank: An empty shape means a scalar.
-        has_free_dimension: `shape` is one of many it may take.
+        constant: Whether the file holds its elements.
+        variable: Whether it is kept from one run to the next.
+        has_rank: Whether an empty shape means a scalar.
+        has_free_dimension: Whether `shape` is only one of those it may have.
     """
 
     name: str
@@ -279,7 +279,7 @@ class _Reader:
         return text.decode(errors="replace")
 
     def _spend(self, num_bytes: int, what: str) -> None:
-        """Take `num_bytes` from what may still be read; no honest file runs out."""
+        """Deduct `num_bytes` from what may still be read; no valid file runs out."""
         self._left -= num_bytes
         if self._left < 0:
             raise self.error(f"{what}: more than the file can hold")

@@ -1,7 +1,7 @@
-"""Read a TFLite model as a program, its subgraphs unfolded where they are entered.
+"""Read a TFLite model as a program, with subgraphs unfolded where they are entered.
 
-Every subgraph has its own tensors and reaches no others, so it can be laid into the one
-order of operators between two of ours::
+A subgraph has its own tensors and refers to no others, so its operators can be inserted
+into the one order between two steps of ours::
 
     IF_3/then/enter     reads IF_3's inputs         writes the branch's inputs
     IF_3/then/...       the operators of the branch
@@ -16,8 +16,8 @@ order of operators between two of ours::
     WHILE_5/body/...
     WHILE_5/exit        reads the body's outputs and WHILE_5's outputs
 
-The lifetimes are right. One branch of an IF runs; its outputs are kept until the exit,
-the operator's inputs until the last branch has taken them. A loop runs the same stretch
+The lifetimes are right. Of an IF one branch runs: its outputs are kept until the exit,
+the operator's inputs until the last branch has read them. A loop runs the same stretch
 again, and nothing crosses the way back but the carried values: they lie in the WHILE's
 outputs, as in TFLite Micro's kernel, and live from its enter to its exit, while condition
 and body rewrite all else each time round. What is live around the operator is live at
@@ -59,7 +59,7 @@ _ENTRY_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class TfliteModel:
-    """A program and the way back to the file it was read from.
+    """A program, and where each of its tensors is in the file.
 
     Attributes:
         program: The model, subgraphs unfolded.
@@ -81,8 +81,8 @@ def read_tflite_model(path: Path) -> TfliteModel:
 
     Raises:
         ModelFormatError: The file is damaged or no TFLite file.
-        UnsupportedModelError: A tensor has no fixed size, or subgraphs enter themselves or
-            unfold without measure.
+        UnsupportedModelError: A tensor has no fixed size, or subgraphs are recursive or
+            unfold to too many operands.
         MissingDependencyError: The schema package is absent.
 
     Cost: time and memory O(tensors + operands of the steps) after unfolding.
@@ -117,7 +117,7 @@ class _Scope:
 
 
 class _Unfolding:
-    """Lays the subgraphs of one file into one list of steps."""
+    """Unfolds the subgraphs of one file into one list of steps."""
 
     def __init__(self, subgraphs: tuple[FileSubgraph, ...]) -> None:
         self._subgraphs = subgraphs
@@ -212,7 +212,7 @@ class _Unfolding:
         inputs: tuple[str, ...],
         scope: _Scope,
     ) -> tuple[str, ...]:
-        """Lay one subgraph into the order and return the names of its outputs."""
+        """Append the steps of one subgraph and return the names of its outputs."""
         role, index = entry
         inner = self._enter(index, scope.ancestors)
         kind = SubgraphEntry(f"{operator.op_type}/{role}/enter", {"subgraph": index})
@@ -227,7 +227,7 @@ class _Unfolding:
         self._steps.append(Step(name, operator, inputs, outputs))
 
     def _spend(self, name: str, num_operands: int) -> None:
-        """Hold what a few subgraphs that enter each other can unfold to."""
+        """Limit what a few subgraphs that enter each other can unfold to."""
         self._left -= _ENTRY_BYTES + len(name) + 8 * num_operands
         if self._left < 0:
             raise UnsupportedModelError(name, "the subgraphs entered unfold to too many operators")

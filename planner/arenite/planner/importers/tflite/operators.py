@@ -1,4 +1,4 @@
-"""What TFLite's operators mean: each has a class, the opaque one where nothing is known."""
+"""A class for each TFLite operator; the opaque one for those that nothing is known about."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -27,7 +27,7 @@ class _Split(Imported):
     _whole = 0
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs inside what is cut."""
+        """Return the outputs as parts of the tensor that is cut."""
         whole = operands.input(self._whole)
         return () if whole is None else parts_along_axis(whole, operands.outputs)
 
@@ -42,11 +42,11 @@ class _Concatenation(ImportedConcatenation):
     __slots__ = ()
 
     def changes_nothing(self, operands: Operands) -> bool:
-        """Return False: one input may be scaled anew too."""
+        """Return False: even a single input may be requantised."""
         return False
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the inputs inside the result, but for uint8."""
+        """Return the inputs as parts of the result, except for uint8."""
         parts = super().parts(operands)
         if operands.result is not None and operands.result.dtype is DType.UINT8:
             reason = "uint8 inputs may be scaled anew as they are joined"
@@ -60,7 +60,7 @@ class _Sliding(Imported):
     __slots__ = ()
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides, None if that cannot be told."""
+        """Return how the window slides, None if that is unknown."""
         source, result = operands.source, operands.result
         if source is None or result is None or len(source.shape) != 4 or len(result.shape) != 4:
             return None
@@ -86,7 +86,7 @@ class _Sliding(Imported):
         return Sliding(windows[0], windows[1], row_axis=1, channel_axis=3, groups=groups)
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the part of the image under the windows, and all of any other input."""
+        """Return the region of the image under the windows, and the whole of other inputs."""
         sliding, source, result = self.sliding(operands), operands.source, operands.result
         if position or sliding is None or source is None or result is None:
             return super().input_region(operands, position, region)
@@ -107,7 +107,7 @@ class _Conv2D(_Sliding):
     __slots__ = ()
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the weights of each."""
+        """Return the elements of the result times the weights that each takes."""
         weights, result = operands.input(1), operands.result
         if weights is None or result is None or not weights.shape or not weights.shape[0]:
             return 0
@@ -186,7 +186,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "SPLIT": _SplitAxisFirst,
     "SPLIT_V": _Split,
 }  # fmt: skip
-"""For each operator of which something is known, its class."""
+"""The class of each operator that something is known about."""
 
 
 def tflite_operator(
@@ -198,8 +198,8 @@ def tflite_operator(
     """Return the operator of this name.
 
     Args:
-        op_type: As the schema has it, such as `CONV_2D`.
-        attributes: What its options state of windows.
-        origin: What is kept of the file.
+        op_type: Name in the schema, such as `CONV_2D`.
+        attributes: Options that describe a window.
+        origin: The operator as the file has it, for lowering.
     """
     return _CLASSES.get(op_type, Imported)(op_type, attributes or {}, 0, origin)

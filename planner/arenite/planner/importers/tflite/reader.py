@@ -1,4 +1,4 @@
-"""Read a TFLite file, with its weights or without."""
+"""Read a TFLite file, with or without its weights."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
 
     Args:
         path: The file.
-        weights: Whether constants, quantisation and options are to be known: for who runs the
-            model, not for who only sizes it. A file with control flow is refused then.
+        weights: Whether to read constants, quantisation and options. Needed to run the
+            model, not to size it. Files with control flow are then refused.
 
     Raises:
-        ModelFormatError: The file is damaged or no TFLite file.
-        UnsupportedModelError: A tensor has no fixed size, or subgraphs enter themselves or
-            unfold without measure.
+        ModelFormatError: The file is damaged or is not a TFLite file.
+        UnsupportedModelError: A tensor has no fixed size, or subgraphs are recursive or
+            unfold to too many operands.
         MissingDependencyError: The schema package is absent.
     """
     if not weights:

@@ -1,4 +1,4 @@
-"""What each tensor of a TFLite file is to the program, and what the user should know of it."""
+"""The kind of each tensor of a TFLite file, and notes for the user about their sizes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -39,11 +39,11 @@ _MAX_NAMED = 8
 def kinds(subgraph: FileSubgraph, *, is_first: bool) -> dict[int, TensorKind]:
     """Return the kind of each tensor that is in use, by index.
 
-    What nobody writes and no caller gives is a constant, wherever its bytes may lie.
+    A tensor that no operator and no caller writes is a constant, wherever its bytes are.
 
     Args:
-        subgraph: Its tensors.
-        is_first: Its inputs and outputs are those of the model.
+        subgraph: The subgraph.
+        is_first: Whether its inputs and outputs are those of the model.
     """
     written = {index for operator in subgraph.operators for index in operator.outputs}
     read = {index for operator in subgraph.operators for index in operator.inputs}
@@ -74,7 +74,7 @@ def tensor_of(name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
 
     Raises:
         UnsupportedModelError: Its size depends on its values.
-        ModelFormatError: Its type does not exist, or its size is out of all measure.
+        ModelFormatError: Its type does not exist, or its size is absurd.
     """
     code = tensor.type_code
     if code == _RESOURCE or (code in _UNSIZED and kind is TensorKind.CONSTANT):

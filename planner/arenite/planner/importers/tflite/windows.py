@@ -1,4 +1,4 @@
-"""How the operators that slide a window over an image slide it, by their options."""
+"""Parameters of sliding windows, from the options of convolutions and pools."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -22,7 +22,7 @@ def window_attributes(
 
     Args:
         schema: The schema package.
-        operator: Its reader of the operator.
+        operator: The schema's reader of the operator.
         op_type: Name of the built-in operator.
     """
     options_type = _OPTIONS.get(op_type)

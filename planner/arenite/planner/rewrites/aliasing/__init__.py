@@ -1,10 +1,10 @@
-"""Let a tensor lie in the storage of another: one kind of sharing a module.
+"""Let tensors share storage.
 
-Decided in passes. The first walks the operators: views, and results written over an
-operand that dies; each takes a whole storage of its own size, so it can only help. The
-second packs what is a part of something larger, slices and concatenated inputs; that keeps
-the larger storage longer, so it is done only where the load falls. The third, for targets
-whose kernels are known, lets results reach into the operands that they use up.
+This takes three passes. The first handles views, and results that overwrite an operand at its
+last use; each takes over a whole storage of its own size, so it can only help. The second puts
+parts, slices and concatenated inputs, inside the larger tensor; that extends the lifetime of the
+larger one, so it is done only where the load falls. The third, for targets whose kernels are
+known, lets results overlap the operands that they consume.
 """
 
 from arenite.planner.rewrites.aliasing.kinds import SAFE_KINDS, AliasKind

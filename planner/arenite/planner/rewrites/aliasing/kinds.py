@@ -7,11 +7,11 @@ class AliasKind(StrEnum):
     """A way for tensors to share storage, each with its own switch."""
 
     VIEWS = "views"
-    """Reshape and its like: other shape, same bytes."""
+    """Reshape and the like: another shape, the same bytes."""
     IN_PLACE = "in-place"
-    """Element-wise results over a dying operand of the same type and shape."""
+    """Element-wise results over an operand of the same type and shape, at its last use."""
     NORMALISATION = "normalisation"
-    """Softmax and normalisation over a dying operand."""
+    """Softmax and normalisation over an operand, at its last use."""
     REUSE_INPUTS = "reuse-inputs"
     """Program inputs may be overwritten too, after their last use."""
     SLICES = "slices"
@@ -19,8 +19,8 @@ class AliasKind(StrEnum):
     CONCAT = "concat"
     """Inputs of a concatenation along the outermost axis, written inside its result."""
     OVERLAP = "overlap"
-    """Results of sliding windows that reach into the dying operand, where kernels are naive."""
+    """Results of sliding windows that overlap the operand, if kernels compute row by row."""
 
 
 SAFE_KINDS = tuple(kind for kind in AliasKind if kind is not AliasKind.OVERLAP)
-"""The kinds that any kernel bears which computes what its operator says."""
+"""The kinds that are safe with any kernel that keeps the promises of its operator."""

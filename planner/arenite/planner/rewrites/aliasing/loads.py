@@ -1,4 +1,4 @@
-"""The load over the steps while storages are being laid into each other."""
+"""The load over the steps as storages are put inside one another."""
 
 import copy
 from collections.abc import Collection, Sequence
@@ -10,7 +10,7 @@ class Loads:
     """How many bytes are live at each step.
 
     Args:
-        problem: The records, each by the name of its storage.
+        problem: The records, each named after its storage.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -21,16 +21,16 @@ class Loads:
                 self._loads[step] += record.size
 
     def best(self, outer: str, inner: Sequence[str]) -> tuple[str, ...]:
-        """Return which of the storages to lay into `outer` for the least load.
+        """Return which of the storages to put inside `outer` for the least load.
 
-        Each one makes `outer` live longer or not; those that lengthen its life least are
-        free once the others are in. Fewest bytes over the steps concerned decide between
-        choices of one largest load; where nothing gets less, nothing is returned.
+        Each may extend the lifetime of `outer`; those that extend it least cost nothing once
+        the others are inside. Among choices with the same largest load the one with the fewest
+        bytes over the steps concerned wins; if no choice lowers the load, none is returned.
 
         Cost: O(storages x steps they live).
         """
         lives = self._lives
-        # What is not in the arena, the caller's or a constant, takes nothing the whole time.
+        # The caller's storages and constants are not in the arena and take nothing.
         size, start, end = lives.get(outer, (0, 0, len(self._loads)))
         ranked = sorted(
             (name for name in inner if name in lives),
@@ -55,7 +55,7 @@ class Loads:
         return tuple(ranked[:count])
 
     def lay(self, outer: str, inner: str) -> None:
-        """Lay the storage `inner` into `outer`."""
+        """Put the storage `inner` inside `outer`."""
         inner_size, inner_start, inner_end = self._lives.pop(inner)
         for step in range(inner_start, inner_end):
             self._loads[step] -= inner_size
@@ -78,11 +78,11 @@ class Loads:
         return largest, self._loads.count(largest)
 
     def holds(self, *storages: str) -> bool:
-        """Tell whether all of these storages take bytes of the arena."""
+        """Tell whether all of these storages are in the arena."""
         return self._lives.keys() >= {*storages}
 
     def merge(self, name: str, size: int, storages: Collection[str]) -> None:
-        """Lay storages into a new one.
+        """Replace storages by a new one that contains them.
 
         Cost: O(steps they live).
         """

@@ -11,10 +11,10 @@ operand and end inside it, if the kernel computes row by row::
 The kernels meant are the naive ones, such as the reference kernels of TensorFlow Lite
 Micro: one pass over the result from its first element to its last, each element read in
 full before it is written. Kernels that work in tiles, in threads or on several elements
-at once are not: ask for an overlap only where the target's are known.
+at once do not qualify: allow overlaps only where the target's kernels are known.
 
 Source: Blacker et al. 2020, diagonal memory optimisation; the distance is that of the
-access trace, worked out without running it.
+access trace, computed without running it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from arenite.planner.program import Program, Step
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """What a kernel reads last while it writes, in elements.
+    """The order in which a naive kernel reads and writes, in elements.
 
     The result is written plane by plane, each of `pixels` outputs of `width` elements.
 
@@ -58,9 +58,9 @@ class _Trace:
         return max(found)
 
     def _distances(self) -> Iterator[int]:
-        """Yield what is written less what is still to be read, within the first plane."""
+        """Yield elements written minus elements still to be read, within the first plane."""
         later: int | None = None
-        # Before the last element of a pixel: one channel is left to read, or all of them.
+        # Before the last element of a pixel, one channel is still to be read, or all of them.
         rest = self.width - 1 - (self.width - 1) // self.per_channel
         for index in range(len(self.pixels) - 1, -1, -1):
             if later is not None:

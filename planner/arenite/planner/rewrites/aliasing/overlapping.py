@@ -1,7 +1,7 @@
-"""Where results reach into their operands: one overlap after the other, at the peak.
+"""Choose where results overlap their operands: one overlap after another, at the peak.
 
-Two storages that overlap become one, which lives as long as either. That lowers the load
-at the operator and raises it before or behind, so what counts is where a few of them lead.
+Two storages that overlap become one, which lives as long as either. That lowers the load at
+the operator and raises it before and after, so a few overlaps are tried before judging.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 
 _LOOK_AHEAD = 16
-"""Overlaps that are tried on the way to a lower peak."""
+"""Number of overlaps to try without reaching a lower peak."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """How far the peak went down.
+    """State of the search for overlaps.
 
     Attributes:
-        storages: Overlapping where that helps.
-        loads: Theirs.
-        num_overlaps: Operators whose result reaches into the operand.
-        step: Of the operator that the search ended at.
-        reason: What is against an overlap there.
+        storages: The storages, overlapping where that helps.
+        loads: The load of these storages over the steps.
+        num_overlaps: Number of operators whose result overlaps the operand.
+        step: Step at which the search ended.
+        reason: Why there can be no overlap at that step.
     """
 
     storages: Storages
@@ -43,9 +43,8 @@ def overlap_at_peaks(
 ) -> Outcome:
     """Return the storages with the overlaps that lower the peak.
 
-    The operator at the peak is let overlap, then the one at the new peak, and so on. The
-    state of the lowest peak is kept and the search goes on from there until it finds no
-    lower one.
+    The operator at the peak gets an overlap, then the one at the new peak, and so on. The
+    search continues from the state with the lowest peak until it finds no lower one.
 
     Cost: O(tensors + steps) for each overlap tried; at most 16 for each of those kept.
     """
@@ -69,7 +68,7 @@ def overlap_at_peaks(
 
 
 def _overlap(program: Program, state: Outcome, alignment: int) -> str:
-    """Lay operand and result into a new storage, or return what is against it."""
+    """Put operand and result into a new storage, or return why that is impossible."""
     storages, step = state.storages, program.steps[state.step]
     permitted = permitted_overlap(program, step)
     if not permitted:
@@ -81,7 +80,7 @@ def _overlap(program: Program, state: Outcome, alignment: int) -> str:
     if not storages.share_memory(source, result):
         return f"{source!r} lies in another memory"
     above, below = storages.owner(source), storages.owner(result)
-    # How far the operand's storage must lie above that of the result.
+    # How far above the result's storage the operand's has to begin.
     least = program.tensors[result].size - permitted
     shift = align_up(least - storages.offset(source) + storages.offset(result), alignment)
     reason = storages.why_not_overlapped(result, source, state.step, shift)

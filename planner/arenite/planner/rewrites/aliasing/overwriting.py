@@ -1,4 +1,4 @@
-"""Which operands a step's result may be written over, as far as its operator goes."""
+"""Which operands the result of a step may overwrite, going by its operator."""
 
 from collections.abc import Collection
 
@@ -8,12 +8,12 @@ from arenite.planner.tensors import TensorKind
 
 
 def overwriting_kind(step: Step) -> AliasKind:
-    """Return the kind of sharing that lets the step run in place, if it may."""
+    """Return the kind of sharing that must be allowed for the step to run in place."""
     return AliasKind.NORMALISATION if step.operator.reduces_groups else AliasKind.IN_PLACE
 
 
 def overwritable(program: Program, step: Step, kinds: Collection[AliasKind]) -> tuple[str, ...]:
-    """Return the operands whose place the first output may take if their bytes die there."""
+    """Return the operands that the first output may overwrite if this is their last use."""
     if overwriting_kind(step) not in kinds:
         return ()
     operands = program.operands(step)

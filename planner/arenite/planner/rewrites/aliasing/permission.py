@@ -1,4 +1,4 @@
-"""Permission for results to reach into their operands, for strategies to use."""
+"""Permission for results to overlap their operands, which strategies may use."""
 
 from dataclasses import replace
 
@@ -9,16 +9,16 @@ from arenite.planner.tensors import TensorKind
 
 
 def permit_overlaps(program: Program, problem: Problem) -> Problem:
-    """Return the problem with the overlaps that the program's operators bear.
+    """Return the problem with the overlaps that the program's operators allow.
 
-    A result may reach into the operand of `permitted_overlap` if its storage begins at that
-    step and the operand's ends there. Only for targets whose kernels are naive.
+    A result may overlap its operand as far as `permitted_overlap` says if its storage begins
+    at that step and the operand's ends there. Only for targets with naive kernels.
 
     Args:
-        program: Ordered, storage shared.
-        problem: Its records.
+        program: The program in its final order, with storage shared.
+        problem: The records of that program.
 
-    Cost: O(tensors + the operators' own).
+    Cost: O(tensors), and the cost of `permitted_overlap` for each operator.
     """
     by_name = {record.name: record for record in problem.records}
     records = dict(by_name)

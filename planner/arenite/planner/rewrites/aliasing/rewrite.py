@@ -1,4 +1,4 @@
-"""The rewrite: both passes over the operators, and what became of each chance."""
+"""The rewrite: its passes over the operators, and why storage was not shared."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -21,9 +21,9 @@ class Aliasing:
     """What the rewrite did.
 
     Attributes:
-        program: With the storage shared.
-        num_shared: Tensors that each kind laid into another.
-        refusals: The chances it left, in the order of the operators within each pass.
+        program: The program with storage shared.
+        num_shared: Number of tensors that lie in another's storage, by kind.
+        refusals: Where storage could not be shared, by pass, then by step.
     """
 
     program: Program
@@ -37,14 +37,14 @@ def share(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> Program:
-    """Return `program` with the storage shared that `kinds` allow, in its present order.
+    """Return `program` with storage shared as `kinds` allow, its steps in their present order.
 
     Args:
-        program: Its order decides which operand dies where, so reorder first.
+        program: The program; its order decides the last use of each operand, so reorder first.
         kinds: What may share storage.
         boundary: Where program inputs and outputs are the caller's, they are neither
             overwritten nor laid over what is not.
-        alignment: Bytes that the place of a part in the whole is a multiple of.
+        alignment: Alignment of a part's offset in the whole, in bytes.
 
     Cost: O(tensors + operator operands); with slices and concat, for each operator of
     those kinds also O(parts x steps they live + pairs of tensors in the storages joined).
@@ -58,7 +58,7 @@ def explain(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> Aliasing:
-    """Return what `share` returns, with what each kind brought and why not more."""
+    """Do what `share` does, and report what each kind achieved and why not more."""
     rewrite = _Rewrite(program, kinds, boundary, alignment)
     for number, step in enumerate(program.steps):
         rewrite.view(step)
@@ -127,7 +127,7 @@ class _Rewrite:
         self.num_shared[AliasKind.VIEWS] += 1
 
     def overwrite(self, step: Step, number: int) -> None:
-        """Let the result lie over the first operand that no later step reads."""
+        """Let the result overwrite the first operand that no later step reads."""
         kind = overwriting_kind(step)
         operands = overwritable(self._program, step, self._kinds)
         if not operands:
@@ -162,7 +162,7 @@ class _Rewrite:
         return None
 
     def pack(self, step: Step, kind: AliasKind, parts: tuple[Part, ...], loads: Loads) -> None:
-        """Let parts lie in the whole where that lowers the load."""
+        """Put parts inside the whole where that lowers the load."""
         storages = self._storages
         possible: dict[str, tuple[Part, int]] = {}
         for part in parts:
@@ -199,7 +199,7 @@ class _Rewrite:
         return storages.why_not_inside(part, part.offset)
 
     def overlap(self, loads: Loads) -> None:
-        """Let results reach into operands that are used up, wherever that lowers the peak."""
+        """Let results overlap the operands that they consume, wherever that lowers the peak."""
         found = overlap_at_peaks(self._program, self._storages, loads, self._alignment)
         self._storages = found.storages
         if found.num_overlaps:
@@ -213,7 +213,7 @@ class _Rewrite:
 
 
 def _why_not_viewed(program: Program, source: str, result: str) -> str | None:
-    """Return what is against the result of a view lying in its operand."""
+    """Return why the result of a view cannot lie in its operand, None if it can."""
     one, other = program.tensors[source], program.tensors[result]
     kinds = {one.kind, program.tensors[program.root(source)[0]].kind}
     if TensorKind.CONSTANT in kinds:

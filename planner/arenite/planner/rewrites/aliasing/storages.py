@@ -1,4 +1,4 @@
-"""Which tensors share a storage, which bytes of it they take, and when they need them."""
+"""Which tensors share a storage, which of its bytes they take, and when they need them."""
 
 import copy
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,7 @@ from arenite.planner.tensors import Alias, Tensor, TensorKind
 class _Place:
     """Where a tensor lies, when it is needed, and whose bytes it holds.
 
-    Tensors of one `value` hold the same bytes where the same bytes of that value meet.
+    Tensors with the same `value` may overlap where they hold the same bytes of that value.
     """
 
     root: str
@@ -31,7 +31,7 @@ class _Place:
         return self.offset + self.size
 
     def disturbs(self, other: "_Place") -> bool:
-        """Tell whether both, in one storage, need a byte at the same step."""
+        """Tell whether both need some byte of one storage for different values at one step."""
         return (
             max(self.offset, other.offset) < min(self.end, other.end)
             and max(self.written, other.written) <= min(self.needed, other.needed)
@@ -41,10 +41,10 @@ class _Place:
 
 
 class Storages:
-    """The state of a rewrite; the program itself stays as it was.
+    """The state of a rewrite; the program itself is not changed.
 
     Attributes:
-        tensors: By name, the storages made for several tensors among them.
+        tensors: Tensors by name, including storages made for several tensors.
     """
 
     def __init__(self, program: Program, kinds: Collection[AliasKind], boundary: Boundary) -> None:
@@ -91,13 +91,13 @@ class Storages:
             self._join(name, alias)
 
     def _need_viewed(self, name: str, step: int) -> None:
-        """Let what a view shows be needed as long as the view."""
+        """Extend the need for the tensors under a view to that of the view."""
         while name in self._views:
             name = self._views[name].tensor
             self._places[name].needed = max(self._places[name].needed, step)
 
     def _keep(self, names: Iterable[str]) -> None:
-        """Let nobody overwrite the storages of these tensors."""
+        """Protect the storages of these tensors from being overwritten."""
         for name in names:
             self._kept.add(self.owner(name))
             self._places[name].needed = len(self._program.steps)
@@ -125,7 +125,7 @@ class Storages:
         return self._places[name].value in self._program.input_tensors
 
     def is_callers(self, name: str) -> bool:
-        """Tell whether the storage is not in the arena but the caller's own."""
+        """Tell whether the storage belongs to the caller, outside the arena."""
         return self.owner(name) in self._callers
 
     def last_read(self, name: str) -> int:
@@ -133,7 +133,7 @@ class Storages:
         return self._last_read.get(self.owner(name), -1)
 
     def why_not_inside(self, part: Part, offset: int) -> str | None:
-        """Return what is against the whole storage of `part.inner` lying in `part.outer`.
+        """Return why the storage of `part.inner` cannot lie inside `part.outer`, None if it can.
 
         Cost: O(tensors of the one storage x tensors of the other).
         """
@@ -154,12 +154,12 @@ class Storages:
         return None
 
     def put_into(self, name: str, alias: Alias, *, same_bytes: bool) -> None:
-        """Let the whole storage in which `name` lies, at its start, lie elsewhere.
+        """Move the whole storage of `name`, which begins with it, inside another.
 
         Args:
             name: A tensor as large as its storage.
-            alias: Where.
-            same_bytes: Whether `name` holds the bytes that are there; else it overwrites
+            alias: Where to put it.
+            same_bytes: Whether `name` holds the bytes that are there; if not, it overwrites
                 them.
         """
         old = self.owner(name)
@@ -179,13 +179,13 @@ class Storages:
             self._callers.add(target.root)
 
     def why_not_overlapped(self, result: str, source: str, step: int, shift: int) -> str | None:
-        """Return what is against two storages sharing bytes, `source` used up at `step`.
+        """Return why two storages cannot overlap, with `source` consumed at `step`.
 
         Args:
             result: Written at `step`.
             source: Read at `step`, its storage `shift` bytes above that of `result`.
-            step: Of the operator.
-            shift: May be negative.
+            step: Step of the operator.
+            shift: Bytes; may be negative.
 
         Cost: O(tensors of the one storage x tensors of the other).
         """
@@ -213,7 +213,7 @@ class Storages:
         return None
 
     def merge(self, storage: Tensor, offsets: Mapping[str, int]) -> None:
-        """Lay whole storages into a new one, at these offsets."""
+        """Put whole storages into a new one, at these offsets."""
         self.tensors[storage.name] = storage
         self._members[storage.name] = []
         self._places[storage.name] = _Place(storage.name, 0, 0, -1, -1, storage.name)
@@ -230,7 +230,7 @@ class Storages:
         return copy.deepcopy(self, unchanging)
 
     def _join(self, name: str, alias: Alias) -> None:
-        """Note that `name` holds the bytes at `alias`, and so does what shares its value."""
+        """Record that `name`, and every tensor with its value, holds the bytes at `alias`."""
         target, place = self._places[alias.tensor], self._places[name]
         old = place.value
         shift = target.value_offset + alias.offset - place.value_offset

@@ -7,13 +7,13 @@ from arenite.planner.rewrites.aliasing.kinds import AliasKind
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A sharing that was considered and left.
+    """A case in which storage could not be shared.
 
     Attributes:
-        kind: Of the sharing.
-        operator: Its name.
-        tensor: What would have lain in the storage of another.
-        reason: What is against it.
+        kind: Kind of sharing.
+        operator: Name of the operator.
+        tensor: The tensor that would have used another's storage.
+        reason: Why it could not.
     """
 
     kind: AliasKind
