@@ -12,6 +12,7 @@ from arenite.cli.targets.table import TARGETS
 from arenite.planner import planfile
 from support.shared_material import shared
 from support.tiny_chains import dense_chain
+from support.tiny_onnx import parse, save
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 HEIGHTS = {"generic": 55_296, "tflm": 55_296, "litert": 108_288}
@@ -125,3 +126,23 @@ def test_a_plan_file_for_an_unknown_target_is_not_verified_against_a_model(tmp_p
     assert main(["verify", str(path)]) == 0
     assert main(["verify", str(path), str(model)]) == 1
     assert "target is 'toaster'" in capsys.readouterr().err
+
+
+def test_a_missing_file_of_weights_is_an_error_and_no_other_target(tmp_path, refused, run_json):
+    model = parse("(float[1, 3, 8, 8] x) => (y) <float[4, 3, 3, 3] w> { y = Conv(x, w) }")
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = tensor.EXTERNAL
+    tensor.external_data.add(key="location", value="tiny.data")
+    path = save(tmp_path, model)
+    said = refused("plan", path)
+    assert "constant 'w': its value lies in 'tiny.data', which is missing; put" in said
+    assert "'tiny.data'" in refused("build", path, "-o", tmp_path / "m.arena")
+    assert run_json("plan", path, "--target", "generic")["height"] > 0
+
+
+def test_a_constant_too_large_to_work_out_leaves_the_graph_as_written(tmp_path, run):
+    text = "(float[1] x) => (y) <int64[1] n = {100000000000}> { r = ConstantOfShape(n) "
+    code, out, err = run("plan", save(tmp_path, parse(f"{text} y = Add(x, r) }}")))
+    assert (code, "as written" in out) == (0, True)
+    assert "constant 'r': ConstantOfShape makes 400,000,000,000 B of it" in err

@@ -11,11 +11,13 @@ from arenite.planner.errors import (
     FileError,
     InfeasibleError,
     InvalidPlanError,
+    MissingDataError,
     MissingDependencyError,
     ModelFormatError,
     PlanFileError,
     SearchLimitError,
     UnboundDimensionError,
+    UnknownConstantError,
     UnknownStrategyError,
     UnsupportedModelError,
     UnsupportedProblemError,
@@ -66,6 +68,12 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
             "m.onnx: free dimensions 'n', 't'; give --dim",
         ),
         (BindingError("n", "is not free", path="m.onnx"), "m.onnx: 'n' is not free"),
+        (UnknownConstantError("w", "it is sparse", path="m"), "m: constant 'w': it is sparse"),
+        (
+            MissingDataError("w", "'w.bin' is missing", path="m"),
+            "m: constant 'w': 'w.bin' is missing; --target generic plans the graph as written "
+            "without it",
+        ),
         (
             MissingDependencyError("onnx", "onnx", "reading m.onnx"),
             "reading m.onnx needs the package 'onnx'; install it with: "
@@ -104,6 +112,7 @@ def test_the_facts_of_an_error_are_fields():
     )
     assert InvalidPlanError("overlap", ["a", "b"]).records == ("a", "b")
     assert UnknownStrategyError("x", ["a"]).known == ("a",)
+    assert UnknownConstantError("w", "").tensor == "w"
     assert UnboundDimensionError(["n"], "").dimensions == ("n",)
     assert MissingDependencyError("onnx", "onnx", "x").extra == "onnx"
 

@@ -8,6 +8,8 @@
     │   │   ├── ModelFormatError        the file is not what it claims to be
     │   │   ├── UnsupportedModelError   valid, but uses something we cannot size
     │   │   ├── UnboundDimensionError   a free dimension was not given a value
+    │   │   ├── UnknownConstantError    a constant is needed whose elements are not known
+    │   │   │   └── MissingDataError    they lie in a file that is missing or not as stated
     │   │   ├── BindingError            a dimension or shape was given that the model cannot take
     │   │   └── OrderError              an order that the operators cannot run in
     │   ├── PlanFileError               the plan file is not to be trusted (one subclass a reason)
@@ -124,6 +126,24 @@ class UnboundDimensionError(ModelError):
         names = ", ".join(map(repr, dimensions))
         super().__init__(f"free dimensions {names}; {hint}", path=path)
         self.dimensions = tuple(dimensions)
+
+
+class UnknownConstantError(ModelError, KeyError):
+    """A constant is needed whose elements are not known; to a mapping, one it does not have.
+
+    Attributes:
+        tensor: Its name.
+    """
+
+    def __init__(self, tensor: str, reason: str, *, path: Path | str | None = None) -> None:
+        super().__init__(f"constant {tensor!r}: {reason}", path=path)
+        self.tensor = tensor
+
+
+class MissingDataError(UnknownConstantError):
+    """The file beside the model that holds a constant is missing, or not as the model states."""
+
+    remedy = "; --target generic plans the graph as written without it"
 
 
 class BindingError(ModelError):

@@ -8,7 +8,7 @@ import click
 from arenite.cli.targets.base import Target
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE, GENERIC, TARGETS
-from arenite.planner.errors import ModelError, ModelFormatError
+from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
 
@@ -75,6 +75,8 @@ def choose_target(reading: Reading, path: Path, capacity: int | None = None) -> 
     else:
         try:
             return _read(ARENITE, reading, path, capacity)
+        except MissingDataError:  # half a model: not another target but its file is wanted
+            raise
         except ModelError as error:
             fallback = str(error)
     return replace(_read(GENERIC, reading, path, capacity), fallback=fallback)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.errors import UnknownConstantError
 from arenite.planner.names import Names
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Alias, Quantisation, Tensor, TensorKind
@@ -125,13 +126,29 @@ class Builder:
         return self.model.constants.get(name)
 
     def value(self, name: str) -> Value:
-        """Return where a tensor of the model is."""
+        """Return where a tensor of the model is.
+
+        Raises:
+            UnknownConstantError: It is a constant whose elements are not known.
+        """
         if name not in self._values:
             array = self.array(name)
             if array is None:
-                raise KeyError(name)
+                raise self._unknown(name)
             self._values[name] = self.constant(array, name, self.stated_quantisation(name))
         return self._values[name]
+
+    def _unknown(self, name: str) -> KeyError:
+        """Return the error for a tensor that no step has made and whose elements are not known."""
+        if not name or self.model.tensors[name].kind is not TensorKind.CONSTANT:
+            return KeyError(name)
+        try:
+            self.model.constants[name]
+        except UnknownConstantError as error:
+            return error
+        except KeyError:
+            pass
+        return UnknownConstantError(name, "the file does not state its elements")
 
     def has(self, name: str) -> bool:
         """Tell whether a tensor of the model has been given a value."""

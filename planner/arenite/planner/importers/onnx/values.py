@@ -11,15 +11,20 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
-from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 from onnx.reference import ReferenceEvaluator
 
+from arenite.planner.errors import MissingDataError, UnknownConstantError
+from arenite.planner.importers.onnx.external_data import UnreadableTensorError, read_tensor
 from arenite.planner.importers.onnx.file import normal_domain
 from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, single_node_model
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
 """Larger values are not computed to size a model: they are weights, not shapes."""
+MAX_FOLDED_BYTES = 64 << 20
+"""What operators may make of nothing; a few bytes can state an array that fills memory."""
+MAX_FOLDED_GROWTH = 16
+"""Beyond that, times the bytes read: int8 weights become floats, and pass several operators."""
 
 # Operators that compute shapes: quick at MAX_ELEMENTS, stateless and deterministic.
 _EVALUATED = frozenset(
@@ -75,11 +80,18 @@ class Values:
         self._weights = weights
         self._known: dict[str, Array | None] = {}
         self._sources: dict[str, onnx.TensorProto | _Computation] = {}
+        self._num_read = 0
+        self._num_folded = 0
+        self._missing: set[str] = set()
         self.failures: dict[str, str] = {}
 
     def add_array(self, name: str, array: Array) -> None:
         """Add a known value."""
         self._known[name] = array
+
+    def add_failure(self, name: str, reason: str) -> None:
+        """Say why a constant has no value here."""
+        self.failures[name] = reason
 
     def add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
         """Add a value that is read when asked for."""
@@ -130,6 +142,23 @@ class Values:
                 self._known.update(self._compute(current, source))
         return self._known.get(name)
 
+    def why_unknown(self, name: str) -> UnknownConstantError:
+        """Return the error that says why a constant, or what it is made of, is not known."""
+        current = name
+        while current not in self.failures:
+            source = self._sources.get(current)
+            inputs = source.inputs if isinstance(source, _Computation) else ()
+            unknown = [i.name for i in inputs if i.type and self._known.get(i.name) is None]
+            if not unknown:
+                return UnknownConstantError(name, "its value is not known before the run")
+            current = unknown[0]
+        reason = self.failures[current]
+        if current in self._missing:
+            return MissingDataError(current, reason)
+        if current != name:
+            reason = f"it is made of {current!r}: {reason}"
+        return UnknownConstantError(name, reason)
+
     def computation(self, name: str) -> tuple[onnx.NodeProto, tuple[str, ...]] | None:
         """Return the node that computes a value and the names it reads, if one does."""
         source = self._sources.get(name)
@@ -160,21 +189,31 @@ class Values:
 
     def _read(self, name: str, tensor: onnx.TensorProto) -> Array | None:
         try:
-            if uses_external_data(tensor):
-                loaded = onnx.TensorProto()
-                loaded.CopyFrom(tensor)
-                load_external_data_for_tensor(loaded, str(self._folder))
-                tensor = loaded
-            return np.asarray(onnx.numpy_helper.to_array(tensor)).reshape(tuple(tensor.dims))
-        except (OSError, TypeError, ValueError, onnx.checker.ValidationError) as error:
-            self.failures[name] = f"its value cannot be read: {error}"
+            value = read_tensor(tensor, self._folder)
+        except UnreadableTensorError as error:
+            self.failures[name] = str(error)
+            if error.is_external:
+                self._missing.add(name)
             return None
+        self._num_read += value.nbytes
+        return value
 
     def _compute(self, name: str, source: _Computation) -> dict[str, Array | None]:
         outputs = {output.name: output.type for output in source.outputs if output.type}
+        if any(self._known[each.name] is None for each in source.inputs if each.type):
+            return dict.fromkeys(outputs)
+        size = sum(each.size for each in outputs.values())
+        limit = MAX_FOLDED_BYTES + MAX_FOLDED_GROWTH * self._num_read
+        if self._num_folded + size > limit:
+            self.failures[name] = (
+                f"{source.node.op_type} makes {size:,} B of it before the run; all such "
+                f"constants of this model may take {limit:,} B"
+            )
+            return dict.fromkeys(outputs)
         results = self._evaluate(name, source.node, source.inputs)
         if results is None:
             return dict.fromkeys(outputs)
+        self._num_folded += size
         return {
             output: np.asarray(value, numpy_dtype(tensor_type.dtype))
             for (output, tensor_type), value in zip(outputs.items(), results, strict=True)
@@ -219,11 +258,15 @@ class Constants(Mapping[str, Array]):
         """Return the elements of a constant.
 
         Raises:
-            KeyError: There is none of that name, or its elements are not known.
+            KeyError: There is none of that name.
+            UnknownConstantError: Its elements are not known, for a reason that it states; a
+                KeyError too, so that `get` gives None.
         """
-        value = self._values.get(name) if name in self._names else None
-        if value is None:
+        if name not in self._names:
             raise KeyError(name)
+        value = self._values.get(name)
+        if value is None:
+            raise self._values.why_unknown(name)
         return value
 
     def __iter__(self) -> Iterator[str]:

@@ -232,7 +232,9 @@ class Walk:
             return
         name = self.define(scope, local, TensorType(dtype, tuple(tensor.dims)))
         self.constants.add(name)
-        if not is_sparse:
+        if is_sparse:
+            self.values.add_failure(name, "it is stored sparse, which is not read here")
+        else:
             self.values.add_tensor(name, tensor)
 
     def _name_operators(self, graph: onnx.GraphProto) -> list[str]:

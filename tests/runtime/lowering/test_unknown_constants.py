@@ -1,0 +1,124 @@
+"""A constant that is needed and not known is said to be so, with its file and what to do."""
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import pytest
+
+from arenite.planner.errors import MissingDataError, UnknownConstantError
+from arenite.runtime.compiler import compile_model
+from support.tiny_onnx import parse, save
+
+SIZE = 4 * 3 * 3 * 3 * 4
+"""Bytes of the weights."""
+
+
+def convolution(folder: Path, **stated: str) -> Path:
+    """A convolution whose weights lie where the model states."""
+    model = parse("(float[1, 3, 8, 8] x) => (y) { y = Conv(x, w) }")
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[4, 3, 3, 3])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in stated.items():
+        tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.append(tensor)
+    return save(folder, model)
+
+
+def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(SIZE))
+    assert compile_model(convolution(tmp_path, location="w.bin")).program.steps
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [
+        ({"location": "gone.bin"}, "'gone.bin', which is missing; put that file into the folder"),
+        ({"location": "link.bin"}, "'link.bin', which is a link; put the file itself there"),
+        ({"location": "folder"}, "'folder', which is not a plain file"),
+        ({"location": "../w.bin"}, "'../w.bin', outside the folder of the model"),
+        ({"location": "/dev/zero", "length": str(SIZE)}, "'/dev/zero', outside the folder"),
+        ({"location": "short.bin"}, "takes 432 B, of 'short.bin' it gets 100; copy"),
+        (
+            {"location": "short.bin", "length": str(SIZE)},
+            "is bytes 0 to 432 of 'short.bin', which has 100: it is truncated",
+        ),
+        ({"location": "short.bin", "offset": "200"}, "takes 432 B, of 'short.bin' it gets 0"),
+        ({"location": "short.bin", "offset": "many"}, "cannot be read"),
+        ({}, "in another file, of which the model states no name"),
+    ],
+    ids=str,
+)
+def test_a_file_of_weights_that_is_not_as_stated_is_named(
+    stated: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "short.bin").write_bytes(bytes(100))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.bin").symlink_to("/etc/hostname")
+    with pytest.raises(MissingDataError, match=reason) as refused:
+        compile_model(convolution(tmp_path, **stated))
+    assert refused.value.tensor == "w"
+    assert "--target generic" in str(refused.value)
+
+
+def test_a_weight_made_of_a_missing_one_names_the_missing_one(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (y) { v = Neg(w) y = Add(x, v) }")
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[2])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="gone.bin")
+    model.graph.initializer.append(tensor)
+    with pytest.raises(MissingDataError, match=r"constant 'w': .*'gone\.bin'"):
+        compile_model(save(tmp_path, model))
+
+
+def test_sparse_weights_are_said_to_be_sparse(tmp_path: Path) -> None:
+    model = parse("(float[4] x) => (y) { y = Add(x, w) }")
+    values = onnx.numpy_helper.from_array(np.ones(1, np.float32), "w")
+    indices = onnx.numpy_helper.from_array(np.array([2]), "w_indices")
+    sparse = onnx.SparseTensorProto(values=values, indices=indices, dims=[4])
+    model.graph.sparse_initializer.append(sparse)
+    with pytest.raises(UnknownConstantError, match="'w': it is stored sparse"):
+        compile_model(save(tmp_path, model))
+
+
+MADE_OF_NOTHING = {
+    "ConstantOfShape": "r = ConstantOfShape(shape)",
+    "Expand": "r = Expand(one, shape)",
+    "Range": "r = Range(zero, end, step)",
+    "Tile": "r = Tile(one, shape)",
+    "made of it": "q = ConstantOfShape(shape) r = Abs(q)",
+    "doubled": "a = Expand(one, few) b = Concat<axis=0>(a, a) c = Concat<axis=0>(b, b, b, b) "
+    "d = Concat<axis=0>(c, c, c, c) e = Concat<axis=0>(d, d, d, d) r = Concat<axis=0>(e, e, e)",
+}
+
+
+@pytest.mark.parametrize("nodes", MADE_OF_NOTHING.values(), ids=MADE_OF_NOTHING)
+def test_no_few_bytes_become_gigabytes(nodes: str, tmp_path: Path) -> None:
+    constants = (
+        "int64[1] shape = {100000000000}, int64[1] few = {1000000}, float[1] one = {1.0}, "
+        "float zero = {0.0}, float end = {100000000000.0}, float step = {1.0}"
+    )
+    path = save(
+        tmp_path, parse(f"(float[1] x) => (y) <{constants}> {{ {nodes} y = Add(x, r) }}")
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnknownConstantError, match="B of it before the run; all such"):
+            compile_model(path)
+        assert tracemalloc.get_traced_memory()[1] < 256 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_weights_may_grow_with_what_was_read(tmp_path: Path) -> None:
+    """Eight-bit weights turned into floats, twice over, are no attack."""
+    text = """
+        (float[1, 4000] x) => (y) <int8[6000, 4000] q, float scale = {0.5}, int8 zero = {0}> {
+            w = DequantizeLinear(q, scale, zero)
+            turned = Transpose(w)
+            y = MatMul(x, turned)
+        }
+    """
+    assert compile_model(save(tmp_path, parse(text))).program.steps
