@@ -100,9 +100,7 @@ def test_no_few_bytes_become_gigabytes(nodes: str, tmp_path: Path) -> None:
         "int64[1] shape = {100000000000}, int64[1] few = {1000000}, float[1] one = {1.0}, "
         "float zero = {0.0}, float end = {100000000000.0}, float step = {1.0}"
     )
-    path = save(
-        tmp_path, parse(f"(float[1] x) => (y) <{constants}> {{ {nodes} y = Add(x, r) }}")
-    )
+    path = save(tmp_path, parse(f"(float[1] x) => (y) <{constants}> {{ {nodes} y = Add(x, r) }}"))
     tracemalloc.start()
     try:
         with pytest.raises(UnknownConstantError, match="B of it before the run; all such"):
