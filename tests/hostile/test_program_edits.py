@@ -20,7 +20,7 @@ def test_a_program_that_lies_is_refused(assembly, name):
     "edit",
     [
         lambda r: r.update(weights_sise=64),
-        lambda r: r["tensors"][0].update(ofset=2),
+        lambda r: r["tensors"][0].update(at=2),
         lambda r: kernel(r, "Conv2D").update(stride=[0, 0]),
         lambda r: r["tensors"][0].update(shape=[-1]),
     ],

@@ -9,7 +9,7 @@ plan is known.
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`.
 
-Programs that are wrong: `one_step`, `hostile_programs`, `hostile_edits`, `hostile_steps`,
+Files that are wrong: `flipped`, `one_step`, `hostile_programs`, `hostile_edits`, `hostile_steps`,
 `edited_programs`.
 
 Running: `running` our session beside the reference, `c_library` built and installed,
