@@ -1,6 +1,7 @@
 """Settings for every test."""
 
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 # Machines are shared: how long an example takes says nothing of the code.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so do its children; the tests
+# that press it want it heard.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
