@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 has_xnnpack: bool
 
 class ProgramError(RuntimeError):
-    """The file is not a program, is damaged, or asks for what it cannot have."""
+    """The file is not a program, is damaged, or makes impossible demands."""
 
 class ResourceError(RuntimeError):
     """The operating system refuses memory or a file."""
@@ -81,7 +81,7 @@ class Session:
     def memory(self) -> SessionMemory: ...
 
 def supported() -> list[str]:
-    """Return the names of the operators that something runs."""
+    """Return the names of the operators that have a kernel."""
 
 def allocations() -> int:
     """Return how often XNNPACK has asked for memory in this process."""

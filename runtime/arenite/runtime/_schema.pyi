@@ -1,4 +1,4 @@
-"""Programs to and from JSON."""
+"""Convert programs to and from JSON."""
 
 def encode(json: str) -> bytes:
     """Return the FlatBuffer of a program.

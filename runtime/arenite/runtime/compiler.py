@@ -22,7 +22,7 @@ from arenite.runtime.rewrites.streaming import Streaming, stream_weights
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
-"""Bytes: every offset keeps a cache line to itself."""
+"""Bytes: a cache line, so no two records share one."""
 
 ALIASES = (
     AliasKind.IN_PLACE,
@@ -31,7 +31,7 @@ ALIASES = (
     AliasKind.SLICES,
     AliasKind.CONCAT,
 )
-"""What shares storage in a program; views have no step, so they need no alias."""
+"""Kinds of sharing in our runtime; lowered views have no step, so they need none."""
 
 
 def rules(capacity: int | None = None) -> Rules:
@@ -44,8 +44,8 @@ class Compiled:
     """A model ready to be placed.
 
     Attributes:
-        source: Its program in the order it runs, storage shared, and its records.
-        streaming: How a weight budget is met, if there is one.
+        source: The lowered program in its final order, its storage shared, and its records.
+        streaming: How the weight budget is met, if there is one.
     """
 
     source: Source
@@ -58,11 +58,11 @@ class Compiled:
         return self.source.program
 
     def assemble(self, plan: Plan, code: Code | None = None) -> Assembly:
-        """Return the program with this plan.
+        """Combine the program with a plan.
 
         Args:
-            plan: Of the records of the source.
-            code: Codes constants, if they are to be coded.
+            plan: A plan of the source's records.
+            code: Encodes constants; None leaves them as they are.
 
         Raises:
             InvalidPlanError: The plan is not right for the records.
@@ -87,14 +87,14 @@ def compile_model(
     capacity: int | None = None,
     weight_budget: WeightBudget | None = None,
 ) -> Compiled:
-    """Return the program of a model, not yet placed.
+    """Lower a model and derive its records, for a strategy to place.
 
     Args:
         path: An ONNX or TFLite file.
         dims: Values of free dimensions, by name; ONNX only.
         shapes: Shapes of the model's inputs, by name; ONNX only.
-        order: The steps by name, or what finds their order; by default the model's own.
-        capacity: Bytes the arena may have.
+        order: Step names in order, or a function that finds an order; by default the model's.
+        capacity: Most bytes the arena may take; None for no limit.
         weight_budget: Weights that may be resident while the program runs, windows included;
             the others are streamed.
 
@@ -115,10 +115,10 @@ def compile_model(
 
 
 def lower(model: Program) -> Program:
-    """Return the program that this build of the core runs for a model.
+    """Lower a model to a program that this build of the core can run.
 
     Args:
-        model: Read with its weights.
+        model: A model read with its weights.
 
     Raises:
         ModelError: It has an operator that nothing runs.

@@ -22,17 +22,17 @@ def onnxruntime_step(
     outputs: Sequence[tuple[str, Array]],
     threads: int,
 ) -> Callable[[], None]:
-    """Return what runs a one-operator ONNX model from and to these arrays.
+    """Return a function that runs a one-operator ONNX model on these arrays.
 
-    It raises `RunFailedError` if ONNX Runtime gives up on what they hold.
+    It raises `RunFailedError` if ONNX Runtime fails on their contents.
 
     Args:
-        label: Of the program, for messages.
-        name: Of the step, for messages.
-        model: The file's bytes.
-        inputs: By the file's names; views into the arena or the weights.
-        outputs: By the file's names; views into the arena.
-        threads: Of the kernel.
+        label: Name of the program, for messages.
+        name: Name of the step, for messages.
+        model: Bytes of the ONNX file.
+        inputs: Names in the file, with views into the arena or the weights.
+        outputs: Names in the file, with views into the arena.
+        threads: Number of threads of the kernel.
 
     Raises:
         MissingDependencyError: ONNX Runtime is absent.

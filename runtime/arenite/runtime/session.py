@@ -33,10 +33,10 @@ class Port:
     """An input or output of the model.
 
     Attributes:
-        name: In the model.
-        dtype: Of the elements.
-        shape: In the model.
-        view: The elements where they lie in the arena, under that shape.
+        name: Name in the model.
+        dtype: Element type.
+        shape: Shape in the model.
+        view: View of the elements in the arena, with that shape.
     """
 
     name: str
@@ -50,11 +50,11 @@ class StepProfile:
     """What one step of the last run took.
 
     Attributes:
-        name: Of the step.
-        operator: What it computes.
+        name: Name of the step.
+        operator: Name of its operator.
         backend: Whose kernel ran: `xnnpack`, `arenite`, or `onnxruntime`.
-        nanoseconds: Of the last run.
-        bytes: That it reads and writes, weights included.
+        nanoseconds: Time in the last run.
+        bytes: Bytes that it reads and writes, weights included.
     """
 
     name: str
@@ -66,13 +66,13 @@ class StepProfile:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stretch of memory that runs take.
+    """A memory that a session uses.
 
     Attributes:
-        name: Of the memory.
-        size: Bytes: the height of the plan in it.
-        alignment: Bytes that its address is a multiple of, 64 at least.
-        writable: Otherwise the caller fills it, and no step writes there.
+        name: Name of the memory.
+        size: Size in bytes: the height of the plan in it.
+        alignment: Alignment of its address in bytes, at least 64.
+        writable: Whether steps may write to it; if not, the caller fills it.
     """
 
     name: str
@@ -85,17 +85,17 @@ class Memory:
 class SessionMemory:
     """Bytes that a session holds while it is open.
 
-    Not in it: threads and their stacks, what the interpreter holds, and what ONNX Runtime holds
-    for the steps that it runs.
+    Not counted: threads and their stacks, the Python interpreter, and what ONNX Runtime holds for
+    the steps that it runs.
 
     Attributes:
-        memories: Of the plan, with the 128 B behind each that kernels may read.
-        program: Of the file: the program, mapped.
-        weights: Of the file: all weights, mapped.
-        weights_resident: Of those, what runs read and do not give back.
-        decoded: Coded constants that steps read without their code, and what decodes.
-        kernels: Packed weights and tables, XNNPACK's included, and the steps themselves.
-        other: What describes tensors, inputs and outputs.
+        memories: Memories of the plan, with the 128 B behind each that kernels may read.
+        program: The program, mapped from the file.
+        weights: All weights, mapped from the file.
+        weights_resident: The weights that runs read from the file and that stay resident.
+        decoded: Decoded constants, and the decoder.
+        kernels: Packed weights and tables, including XNNPACK's, and the steps themselves.
+        other: Descriptions of tensors, inputs and outputs.
     """
 
     memories: int
@@ -108,7 +108,7 @@ class SessionMemory:
 
     @property
     def total(self) -> int:
-        """What is resident: all but the weights that are not read in runs."""
+        """Bytes that are resident: everything except weights that runs do not read."""
         return (
             self.memories
             + self.program
@@ -124,10 +124,10 @@ class _Options:
     """How a session runs.
 
     Attributes:
-        threads: That compute.
-        poison: A byte that what is dead is filled with; None: it is left as it is.
-        guard: Whether pages around each memory cannot be touched.
-        buffers: Memory of the caller, by the name of the memory.
+        threads: Number of threads that run kernels.
+        poison: Byte to fill dead memory with; None to leave it alone.
+        guard: Whether to protect the pages around each memory.
+        buffers: Memory supplied by the caller, by the name of the memory.
     """
 
     threads: int = 1
@@ -143,7 +143,7 @@ class _Options:
 
 
 class _Turn:
-    """What one thread at a time can hold; another's wish is refused, not made to wait."""
+    """A lock that one thread can hold; others are refused at once instead of waiting."""
 
     __slots__ = ("_lock",)
 
@@ -167,16 +167,16 @@ class Session:
 
     Args:
         path: An `.arena` file; or, with a plan or a strategy, an ONNX or TFLite model.
-        plan: Of the records of `arenite.runtime.compiler.compile_model(path).source`.
+        plan: A plan of the records of `arenite.runtime.compiler.compile_model(path).source`.
         strategy: Makes the plan instead, such as `arenite.strategies.find("best")`.
-        threads: That compute: 1 by default. More help large models on a machine that does
-            nothing else.
-        poison: Fill what is dead with this byte as the run goes on. Outputs that differ between
-            two bytes show a wrong plan; one run alone may not, as kernels that clamp turn the NaN
+        threads: Number of threads that run kernels. More than 1 helps large models on an
+            otherwise idle machine.
+        poison: Fill memory with this byte once it is dead. Outputs that differ between two
+            values show a wrong plan; a single run may not, as kernels that clamp turn the NaN
             of 255 into a number.
-        guard: Put pages that cannot be touched around each memory.
-        buffers: Memory to use, by the name of the memory: arrays of bytes, aligned as it asks,
-            with 128 B more than its size. Others are the library's.
+        guard: Protect the pages around each memory from access.
+        buffers: Memory to use, by the name of the memory: arrays of bytes with its alignment,
+            and 128 B larger than its size. The library allocates the others.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
@@ -215,7 +215,7 @@ class Session:
         self, descriptor: int, label: str, options: _Options, *, packs_windows: bool = True
     ) -> None:
         self._turn = _Turn()
-        # The core uses these for as long as it lives.
+        # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
         try:
             self._open_core: _core.Session | None = _core.Session(
@@ -249,7 +249,7 @@ class Session:
 
         Args:
             pieces: The bytes of the file.
-            label: For messages.
+            label: Name for messages.
             threads: As in `Session`.
             poison: As in `Session`.
             guard: As in `Session`.
@@ -278,12 +278,12 @@ class Session:
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        """The model's outputs; their views hold the last run's until the next."""
+        """The model's outputs; their views hold the results of the last run until the next."""
         return self._outputs
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena: the height of the plan, the sum of those of many memories."""
+        """Bytes of the arena: the height of the plan, summed over its memories."""
         return sum(memory.size for memory in self.memories)
 
     @property
@@ -295,7 +295,7 @@ class Session:
         )
 
     def memory(self) -> SessionMemory:
-        """Return the bytes that the session holds, to the byte."""
+        """Return exactly how many bytes the session holds, by part."""
         held = self._native.memory()
         return SessionMemory(*(getattr(held, each.name) for each in fields(SessionMemory)))
 
@@ -308,7 +308,7 @@ class Session:
 
         Args:
             inputs: An array for each input, of its shape and element type.
-            copy: Return arrays of their own; otherwise views that the next run overwrites.
+            copy: Return copies; otherwise views that the next run overwrites.
 
         Raises:
             InputNameError: An input is missing, or there is none of a name.
@@ -338,7 +338,7 @@ class Session:
             self._run_steps()
 
     def reset(self) -> None:
-        """Let the tensors that are kept between runs start anew.
+        """Reset the states to their initial values.
 
         Raises:
             SessionBusyError: Another thread is using the session.
@@ -367,7 +367,7 @@ class Session:
         return self._open_core
 
     def close(self) -> None:
-        """Give the memory back; views must not be used any more. Closing twice is once.
+        """Release the memory; views must no longer be used. Closing twice is harmless.
 
         Raises:
             SessionBusyError: Another thread is using the session.
@@ -420,7 +420,7 @@ class Session:
         return tuple(ports)
 
     def _make_segments(self, label: str, threads: int) -> tuple[Callable[[], None], ...]:
-        """Return the runs of steps: ours in the core, between those of other runtimes."""
+        """Return what runs the steps: ranges in the core, between steps of other runtimes."""
         segments: list[Callable[[], None]] = []
         first = 0
         for step in self._native.external_steps():

@@ -1,4 +1,4 @@
-"""What a run took as a trace for Perfetto or chrome://tracing: a process, a track a backend."""
+"""The profile of a run as a trace for Perfetto or chrome://tracing, one track per backend."""
 
 import json
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from arenite.runtime.session import StepProfile
 
 
 def chrome_trace(name: str, steps: Iterable[StepProfile]) -> str:
-    """Return the steps of a run one after the other, as JSON.
+    """Return the steps of a run in sequence, as JSON.
 
     Args:
-        name: Of the model.
-        steps: As `Session.profile` returns them.
+        name: Name of the model.
+        steps: Steps as returned by `Session.profile`.
     """
     events: list[dict[str, object]] = [_label("process_name", 0, name)]
     tracks: dict[str, int] = {}

@@ -19,7 +19,7 @@ _MOST_WORK = 60_000_000  # nodes times records: a few seconds
 
 
 def quick_strategies() -> list[Strategy]:
-    """Return the quick ones among ours and those that installed packages register."""
+    """Return the quick strategies, ours and those that installed packages register."""
     others = (strategy for _, strategy in registered())
     return [strategy for strategy in (*PLACE, *SHARE, *others) if strategy.quick]
 
@@ -29,9 +29,9 @@ class Best:
     """Run every quick strategy there is, keep the lowest plan, and search below it.
 
     A plan that reaches the lower bound ends it; on most networks a quick strategy makes
-    one. Otherwise the exact search goes on from the lowest, for so many nodes that it takes
-    a few seconds at most, the same number each time. The plan names the strategy that made it; of
-    equals, the earlier in the table.
+    one. Otherwise the exact search continues from the lowest, for a fixed number of nodes that
+    takes a few seconds at most. The plan names the strategy that made it; of equal plans, the
+    earlier in the table wins.
     """
 
     name: ClassVar[str] = "best"

@@ -9,14 +9,16 @@ from arenite.planner.units import align_up
 def compacted(problem: Problem, offsets: Sequence[int]) -> tuple[int, ...]:
     """Return offsets of a plan that is no higher than the one given.
 
-    The records are placed again in the order of their offsets, each as low as those before
-    it leave room: whatever lay below a record lies no higher now, so its old place is still
-    free. The same is tried from the top down, because an overlap requires one of two records
-    to lie below the other. It takes O(n^2).
+    The records are placed again in the order of their offsets, each as low as those before it
+    allow: whatever lay below a record is no higher now, so its old place is still free. The
+    same is tried from the top down, because an overlap requires one of two records to lie below
+    the other.
 
     Args:
-        problem: Its records.
-        offsets: Those of a plan.
+        problem: The records.
+        offsets: The offsets of a plan.
+
+    Cost: O(n^2).
     """
     records = problem.records
     indices = range(len(records))
@@ -63,5 +65,5 @@ def _lowest(record: UsageRecord, placed: Sequence[tuple[UsageRecord, int]]) -> i
 
 
 def _permitted(below: UsageRecord, above: UsageRecord) -> int:
-    """Return how far one may reach into the other from below."""
+    """Return how many bytes of `above` the record `below` may overlap."""
     return sum(overlap.size for overlap in below.overlaps if overlap.record == above.name)

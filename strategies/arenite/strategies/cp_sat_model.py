@@ -1,4 +1,4 @@
-"""Records that one stretch of time connects, as a model of OR-tools' CP-SAT.
+"""Records with connected lifetimes, as a model of OR-tools' CP-SAT.
 
 This module needs `ortools`; `arenite.strategies.place.cp_sat` imports it when it is used.
 """
@@ -24,9 +24,9 @@ class Limits:
     """When a search gives up, and what drives it.
 
     Attributes:
-        deterministic_s: In the solver's deterministic seconds.
-        seed: Of the solver.
-        workers: Threads of the solver.
+        deterministic_s: Limit in the solver's deterministic seconds.
+        seed: Seed of the solver.
+        workers: Number of threads of the solver.
     """
 
     deterministic_s: float
@@ -39,9 +39,9 @@ class SearchResult:
     """What is known when a search ends.
 
     Attributes:
-        offsets: The lowest found; None if none keeps under the ceiling.
-        lower_bound: Bytes that are proved to be needed; above the ceiling when nothing
-            keeps under it.
+        offsets: The lowest found; None if none stays under the ceiling.
+        lower_bound: Bytes that are proved to be needed; above the ceiling if nothing stays
+            under it.
         deterministic_s: Deterministic seconds used.
         stopped: Whether the caller ended it.
     """
@@ -68,7 +68,7 @@ def solve(
         floor: Height at which the search may end.
         ceiling: Height that must not be exceeded, at least `floor`.
         limits: When to give up.
-        stop: Told the offsets and the bound so far, in the caller's thread, which is
+        stop: Called with the offsets and the bound so far, in the caller's thread, which is
             where signal handlers run; returns True to end the search.
     """
     model = _Model(records, hint, floor, ceiling)
@@ -159,7 +159,7 @@ class _Model:
     ) -> None:
         """Let no two records share time and bytes.
 
-        Ranks of the distinct starts are all the time there is. The cumulative constraint
+        Time is measured in ranks of the distinct starts. The cumulative constraint
         follows from the other one: no address is in use for longer than there is time.
         """
         times = []

@@ -8,13 +8,13 @@ from arenite.planner.strategy import Watch
 
 
 def time_is_up(seconds: float) -> Callable[[], bool]:
-    """Return what says whether so many seconds have passed since this call."""
+    """Return a function that tells whether `seconds` have passed since this call."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() >= end
 
 
 def deadline(seconds: float) -> Watch:
-    """Return a watch that stops the search so many seconds after this call."""
+    """Return a watch that stops a search `seconds` after this call."""
     is_over = time_is_up(seconds)
 
     def watch(_best: Plan | None, _lower_bound: int) -> bool:

@@ -24,7 +24,7 @@ class Fit(Enum):
     BEST_TFLITE_CPU = "BEST_TFLITE_CPU"
     """As BEST, with the bookkeeping of TFLite's SimpleMemoryArena."""
     TOP = "TOP"
-    """None: above everything."""
+    """No gap: above everything."""
 
 
 def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _tightest_gap_tflite_cpu(blocks: Iterable[tuple[int, int]], size: int, align
     for offset, end in blocks:
         aligned = align_up(cursor, alignment)
         if aligned + size <= offset and (best_gap is None or offset - aligned < best_gap):
-            # Remembered by the gap above the unaligned cursor: upstream's own slip.
+            # Measured from the unaligned cursor, a mistake that upstream makes.
             best_gap, best = offset - cursor, aligned
         cursor = max(cursor, end)
         if best_gap == 0:

@@ -12,7 +12,7 @@ def lowest_plan(
 ) -> Plan | None:
     """Return the lowest plan, the first of equals; None if none supports the problem.
 
-    Stops at a plan that reaches the lower bound, or when `watch` says so.
+    Stops at a plan that reaches the lower bound, or when `watch` stops it.
     """
     lower_bound = problem.lower_bound
     best: Plan | None = None

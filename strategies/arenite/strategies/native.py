@@ -1,7 +1,7 @@
-"""The border to the native core: no other module imports it.
+"""Access to the native core: no other module imports it.
 
-A checkout that is not installed has none. What has a twin in Python does without it, what
-has not says which package is missing.
+A checkout that is not installed has no native core. Code that has a twin in Python works
+without it; other code raises an error that names the missing package.
 """
 
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def is_built() -> bool:
 
 
 def require(purpose: str) -> None:
-    """Return if there is a native core.
+    """Check that there is a native core.
 
     Args:
         purpose: What needs it.
@@ -50,7 +50,7 @@ def fits(problem: Problem) -> bool:
 
 
 def records_of(problem: Problem) -> "core.Records":
-    """Return the problem's records as the core takes them.
+    """Convert a problem's records for the core.
 
     Args:
         problem: One that `fits`.

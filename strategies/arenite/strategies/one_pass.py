@@ -11,7 +11,7 @@ from arenite.strategies.gap_search import Fit, place_in_order
 
 
 class OnePass(ABC):
-    """Place every record once, in an order fixed beforehand; a subclass names the order.
+    """Place every record once, in an order fixed beforehand; a subclass defines the order.
 
     Records with a fixed offset are respected, so every problem is supported.
     """

@@ -14,7 +14,7 @@ def breadth_order(records: Sequence[UsageRecord]) -> list[int]:
     This is the walk over the steps by non-increasing load, lower step first among equals,
     that takes the records not seen before by non-increasing size, equal sizes by index.
 
-    Cost: time and memory O(n log n), unless alignment makes `load_spans` dearer.
+    Cost: time and memory O(n log n), unless alignment makes `load_spans` slower.
     Source: Pisarchyk and Lee, arXiv 2001.03288, algorithm 1.
     """
     if not records:

@@ -10,7 +10,7 @@ ENTRY_POINT_GROUP = "arenite.strategies"
 
 @cache
 def registered() -> tuple[tuple[str, Strategy], ...]:
-    """Return what installed packages register: where it comes from, and the strategy.
+    """Return the strategies that installed packages register, each with its origin.
 
     Raises:
         ValueError: A registered object is not a strategy.

@@ -1,4 +1,4 @@
-"""From a model to a program that the native core runs.
+"""Rewrite a model into a program that the native core runs.
 
 The program is planned, so what is planned is what runs.
 """

@@ -1,8 +1,8 @@
 """Builds the program that the core runs, one step of the model at a time.
 
-Views cost no step: a reshaped or transposed tensor is the same storage under another shape
-or order. What follows a step and can be done by it (a clamp, a scale and shift of channels)
-is folded into it.
+Views need no step: a reshaped or transposed tensor is the same storage under another shape
+or order. Operators that the kernel before them can apply (a clamp, a scale and shift of
+channels) are folded into its step.
 """
 
 import math
@@ -38,12 +38,12 @@ class Value:
     """A tensor of the model, and where its bytes are.
 
     Attributes:
-        tensor: The storage or constant.
+        tensor: Name of the storage or constant.
         dtype: Element type.
-        shape: In the model.
-        order: Of the stored axes.
+        shape: Shape in the model.
+        order: Order of the stored axes.
         offset: First byte in the storage.
-        array: The elements in the model's order, of a constant.
+        array: Elements of a constant, axes in the model's order; None for other tensors.
     """
 
     tensor: str
@@ -61,7 +61,7 @@ class Value:
 
 @dataclass(slots=True)
 class Draft:
-    """A step while it may still take in what follows."""
+    """A step into which the operators that follow may still be folded."""
 
     name: str
     operator: RuntimeOperator
@@ -83,8 +83,7 @@ class Builder:
     Args:
         model: What is lowered.
         supported: Names of the operators that the core runs; None for all there are.
-        quantisations: How integers of the model stand for numbers, where its tensors do not
-            say so themselves.
+        quantisations: Quantisation of the model's tensors that do not state it themselves.
 
     Attributes:
         model: What is lowered.
@@ -114,7 +113,7 @@ class Builder:
         self._num_readers = Counter(name for each in model.steps for name in each.inputs)
         self._outputs = set(model.output_tensors)
 
-    # What the model has.
+    # The model.
 
     def array(self, name: str) -> Array | None:
         """Return the elements of a tensor that is constant."""
@@ -151,18 +150,18 @@ class Builder:
         return UnknownConstantError(name, "the file does not state its elements")
 
     def has(self, name: str) -> bool:
-        """Tell whether a tensor of the model has been given a value."""
+        """Tell whether a tensor of the model has a value already."""
         return name in self._values
 
     def add_input(self, name: str, order: Order) -> None:
-        """Let an input of the model be stored in an order."""
+        """Add an input of the model, stored in an order."""
         tensor = self.model.tensors[name]
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.INPUT)
         self._storages[name].model_tensors.append(name)
         self._quantise(name, self.stated_quantisation(name))
 
     def add_state(self, name: str) -> None:
-        """Keep a tensor from one run to the next."""
+        """Add a state, a tensor that is kept from one run to the next."""
         tensor = self.model.tensors[name]
         order = as_written(len(tensor.shape))
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
@@ -173,24 +172,24 @@ class Builder:
         return self._shapes.get(name, self.model.tensors[name].shape)
 
     def restate_shape(self, name: str, shape: Shape) -> None:
-        """Let a tensor have another shape than its file states."""
+        """Replace the shape that the file states for a tensor."""
         self._shapes[name] = shape
 
     def stated_quantisation(self, name: str) -> Quantisation | None:
-        """Return how the integers of a tensor of the model stand for numbers, if they do."""
+        """Return the quantisation of a tensor of the model, None if it has none."""
         tensor = self.model.tensors.get(name)
         stated = None if tensor is None else tensor.quantisation
         return self._stated.get(name, stated)
 
     def is_read_once(self, name: str) -> bool:
-        """Tell whether one operator reads the tensor and the caller does not."""
+        """Tell whether exactly one operator reads the tensor, and not the caller."""
         return self._num_readers[name] == 1 and name not in self._outputs
 
     def new_name(self, wanted: str) -> str:
         """Return a name like this one that no tensor of the model or of the program has."""
         return self._names.take(wanted)
 
-    # What the program gets.
+    # The program.
 
     def constant(self, array: Array, hint: str, quantisation: Quantisation | None = None) -> Value:
         """Return a constant of these elements."""
@@ -213,15 +212,15 @@ class Builder:
         step: str = "",
         quantisation: Quantisation | None = None,
     ) -> list[Value]:
-        """Add a step and return what it makes.
+        """Add a step and return its outputs.
 
         Args:
-            operator: What the core runs.
-            inputs: None where an optional one is left out.
-            outputs: For each a name, the model's if it has one, its shape and order.
-            dtype: Of the outputs; by default that of the first input.
+            operator: The operator of the core.
+            inputs: Its inputs; None where an optional one is left out.
+            outputs: For each output its name, the model's if it has one, shape and order.
+            dtype: Type of the outputs; by default that of the first input.
             step: Name of the step; by default that of the first output.
-            quantisation: Of the outputs; by default what the model states.
+            quantisation: Quantisation of the outputs; by default what the model states.
 
         Raises:
             NotLoweredError: The core does not run the operator.
@@ -247,7 +246,7 @@ class Builder:
         return made
 
     def bind(self, name: str, value: Value) -> None:
-        """Let a tensor of the model be a value that exists."""
+        """Make a tensor of the model stand for an existing value."""
         self._values[name] = value
         if value.tensor in self._storages:
             self._storages[value.tensor].model_tensors.append(name)
@@ -255,7 +254,7 @@ class Builder:
     # Views and copies.
 
     def in_order(self, value: Value, order: Order, hint: str) -> Value:
-        """Return the value stored in an order, moved there if its bytes have to move."""
+        """Return the value stored in an order, with a step that copies it if needed."""
         if same_bytes(value.shape, value.order, order):
             return replace(value, order=order)
         if value.array is not None:
@@ -300,7 +299,7 @@ class Builder:
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)
 
     def quantisation(self, value: Value) -> Quantisation | None:
-        """Return how the value's integers stand for numbers, if they do."""
+        """Return the quantisation of a value, None if it has none."""
         return self._quantisations.get(value.tensor)
 
     def _quantise(self, name: str, quantisation: Quantisation | None) -> None:
@@ -310,7 +309,7 @@ class Builder:
     # Folding.
 
     def producer(self, name: str) -> Draft | None:
-        """Return the step that may take in what the only reader of a tensor does."""
+        """Return the step that makes a tensor, if its only reader may be folded into that."""
         value = self._values.get(name)
         storage = self._storages.get(value.tensor) if value is not None else None
         if value is None or storage is None or storage.draft is None or value.offset:
@@ -379,10 +378,9 @@ class Builder:
 
 
 class _Tensors:
-    """The tensors of a program as its steps come to name them.
+    """The tensors of a program, created when its steps refer to them.
 
-    What a step sees of a storage under another shape, or from another byte on, is a tensor of
-    its own that lies there.
+    A storage under another shape, or from another byte on, is a separate tensor with an alias.
     """
 
     def __init__(
@@ -404,7 +402,7 @@ class _Tensors:
                 self._add(storage.tensor)
 
     def named(self, value: Value) -> str:
-        """Return the name of the tensor that a value is, under its shape."""
+        """Return the name of the tensor for a value under its shape."""
         whole = self._whole(value.tensor)
         if whole.shape == value.stored and not value.offset:
             return whole.name
@@ -424,18 +422,18 @@ class _Tensors:
         return self._views[key]
 
     def port(self, name: str, value: Value) -> Port:
-        """Return how the caller sees a value."""
+        """Return the port through which the caller sees a value."""
         is_plain = value.order == as_written(len(value.order))
         return Port(name, self.named(value), None if is_plain else value.order)
 
     def mark_outputs(self, names: Iterable[str]) -> None:
-        """Let these storages be outputs of the program."""
+        """Mark these storages as outputs of the program."""
         for name in names:
             if self.found[name].kind is TensorKind.ACTIVATION:
                 self.found[name] = replace(self.found[name], kind=TensorKind.OUTPUT)
 
     def initial(self, state: str, array: Array) -> str:
-        """Return the name of a new constant that a state starts as."""
+        """Return the name of a new constant, the initial value of a state."""
         name = self._names.take(f"{state}/initial")
         self.constants[name] = np.asarray(array, order="C")
         self._add(Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT))

@@ -1,4 +1,4 @@
-"""What a step can take in of what follows it."""
+"""Fold operators into the step before them."""
 
 from dataclasses import replace
 
@@ -23,18 +23,18 @@ _CHANNEL_AXES = {
     FullyConnected: 0,
     MultiplyAdd: 0,
 }
-"""For each operator with weights, the axis of the output channels in them."""
+"""The axis of the output channels in the weights of each operator that has them."""
 
 
 def fold_clamp(builder: Builder, source: str, target: str, low: float, high: float) -> bool:
-    """Let the step that makes `source` clamp it, so that it is `target`, if it can."""
+    """Fold a clamp into the step that makes `source`, so that it makes `target`, if it can."""
     draft = builder.producer(source)
     if draft is None or not isinstance(draft.operator, Clamped):
         return False
     if draft.outputs[0].dtype is not DType.FLOAT32:
         return False
     clamp = draft.operator
-    # clamp(clamp(x, a, b), c, d) is one clamp unless the intervals are apart.
+    # clamp(clamp(x, a, b), c, d) is one clamp unless the intervals are disjoint.
     if low > clamp.max or high < clamp.min:
         return False
     draft.operator = replace(clamp, min=max(low, clamp.min), max=min(high, clamp.max))
@@ -45,14 +45,14 @@ def fold_clamp(builder: Builder, source: str, target: str, low: float, high: flo
 def fold_channels(
     builder: Builder, source: str, target: str, scale: Array | None, shift: Array | None
 ) -> bool:
-    """Let the step that makes `source` scale and shift its last stored axis, if it can.
+    """Fold a scale and shift of the last stored axis into the step that makes `source`.
 
     Args:
         builder: The program.
-        source: What is scaled and shifted.
-        target: What that makes.
-        scale: One factor a channel, or one for all.
-        shift: The same, added after.
+        source: The tensor to scale and shift.
+        target: The tensor that results.
+        scale: One factor per channel, or one for all.
+        shift: One term per channel, or one for all, added after scaling.
     """
     draft = builder.producer(source)
     if draft is None or type(draft.operator) not in _CHANNEL_AXES:

@@ -1,4 +1,4 @@
-"""Which rows and columns of an image each of a resized one is made from."""
+"""Which rows and columns of an image each one of a resized image is made from."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ def nearest(rows: Array, columns: Array, height: int, width: int) -> Resize2D:
     """Return the operator that takes the nearest element.
 
     Args:
-        rows: Row of the input for each of the output, already rounded.
-        columns: The same.
+        rows: Row of the input for each row of the output, already rounded.
+        columns: Column of the input for each column of the output.
         height: Rows of the input.
         width: Columns of the input.
     """
@@ -19,11 +19,11 @@ def nearest(rows: Array, columns: Array, height: int, width: int) -> Resize2D:
 
 
 def linear(rows: Array, columns: Array, height: int, width: int) -> Resize2D:
-    """Return the operator that blends the elements around a place.
+    """Return the operator that blends the elements around a position.
 
     Args:
-        rows: Place in the input for each row of the output.
-        columns: The same.
+        rows: Position in the input for each row of the output.
+        columns: Position in the input for each column of the output.
         height: Rows of the input.
         width: Columns of the input.
     """

@@ -54,14 +54,14 @@ def strides(shape: Shape, order: Order) -> tuple[int, ...]:
 
 
 def aligned_to(shape: Shape, order: Order, rank: int) -> tuple[Shape, Order]:
-    """Return shape and order with axes of length 1 put in front, up to `rank` of them."""
+    """Return shape and order with axes of length 1 in front, to a total of `rank`."""
     missing = rank - len(shape)
     padded = (*(1,) * missing, *shape)
     return padded, (*range(missing), *(axis + missing for axis in order))
 
 
 def without_axes(order: Order, removed: Iterable[int]) -> Order:
-    """Return the order that is left when some of the model's axes are gone."""
+    """Return the order without some of the model's axes."""
     gone = set(removed)
     kept = sorted(axis for axis in order if axis not in gone)
     new_axis = {old: new for new, old in enumerate(kept)}
@@ -71,9 +71,9 @@ def without_axes(order: Order, removed: Iterable[int]) -> Order:
 def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order] | None:
     """Return how to see a tensor under another shape.
 
-    The first order is what the tensor must be stored in before, the second what the result
-    then has; the first is `order` itself where no byte need move. None where there are no
-    elements to speak of.
+    The first order returned is the one that the tensor must be stored in, the second the one
+    that the result then has; the first is `order` itself if no bytes have to move. None if
+    there are no elements.
     """
     if math.prod(shape) == 0:
         return None
@@ -90,7 +90,7 @@ def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order
 
 
 def _clusters(shape: Shape, new_shape: Shape) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Return the groups, those of one element together with what stands before them."""
+    """Return the groups, each group of one element joined to the one before it."""
     clusters: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     for old, new in _groups(shape, new_shape):
         is_unit = all(shape[axis] == 1 for axis in old)

@@ -1,4 +1,4 @@
-"""The strided copies that operators without arithmetic are made of."""
+"""The strided copies that operators without arithmetic consist of."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ def whole(part: Value, shape: Shape, order: Order, begin: Sequence[int], positio
     """Return the move of a value into a larger one of the same order.
 
     Args:
-        part: What is moved.
-        shape: Of the larger one, in the model.
-        order: Of both.
-        begin: The index in the larger one where it begins, an axis of the model each.
-        position: Of the value among the step's inputs.
+        part: The value to move.
+        shape: Shape of the larger value, in the model.
+        order: Order of both.
+        begin: First index in the larger value, for each axis of the model.
+        position: Position of the value among the step's inputs.
     """
     source, target = strides(part.shape, part.order), strides(shape, order)
     return Move(
@@ -37,14 +37,14 @@ def picked(
     *,
     output: int = 0,
 ) -> Move:
-    """Return the move of every so many elements from a first one on.
+    """Return the move of elements at a constant step along each axis.
 
     Args:
-        value: What is read.
-        shape: Of what is made, in the model; stored in the value's order.
-        first: The index of the first element.
-        step: From one index read to the next; 0 repeats, below 0 goes back.
-        output: Position of what is made among the step's outputs.
+        value: The value to read.
+        shape: Shape of the result, in the model; it is stored in the value's order.
+        first: Index of the first element.
+        step: Step from one index read to the next; 0 repeats, negative goes backwards.
+        output: Position of the result among the step's outputs.
     """
     source, target = strides(value.shape, value.order), strides(shape, value.order)
     return Move(
@@ -75,16 +75,16 @@ def tiled(value: Value, shape: Shape, repeats: Sequence[int]) -> Move:
 
 
 def padded(value: Value, shape: Shape, before: Sequence[int], mode: str) -> tuple[Move, ...]:
-    """Return the moves of a value into the middle of a larger one, and of what lies around.
+    """Return the moves of a value into the middle of a larger one, and those of its padding.
 
     Args:
-        value: What is padded.
-        shape: Of what is made, in the model; stored in the value's order.
+        value: The value to pad.
+        shape: Shape of the result, in the model; it is stored in the value's order.
         before: Width of the padding in front, for each axis.
         mode: "constant": the fill is not moved; "edge"; "reflect", without the edge;
             "symmetric", with it.
     """
-    # For each axis its stretches: first index written, how many, first index read, step.
+    # For each axis, its runs: first index written, count, first index read, step.
     stretches: list[list[tuple[int, int, int, int]]] = []
     for axis, length in enumerate(value.shape):
         front, behind = before[axis], shape[axis] - length - before[axis]

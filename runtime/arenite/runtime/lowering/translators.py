@@ -1,4 +1,4 @@
-"""What translates each operator of a format: listed where the translators stand."""
+"""The translators of each operator of a format; each registers itself."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -9,12 +9,12 @@ Translate = Callable[[T], None]
 
 
 class Layout(Enum):
-    """How an operator wants its first input stored."""
+    """The order in which an operator needs its first input stored."""
 
     AS_WRITTEN = "as written"
     CHANNELS_LAST = "channels last"
     ANY = "any"
-    """As it comes, and its result the same."""
+    """In any order; the result has the same."""
 
 
 class Translators(Generic[T]):
@@ -27,11 +27,11 @@ class Translators(Generic[T]):
     def translates(
         self, *names: str, layout: Layout = Layout.AS_WRITTEN
     ) -> Callable[[Translate[T]], Translate[T]]:
-        """Return what lists a function as the translator of these operators.
+        """Return a decorator that registers a function as the translator of operators.
 
         Args:
-            names: Of the operators; none may be listed already.
-            layout: How they want their first input.
+            names: Names of the operators; none may have a translator already.
+            layout: The order in which they need their first input.
         """
 
         def listed(translate: Translate[T]) -> Translate[T]:
@@ -44,13 +44,13 @@ class Translators(Generic[T]):
         return listed
 
     def find(self, name: str) -> Translate[T] | None:
-        """Return what translates an operator, None if nothing does."""
+        """Return the translator of an operator, None if it has none."""
         return self._translators.get(name)
 
     def layout(self, name: str) -> Layout:
-        """Return how an operator wants its first input."""
+        """Return the order in which an operator needs its first input."""
         return self._layouts.get(name, Layout.AS_WRITTEN)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all operators that are translated, sorted."""
+        """Return the names of all operators with a translator, sorted."""
         return tuple(sorted(self._translators))

@@ -11,7 +11,7 @@ KNOWN_TYPES = (
 
 
 def check_input_types(model: Program) -> None:
-    """Return if the core can place every input of a model.
+    """Check that the core knows the type of every input of a model.
 
     Raises:
         UnsupportedModelError: It cannot.

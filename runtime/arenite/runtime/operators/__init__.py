@@ -1,5 +1,6 @@
-"""The operators that the native core runs, one theme a module.
+"""The operators that the native core runs, one theme per module.
 
-Each is a dataclass of what the program file states of it, with the traits that the planner asks
-for. `table.py` collects them; `schema.py` writes the file format's schema from them.
+Each is a dataclass whose fields are its attributes in the program file; its traits tell the
+planner what it promises. `table.py` collects them; `schema.py` generates the schema of the file
+format from them.
 """

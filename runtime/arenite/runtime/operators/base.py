@@ -15,17 +15,17 @@ Sides: TypeAlias = tuple[int, int, int, int]
 NO_PADDING: Sides = (0, 0, 0, 0)
 FLOAT_BYTES = 4
 
-# Numbers that the program file holds in other widths than 32 bits.
+# Numbers that the program file does not store in 32 bits.
 Offset: TypeAlias = Annotated[int, "ulong"]
 Lengths: TypeAlias = Annotated[tuple[int, ...], "[ulong]"]
 Strides: TypeAlias = Annotated[tuple[int, ...], "[long]"]
 
 
 class RuntimeOperator(Operator):
-    """An operator that the core runs: a dataclass of what the program file states of it.
+    """An operator that the core runs: a dataclass of its attributes in the program file.
 
     Attributes:
-        number: In the program file. It is never given to another operator.
+        number: Its number in the program file, never given to another operator.
     """
 
     __slots__ = ()

@@ -17,7 +17,7 @@ from arenite.runtime.operators.base import (
 )
 
 _GEMM_PANEL = 16
-"""Columns that the core packs together for a product of matrices."""
+"""Number of columns that the core packs together for a product of matrices."""
 
 
 def sliding_over(
@@ -45,7 +45,7 @@ class SlidingOperator(Clamped):
     __slots__ = ()
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the part of the image under the windows, and all of any other input."""
+        """Return the region of the image under the windows, and the whole of other inputs."""
         sliding, source, result = self.sliding(operands), operands.source, operands.result
         if position or sliding is None or source is None or result is None:
             return super().input_region(operands, position, region)
@@ -61,7 +61,7 @@ def _filter(operands: Operands) -> Tensor | None:
 class Conv2D(SlidingOperator):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
 
-    The filter is a constant; or a tensor where a window lies that an earlier LoadWeights made.
+    The filter is a constant, or a tensor inside a window that an earlier LoadWeights filled.
     """
 
     number: ClassVar[int] = 1
@@ -83,7 +83,7 @@ class Conv2D(SlidingOperator):
         )  # fmt: skip
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the weights of each."""
+        """Return the elements of the result times the weights that each takes."""
         weights, result = _filter(operands), operands.result
         if weights is None or result is None or not weights.shape[0]:
             return 0
@@ -147,7 +147,7 @@ class TransposedConv2D(Clamped):
 class FullyConnected(Clamped):
     """Reads x: ..., in; weights: out, in; and an optional bias.
 
-    The weights are a constant; or a tensor where a window lies that an earlier LoadWeights made.
+    The weights are a constant, or a tensor inside a window that an earlier LoadWeights filled.
     """
 
     number: ClassVar[int] = 4
@@ -160,7 +160,7 @@ class FullyConnected(Clamped):
         return result.num_elements * weights.shape[-1]
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the same rows of the first input, and all of any other."""
+        """Return the same rows of the first input, and the whole of other inputs."""
         source = operands.source
         if position or source is None or len(region) != len(source.shape):
             # Not super(): a dataclass with slots is a copy of the class that this names.

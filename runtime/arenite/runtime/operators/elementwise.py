@@ -104,13 +104,13 @@ class MultiplyAdd(ElementWise, Clamped):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(ElementWise, RuntimeOperator):
-    """Reads a condition, what to take where it is true, and where it is false."""
+    """Reads a condition, the values where it is true, and the values where it is false."""
 
     number: ClassVar[int] = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convert(ElementWise, RuntimeOperator):
-    """To the output's type; quantises and dequantises."""
+    """Converts to the output's type; also quantises and dequantises."""
 
     number: ClassVar[int] = 21

@@ -11,11 +11,11 @@ class External(RuntimeOperator):
     """Runs in another runtime, as a model of one operator.
 
     Attributes:
-        runtime: Its name: `onnxruntime`.
-        model: The model file's bytes; in the program file the constant that holds them.
-        input_names: For the step's inputs, in order.
-        output_names: For its outputs.
-        op_type: Of the operator in the model, for people.
+        runtime: Name of the runtime: `onnxruntime`.
+        model: Bytes of the model file; in the program file, the constant that holds them.
+        input_names: Names in that file of the step's inputs, in order.
+        output_names: Names in that file of the step's outputs, in order.
+        op_type: Name of the operator in the original model, for display.
     """
 
     number: ClassVar[int] = 22

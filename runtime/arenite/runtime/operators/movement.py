@@ -1,4 +1,4 @@
-"""Elements moved, and rows and columns of images taken or blended."""
+"""Operators that move elements, resize images, or load weights."""
 
 import math
 from collections import Counter
@@ -18,7 +18,7 @@ class Move:
     Attributes:
         input: Position among the step's inputs.
         output: Position among its outputs.
-        shape: Of what is copied.
+        shape: Shape of what is copied.
     """
 
     input: int = 0
@@ -31,12 +31,12 @@ class Move:
 
     @property
     def reads_one_run(self) -> bool:
-        """Whether the elements read lie one after the other."""
+        """Whether the elements read are contiguous."""
         return _is_one_run(self.shape, self.input_strides)
 
     @property
     def writes_one_run(self) -> bool:
-        """Whether the elements written lie one after the other."""
+        """Whether the elements written are contiguous."""
         return _is_one_run(self.shape, self.output_strides)
 
 
@@ -51,7 +51,7 @@ def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(RuntimeOperator):
-    """Moves elements; `fill`, one element, is written all over the outputs first."""
+    """Moves elements, after filling the outputs with the element `fill`, if there is one."""
 
     number: ClassVar[int] = 18
 
@@ -59,7 +59,7 @@ class Copy(RuntimeOperator):
     fill: bytes = b""
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs that are cut out of an input, or the inputs joined to the output.
+        """Return outputs that are cut from an input, or inputs that are joined to the output.
 
         A part is one run of bytes, moved at once, of a tensor that is as long.
         """
@@ -103,7 +103,7 @@ class Gather(RuntimeOperator):
 class Resize2D(RuntimeOperator):
     """Rows and columns of the input for each of the output.
 
-    Without weights the row or column `low` is taken; with them low and high are blended.
+    Without weights, takes the row or column `low`; with them, blends low and high.
     """
 
     number: ClassVar[int] = 20

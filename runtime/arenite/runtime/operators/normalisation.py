@@ -1,4 +1,4 @@
-"""Groups of elements rescaled by what each amounts to."""
+"""Operators that normalise groups of elements."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Normalising, RuntimeOperator):
-    """Over the last axis, of beta times x; with `logarithm` the logarithm of it."""
+    """Softmax of beta * x over the last axis, or its logarithm."""
 
     number: ClassVar[int] = 10
 
@@ -19,7 +19,7 @@ class Softmax(Normalising, RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalResponseNorm(RuntimeOperator):
-    """Over `size` neighbours on the last axis."""
+    """Normalises over `size` neighbours along the last axis."""
 
     number: ClassVar[int] = 13
 
@@ -50,7 +50,7 @@ class InstanceNorm(Normalising, RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class L2Norm(Normalising, RuntimeOperator):
-    """Divides by the length along the last axis, at least epsilon."""
+    """Divides by the Euclidean norm along the last axis, but at least by epsilon."""
 
     number: ClassVar[int] = 16
 

@@ -1,4 +1,4 @@
-"""Pools: the largest or the mean of what a window lies over."""
+"""Maximum and average pools."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ from arenite.runtime.operators.convolution import SlidingOperator, sliding_over
 
 
 class PoolKind(StrEnum):
-    """What a pool makes of its window."""
+    """What a pool computes of its window."""
 
     MAXIMUM = "maximum"
     AVERAGE = "average"
@@ -19,7 +19,7 @@ class PoolKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool2D(SlidingOperator):
-    """Maximum or average over windows; `count_padding`: an average takes padding as zeros."""
+    """Maximum or average over windows; with `count_padding`, averages count padding as zeros."""
 
     number: ClassVar[int] = 6
 

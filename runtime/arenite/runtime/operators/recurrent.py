@@ -1,4 +1,4 @@
-"""Layers that keep a state from one time to the next."""
+"""Recurrent layers."""
 
 import math
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Lstm(RuntimeOperator):
     gates * units. y: times, directions, batch, units; or batch, times, directions * units. The
     second of two directions runs backwards. States: directions, batch, units; zeros if left out.
 
-    Gates are input, forget, cell, output. Makes y, the hidden and the cell state; one that keeps
-    its states writes them where it reads them, and makes y alone.
+    Gates are input, forget, cell, output. Returns y, the hidden and the cell state; with
+    `keeps_state` it updates its states in place and returns only y.
     """
 
     number: ClassVar[int] = 24
@@ -30,11 +30,11 @@ class Lstm(RuntimeOperator):
 
     @property
     def updates(self) -> tuple[int, ...]:
-        """The hidden and the cell state, where they are kept."""
+        """The hidden and the cell state, if they are kept."""
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of the products of one time with both weights, for all gates."""
+        """Return the bytes of one time step's products with both weights, for all gates."""
         batch, units = _sizes(operands, batch_major=self.batch_major)
         return FLOAT_BYTES * 2 * batch * 4 * units
 
@@ -45,7 +45,7 @@ class Gru(RuntimeOperator):
 
     Shapes are those of an Lstm.
 
-    Gates are update, reset, hidden. Makes y and the state. With `reset_after` the reset gate
+    Gates are update, reset, hidden. Returns y and the state. With `reset_after` the reset gate
     applies to the product with the recurrent weights, else to the state before it.
     """
 
@@ -56,13 +56,13 @@ class Gru(RuntimeOperator):
     reset_after: bool = False
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of the products of one time: 3 gates, 2, 1, and the reset state."""
+        """Return the bytes of a time step: products for 3, 2 and 1 gates, and the reset state."""
         batch, units = _sizes(operands, batch_major=self.batch_major)
         return FLOAT_BYTES * 7 * batch * units
 
 
 def _sizes(operands: Operands, *, batch_major: bool) -> tuple[int, int]:
-    """Return the sequences of the batch, and the units."""
+    """Return the number of sequences in the batch, and of units."""
     source, recurrent = operands.source, operands.input(2)
     if source is None or recurrent is None or len(source.shape) != 3 or len(recurrent.shape) != 3:
         return 0, 0

@@ -1,4 +1,4 @@
-"""One element made of many."""
+"""Operators that reduce many elements to one."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 
 
 class ReduceFunction(StrEnum):
-    """What is made of many elements."""
+    """What a reduction computes."""
 
     SUM = "sum"
     MEAN = "mean"
@@ -25,7 +25,7 @@ class ReduceFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduce(RuntimeOperator):
-    """Makes one element of all along some axes."""
+    """Reduces all elements along some axes to one."""
 
     number: ClassVar[int] = 11
 
@@ -33,7 +33,7 @@ class Reduce(RuntimeOperator):
     axes: tuple[int, ...]
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
-        """Return the input if it is reduced along axes of length 1 alone."""
+        """Return the input if all axes reduced have length 1."""
         source, result = operands.source, operands.result
         if source is None or result is None or source.dtype is not result.dtype:
             return ()
@@ -53,7 +53,7 @@ class ArgReduce(RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CumulativeSum(RuntimeOperator):
-    """Along an axis."""
+    """Cumulative sum along an axis."""
 
     number: ClassVar[int] = 17
 

@@ -1,4 +1,4 @@
-"""The operators as tables of the program file's schema, so that they are told once.
+"""The operators as tables of the program file's schema, generated from their classes.
 
 `scripts/write-schema.py` writes them into `runtime/core/program.fbs`.
 """
@@ -35,7 +35,7 @@ def operator_tables() -> str:
 
 
 def _needed(owner: type) -> Iterator[type]:
-    """Yield the enumerations and tables that the fields of a table are of."""
+    """Yield the enumerations and tables that the fields of a table refer to."""
     for _, kind, _ in _fields(owner):
         element = _element(kind)
         if dataclasses.is_dataclass(element) or issubclass(element, StrEnum):
@@ -73,7 +73,7 @@ def _enum(owner: type[StrEnum]) -> str:
 
 
 def _wrapped(items: Iterable[str]) -> str:
-    """Return items on indented lines, none of them broken."""
+    """Return items on indented lines, without breaking any."""
     lines = [" "]
     for item in items:
         if len(lines[-1]) + len(item) >= _WIDTH:
@@ -83,7 +83,7 @@ def _wrapped(items: Iterable[str]) -> str:
 
 
 def _comment(owner: type) -> str:
-    """Return what the class says of itself, without what only Python needs."""
+    """Return the class's docstring as a comment, without its section of attributes."""
     text = textwrap.dedent(f"    {owner.__doc__ or ''}").partition("\n\nAttributes:")[0]
     lines = [f"// {line}".rstrip() for line in text.strip().splitlines()]
     return "".join(f"{line}\n" for line in lines)
@@ -108,7 +108,7 @@ def _default(value: Any) -> str:
 
 
 def with_tables(schema: str) -> str:
-    """Return a schema with its section of operators written anew.
+    """Return a schema with its section of operators regenerated.
 
     Raises:
         ValueError: It has no such section.

@@ -21,12 +21,12 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.external import External
 
 _ALIGNMENT = 64
-"""Bytes: of each constant, a cache line."""
+"""Alignment of each constant, in bytes: a cache line."""
 _SLACK = 128
 """Bytes behind the last constant: kernels may read that far past an end."""
 
 Code: TypeAlias = Callable[[Array], bytes | None]
-"""Returns a constant in fewer bytes (docs/program-file.md), None if it has none."""
+"""Encodes a constant in fewer bytes (docs/program-file.md); None if that is impossible."""
 
 _TYPES = {
     DType.FLOAT32: "float32", DType.FLOAT16: "float16", DType.INT8: "int8", DType.UINT8: "uint8",
@@ -40,7 +40,7 @@ class Assembly:
 
     Attributes:
         program: The schema's root table, as JSON.
-        constants: With their offsets in the section of weights, in order.
+        constants: Constants with their offsets in the section of weights, in order.
         weights_size: Bytes of that section.
     """
 
@@ -61,12 +61,12 @@ def assemble(
     """Return the parts of the program file.
 
     Args:
-        program: In the order that was planned, its storage shared.
-        problem: Its records.
-        plan: Their offsets; verified.
+        program: The program in its final order, its storage shared.
+        problem: The records of that program.
+        plan: A verified plan of those records.
         digest: SHA-256 of the model file, hexadecimal.
-        producer: Who makes the program.
-        code: Codes constants of 32-bit floats that steps of the core read.
+        producer: Name and version of the tool that made the program.
+        code: Encodes constants of 32-bit floats that steps of the core read.
     """
     return _Assembler(program, problem, plan, code).assemble(digest, producer)
 
@@ -81,7 +81,7 @@ class _Assembler:
         self._plan = plan
         placed = list(zip(problem.records, plan.offsets, strict=True))
         self._records = {record.name: (record.memory, offset) for record, offset in placed}
-        # Records without tensors are of the one step that works in them.
+        # Records without tensors are the scratch of one step.
         self._scratch = {
             record.start: (record.memory, offset)
             for record, offset in placed
@@ -145,7 +145,7 @@ class _Assembler:
         return entry
 
     def _memories(self) -> Iterator[dict[str, Any]]:
-        """Yield the memories, each as large as the plan is high in it."""
+        """Yield the memories, each with the height of the plan as its size."""
         for memory, height in zip(self._problem.memories, self._plan.heights, strict=True):
             records = [each for each in self._problem.records if each.memory == memory.name]
             alignment = max((each.alignment for each in records), default=1)
@@ -175,7 +175,7 @@ class _Assembler:
                 place = self._constant_place(root, self._program.constants[root])
                 place["offset"] += offset
             else:
-                # What has no elements has no record; it lies anywhere.
+                # An empty tensor has no record, so any offset will do.
                 record = self._records.get(root)
                 place = {"place": "memory"} if record is None else self._place_of(record, offset)
             entry: dict[str, Any] = {
@@ -211,7 +211,7 @@ class _Assembler:
         return len(self._entries) - 1
 
     def _place(self, name: str, array: Array) -> int:
-        """Return where a constant lies; equal ones lie at the same place."""
+        """Return the offset of a constant; equal constants share one."""
         if name and name in self._places:
             return self._places[name]
         array = np.ascontiguousarray(array)
@@ -245,7 +245,7 @@ class _Assembler:
 
 
 def _read_as_they_are(program: Program) -> frozenset[str]:
-    """Return the constants whose bytes are read by other than steps of the core."""
+    """Return the constants that others than steps of the core read, so cannot be coded."""
     names = {
         name
         for step in program.steps

@@ -47,10 +47,9 @@ def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None =
     Args:
         path: The file.
         assembly: What it holds.
-        check: Given the file under another name before it takes its own; what it raises is
-            raised.
+        check: Called with the complete temporary file; if it raises, nothing is written.
 
     Raises:
-        OutputError: It cannot be written; what was there is as it was.
+        OutputError: It cannot be written; an existing file is unchanged.
     """
     write_atomically(path, pieces(assembly), check=check)

@@ -1,1 +1,1 @@
-"""Rewrites of the programs that our runtime runs: program to program, one a module."""
+"""Rewrites of the programs that our runtime runs: program to program, one per module."""

@@ -1,9 +1,9 @@
-"""Bring weights into the arena for each run, so that a window of them is resident, not all.
+"""Load weights into the arena during each run, so that only a window of them is resident.
 
 A convolution or product whose weights are streamed becomes tiles of its output channels. For
 each tile one step loads a block of rows of the weights into a window, an ordinary tensor that
-the planner places, and the next computes a part of the result with it. The parts are joined, by
-address where they are one run of bytes each.
+the planner places, and the next computes a part of the result with it. The parts are then joined;
+those that are contiguous in the result are written in place.
 """
 
 import math
@@ -22,15 +22,15 @@ from arenite.runtime.operators.movement import Copy, LoadWeights, Move
 from arenite.runtime.rewrites.weight_budget import WeightBudgetError, weight_bytes
 
 _BLOCK_ROWS = 32
-"""Rows that kernels pack together, or a multiple of what they do."""
+"""Rows in a block: a multiple of what any kernel packs together."""
 _SLACK = 256
 """Bytes behind the weights of a window that some versions of the kernels reserve."""
 _FEWEST_WEIGHTS = 4_096
-"""Of a step that is worth streaming."""
+"""Fewest weights of a step that is worth streaming."""
 _MOST_WEIGHTS = (1 << 24) - 1
-"""Of a tile: the core numbers them in 32-bit floats."""
+"""Most weights of a tile: the core indexes them with 32-bit floats."""
 _SHARE = 8
-"""A window takes at most this part of the budget, if a block of rows fits."""
+"""A window takes at most one part in this many of the budget, if a block of rows fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Streaming:
     """How a budget is met.
 
     Attributes:
-        program: With steps that load weights.
-        resident: Bytes of the weights that stay.
-        streamed: Bytes of the others.
+        program: The program, with steps that load weights.
+        resident: Bytes of weights that stay resident.
+        streamed: Bytes of weights that are streamed.
         window: Bytes of the largest window.
-        num_tiles: Windows in all.
+        num_tiles: Number of windows.
     """
 
     program: Program
@@ -57,10 +57,10 @@ class _Layer:
     """A step that can be streamed.
 
     Attributes:
-        name: Of the step.
-        rows: Output channels.
-        columns: Weights of each.
-        num_results: Elements it makes.
+        name: Name of the step.
+        rows: Number of output channels.
+        columns: Number of weights of each output channel.
+        num_results: Number of elements of the result.
     """
 
     name: str
@@ -78,22 +78,22 @@ class _Layer:
         return self.window(_BLOCK_ROWS)
 
     def window(self, rows: int) -> int:
-        """Return the bytes of the window of so many rows, each with its bias."""
+        """Return the bytes of a window for `rows` rows, each with its bias."""
         blocks = -(-min(rows, self.rows) // _BLOCK_ROWS)
         return 4 * blocks * _BLOCK_ROWS * (self.columns + 1) + _SLACK
 
     def tile_rows(self, window: int) -> int:
-        """Return the rows of a tile whose window is at most so large, one block at least."""
+        """Return the rows of a tile that fits a window of this size, but at least one block."""
         blocks = max(1, window // self.least_window)
         most = max(1, _MOST_WEIGHTS // self.columns // _BLOCK_ROWS)
         return min(self.rows, _BLOCK_ROWS * min(blocks, most))
 
 
 def stream_weights(program: Program, budget: int) -> Streaming:
-    """Return the program with as many weights streamed as a budget asks for.
+    """Return the program with enough weights streamed to meet a budget.
 
     Args:
-        program: Of our own operators; its convolutions and products in floating point can be
+        program: A lowered program; its floating-point convolutions and products can be
             streamed.
         budget: Bytes of weights that may be resident, the largest window included.
 
@@ -103,7 +103,7 @@ def stream_weights(program: Program, budget: int) -> Streaming:
     total = weight_bytes(program)
     if total <= budget:
         return Streaming(program, total, 0, 0, 0)
-    # Those first that make the fewest results for their weights: joining tiles costs the least.
+    # Layers with the fewest results per weight first: joining their tiles costs the least.
     layers = sorted(_layers(program), key=lambda each: each.num_results / each.size)
     resident, least_window = total, 0
     chosen: list[_Layer] = []
@@ -161,7 +161,7 @@ class _Tiler:
         self.num_tiles = 0
 
     def tile(self, layer: _Layer, tile_rows: int) -> None:
-        """Let a step read its weights in blocks of so many rows."""
+        """Replace a step by tiles of `tile_rows` rows of its weights."""
         (step,) = self._steps[layer.name]
         made: list[Step] = []
         parts: list[str] = []
@@ -180,7 +180,7 @@ class _Tiler:
         self._steps[layer.name] = tuple(made)
 
     def finish(self) -> Program:
-        """Return the program, without the constants that no step reads whole any more."""
+        """Return the program, without the constants that are only read in tiles now."""
         steps = [each for name in self._steps for each in self._steps[name]]
         used = {name for step in steps for name in (*step.reads, *step.writes)}
         used.update(self._program.input_tensors, self._program.output_tensors)
@@ -205,7 +205,7 @@ class _Tiler:
     def _tile(
         self, step: Step, layer: _Layer, name: str, part: str, first: int, rows: int
     ) -> tuple[Step, Step]:
-        """Return the step that loads rows of the weights, and the one that computes with them."""
+        """Return the step that loads rows of the weights, and the one that uses them."""
         weights, *others = self._rows(step, first, rows)
         window = self._names.take(f"{name}/window")
         self._add(window, (layer.window(rows) // 4,))

@@ -9,11 +9,11 @@ from arenite.planner.units import parse_size
 
 
 class WeightBudgetError(AreniteError):
-    """Weights do not fit a budget even if all that can be streamed are.
+    """The weights do not fit the budget even with everything streamed that can be.
 
     Attributes:
-        budget: Bytes.
-        least: Bytes that suffice.
+        budget: The budget, in bytes.
+        least: The smallest budget that suffices, in bytes.
     """
 
     def __init__(self, budget: int, least: int) -> None:
@@ -26,11 +26,11 @@ class WeightBudgetError(AreniteError):
 
 @dataclass(frozen=True, slots=True)
 class WeightBudget:
-    """Weights that may be resident: bytes, or a part of them all.
+    """Weights that may be resident: a number of bytes, or a percentage of all weights.
 
     Attributes:
-        amount: Bytes; or percent, where `is_percent`.
-        is_percent: What the amount is.
+        amount: Bytes, or a percentage if `is_percent`.
+        is_percent: Whether the amount is a percentage.
     """
 
     amount: float
@@ -38,7 +38,7 @@ class WeightBudget:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the budget of a text such as `4MiB` or `25%`.
+        """Parse a budget such as `4MiB` or `25%`.
 
         Raises:
             ValueError: It is neither a size above 0 nor above 0 % and at most 100 %.
@@ -58,12 +58,12 @@ class WeightBudget:
         return f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
 
     def bytes_of(self, program: Program) -> int:
-        """Return the bytes for a program."""
+        """Return the budget in bytes for a program."""
         if not self.is_percent:
             return int(self.amount)
         return int(self.amount / 100 * weight_bytes(program))
 
 
 def weight_bytes(program: Program) -> int:
-    """Return the bytes of all weights, as they are without a code."""
+    """Return the bytes of all weights, decoded."""
     return sum(array.nbytes for array in program.constants.values())

@@ -17,8 +17,8 @@ from arenite.strategies.place.greedy_by_size import GreedyBySize
 class BestOrder:
     """Keep the lowest of given, depth-first, breadth-first and beam.
 
-    Of orders with the same peak the one whose tensors, placed greedily by size, take the
-    smaller arena is kept, of those the first.
+    Among orders with the same peak, the one whose tensors take the smallest arena when placed
+    greedily by size wins, then the first.
     """
 
     name: ClassVar[str] = "best"
@@ -30,7 +30,7 @@ class BestOrder:
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the lowest order when all are found or `should_stop` ends the beam."""
+        """Return the lowest order when all are found or `should_stop` stops the beam."""
         orders = [find(program, rules) for find in (Given(), DepthFirst(), BreadthFirst())]
         orders.append(Beam().search(program, rules, should_stop))
         peak = min(order.peak for order in orders)

@@ -1,4 +1,4 @@
-"""A program as the order searches see it: who makes, touches and frees which storage."""
+"""A program as order searches see it: which steps make, touch and free each storage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from arenite.strategies import native
 
 @dataclass(frozen=True, slots=True)
 class MemoryGraph:
-    """Steps and storages by index, in the graph's order.
+    """Steps and storages by index, in the program's order.
 
     Attributes:
-        names: Of the steps.
-        predecessors: For each step, those that must run before it.
+        names: Names of the steps.
+        predecessors: For each step, the steps that must run before it.
         problem: The same graph in the native core.
     """
 
@@ -30,10 +30,10 @@ class MemoryGraph:
 
     @classmethod
     def of(cls, program: Program, rules: Rules) -> Self:
-        """Return the memory program of `graph`.
+        """Return the memory graph of a program.
 
-        Views share storage whatever the order; what dies where, and so what may be
-        overwritten, the searches find out step by step.
+        Views share storage in any order. Where each storage has its last use, and so what may
+        be overwritten, the searches determine step by step.
 
         Raises:
             MissingDependencyError: The native core was not built.
@@ -59,7 +59,7 @@ class MemoryGraph:
                 if storage is not None and number not in touchers[storage]:
                     touchers[storage].append(number)
                 if program.tensors[roots[name]].kind is TensorKind.STATE:
-                    # Reads and writes of a state keep the order they have.
+                    # Reads and writes of a state keep their order.
                     if roots[name] in touched_state:
                         before.add(touched_state[roots[name]])
                     touched_state[roots[name]] = number
@@ -90,7 +90,7 @@ class MemoryGraph:
         return cls(names, tuple(predecessors), problem)
 
     def given(self) -> "native.core.OrderResult":
-        """Return the graph's own order, of which nothing is proved."""
+        """Return the program's own order, about which nothing is proved."""
         result = native.core.OrderResult()
         result.order = list(range(len(self.names)))
         result.peak = self.problem.peak_of(result.order)
@@ -101,8 +101,8 @@ class MemoryGraph:
     ) -> "native.core.OrderResult":
         """Return the best order that keeps `width` sets of operators at each step.
 
-        Fewer are kept where `max_bytes` of tables cannot hold so many. Told to stop, the
-        search goes on with the best set alone.
+        Fewer are kept if `max_bytes` of tables cannot hold them. When stopped, the search
+        continues with only the best set.
         """
         return native.core.beam_order(self.problem, width, max_bytes, should_stop)
 
@@ -113,7 +113,7 @@ class MemoryGraph:
         max_bytes: int,
         should_stop: ShouldStop,
     ) -> "native.core.OrderResult":
-        """Return an order below the incumbent, or the incumbent with what was proved."""
+        """Return an order lower than the incumbent, or the incumbent and what is proved of it."""
         return native.core.exact_order(self.problem, incumbent, max_states, max_bytes, should_stop)
 
     def is_proved(self, result: "native.core.OrderResult") -> bool:
@@ -133,7 +133,7 @@ class MemoryGraph:
 
 
 def _written(program: Program, name: str, made_by: Mapping[str, int]) -> str:
-    """Return the tensor that a view shows the bytes of; the tensor itself if it is none."""
+    """Return the tensor that a view is of; the tensor itself if it is not a view."""
     while name not in made_by and (alias := program.tensors[name].alias) is not None:
         name = alias.tensor
     return name

@@ -34,7 +34,7 @@ class Beam:
 
     Attributes:
         width: Sets kept at each step.
-        max_bytes: Memory for the tables of sets; where it is short, fewer are kept.
+        max_bytes: Memory for the tables of sets; fewer sets are kept if it is short.
     """
 
     name: ClassVar[str] = "beam"
@@ -51,7 +51,7 @@ class Beam:
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order of the beam, one set wide from where `should_stop` says so."""
+        """Return the best order of the beam, one set wide once `should_stop` returns True."""
         memory = MemoryGraph.of(program, rules)
         result = memory.beam(self.width, self.max_bytes, should_stop)
         return memory.order(result.order, proved=result.optimal)
@@ -61,16 +61,16 @@ class Beam:
 class OptimalOrder:
     """Prove the least peak by dynamic programming over downsets.
 
-    A beam gives an order first; the exact search then visits only sets that an order with
+    A beam finds an order first; the exact search then visits only sets that an order with
     a lower peak could pass through. Operators that raise neither peak nor load run at
-    once, so chains cost nothing. Where the proof is out of reach, because the sets or the
-    memory run out, wider beams look for a lower peak. Stopped, it returns the best order so
-    far. Which sets are visited is counted, not timed: without a stop the same program gives the
-    same order.
+    once, so chains cost nothing. If the limit of sets or memory is reached, the proof is given
+    up and wider beams look for a lower peak. When stopped, it returns the best order so far. The
+    search is limited by counts, not by time: unless stopped, it gives the same order for the
+    same program.
 
     Attributes:
-        width: Sets the first beam keeps at each step.
-        widened: Those of the beams after the exact search gave up.
+        width: Sets that the first beam keeps at each step.
+        widened: Widths of the beams that follow if the exact search gives up.
         max_kept: Operators times width beyond which a wider beam is not tried.
         max_states: Sets the exact search may visit before it gives up the proof.
         max_bytes: Memory for the tables of sets; without room for more the exact search gives
@@ -94,7 +94,7 @@ class OptimalOrder:
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order found when the search ends or `should_stop` says so."""
+        """Return the best order found when the search ends or `should_stop` stops it."""
         memory = MemoryGraph.of(program, rules)
         result = memory.beam(self.width, self.max_bytes, should_stop)
         given = memory.given()

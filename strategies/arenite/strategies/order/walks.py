@@ -1,4 +1,4 @@
-"""Orders that follow the shape of the program alone."""
+"""Orders that follow only the structure of the program."""
 
 from dataclasses import dataclass
 from typing import ClassVar

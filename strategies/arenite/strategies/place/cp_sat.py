@@ -36,21 +36,21 @@ _FIRST_ATTEMPT = 0.4
 class CpSat:
     """Search from the lowest greedy plan until one is proved lowest.
 
-    Time is cut where nothing lives; each section is a model of rectangles that are fixed
+    Time is divided where no record is live; each section is a model of rectangles that are fixed
     in time and free in address. A section that cannot change the height is not searched;
-    of the others the tallest comes first. Whether a plan reaches the bound is asked in turn
-    with the minimisation of the height, with twice the work each time: with the ceiling fixed
-    the solver prunes far more.
+    of the others the tallest comes first. Attempts to reach the bound alternate with
+    minimisation of the height, with twice the work each time: with the ceiling fixed the
+    solver prunes far more.
 
     It ends with a proof, when the work is done, or when its watch stops it. Work is counted in
     the solver's deterministic seconds, not timed, so unless it is stopped the same problem
     gives the same plan.
 
     Attributes:
-        seed: Of the solver.
+        seed: Seed of the solver.
         workers: Threads of the solver; the plan is reproducible with 1.
-        max_work: Deterministic seconds of the solver, by default some ten of a processor; None
-            for as many as it takes.
+        max_work: Limit in the solver's deterministic seconds, by default about ten seconds of
+            one processor; None for no limit.
     """
 
     seed: int = 0
@@ -68,7 +68,7 @@ class CpSat:
             raise ValueError("max_work must be above 0 and workers at least 1")
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return a reason when records may overlap: the model forbids it, so proves too much."""
+        """Return a reason if records may overlap: the model forbids it, so its proofs fail."""
         if any(record.overlaps for record in problem.records):
             return "does not know permitted overlaps"
         return None
@@ -153,13 +153,13 @@ class _Incumbent:
         return max(self.offsets[index] + records[index].size for index in section)
 
     def ceiling(self, section: Section) -> int:
-        """Return the height that a better or a fitting section keeps to."""
+        """Return the height that a section must not exceed to be better, or to fit."""
         capacity = self._problem.capacity
         height = self.height(section)
         return height if capacity is None else min(height, capacity)
 
     def learn(self, section: Section, offsets: Sequence[int] | None, lower_bound: int) -> None:
-        """Take what the search of a section gave.
+        """Take over the result of a search of a section.
 
         Raises:
             InfeasibleError: The section does not fit the capacity.

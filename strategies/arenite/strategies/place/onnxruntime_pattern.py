@@ -10,10 +10,10 @@ from arenite.strategies.one_pass import OnePass
 
 @dataclass(frozen=True, slots=True)
 class OnnxruntimePattern(OnePass):
-    """Place records when they are born, against those that live at that step.
+    """Place records at their first step, against those live at that step.
 
-    In order of the start, the records placed so far that meet a new one are exactly those
-    live now, so one pass gives the layout of an allocator that knows no future. The reuse of
+    In order of start, the placed records that meet a new one are exactly those live at that
+    step, so one pass gives the layout of an allocator that cannot look ahead. The reuse of
     buffers of equal shape, which runs before it upstream, is the strategy `onnxruntime-reuse`.
     """
 

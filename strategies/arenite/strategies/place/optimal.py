@@ -1,4 +1,4 @@
-"""The lowest plan there is, with a proof where the time suffices."""
+"""The lowest plan, with a proof if time permits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
 
 @dataclass(frozen=True, slots=True)
 class Optimal:
-    """Search all plans in which no record could be moved down alone.
+    """Search all plans in which no single record could be moved down.
 
     One of the lowest plans is such a plan, so nothing is lost. The search first asks for a
     plan at the lower bound, where pruning is strongest, and later also between the bound and
@@ -30,20 +30,20 @@ class Optimal:
     of time at a time. On the floor of a section lies one of the records that wait there, or
     nothing; if nothing, some other record must come to lie under each of them. Between these
     attempts a local search changes the order in which records are dropped into gaps to lower
-    the best plan; where there are too many records for the exact search, it works alone.
+    the best plan; with too many records for the exact search it is the only method.
 
     It ends with a proof, when the nodes are used up, or when its watch stops it. Unless it is
     stopped, the same seed gives the same plan. A plan is proved optimal when its height meets
     the bound, or when a complete search below it found none.
 
-    Permitted overlaps are made use of at the end, by moving the records down as far as the
+    Permitted overlaps are used at the end, by moving the records down as far as the
     overlaps allow. Where there are any, what the search proves of plans without them is no bound,
     and only the problem's own is stated.
 
     Attributes:
         seed: Decides the random orders among those that are tried.
-        max_nodes: Possibilities that may be tried in all, enough by default for some seconds;
-            None for as many as it takes.
+        max_nodes: Limit of nodes to search, by default enough for some seconds; None for no
+            limit.
     """
 
     name: ClassVar[str] = "optimal"
@@ -56,7 +56,7 @@ class Optimal:
     max_nodes: int | None = 10_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return what the native search cannot do."""
+        """Return None, or what in the problem the native search cannot handle."""
         if not native.is_built():
             return "needs the native core, which was not built"
         if not native.fits(problem):

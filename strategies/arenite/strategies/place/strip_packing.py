@@ -18,9 +18,9 @@ from arenite.planner.units import align_up
 class StripPacking:
     """Rest records on a skyline, time its width and the address its height.
 
-    The lowest segment of the skyline, the leftmost of equals, takes the longest lived
-    record that lives inside it alone; larger size, then lower index break ties. Where
-    none does, the segment is raised to its lower neighbour, and the hole stays empty.
+    The lowest segment of the skyline, the leftmost of equals, takes the longest-lived record
+    whose lifetime is within it; larger size, then lower index break ties. If there is none,
+    the segment is raised to its lower neighbour, and the hole stays empty.
 
     Attributes:
         raw_time: Measure lifetimes in steps, not in ranks of the distinct starts and ends.
@@ -84,7 +84,7 @@ class StripPacking:
 class _Skyline:
     """Heights over time as segments, no two neighbours equally high.
 
-    A segment is known by its start; the heap may hold segments that are no more.
+    Segments are identified by their start; the heap may hold segments that are gone.
     """
 
     def __init__(self, width: int) -> None:

@@ -30,8 +30,8 @@ class TvmHillClimb:
     neighbours of all, which takes O(k^2).
 
     Attributes:
-        seed: Of the random numbers.
-        attempts: First-fit passes at most.
+        seed: Seed of the random numbers.
+        attempts: Most first-fit passes.
     """
 
     seed: int = 0

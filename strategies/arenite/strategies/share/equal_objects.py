@@ -6,7 +6,7 @@ from arenite.planner.problem import UsageRecord
 
 
 class EqualObjects:
-    """A stack of free objects for each likeness: last freed, first reused.
+    """A stack of free objects for each kind of record: last freed, first reused.
 
     Args:
         likeness: What two records must have in common; None for a record that shares

@@ -20,8 +20,8 @@ class Executorch:
 
     Upstream takes equal sizes in the order of a set.
 
-    A record goes to the ground of the first object without a tenant it meets; else into
-    the first object that has room above the tenants it meets; else it makes an object of
+    A record goes to the bottom of the first object with no tenant that is live with it; else
+    into the first object with enough space above such tenants; else it makes a new object of
     its size, which never grows. Holes below the highest tenant are lost.
 
     Several tenants may own parts of one object at once, which no other shared-objects
@@ -65,7 +65,7 @@ class Executorch:
 
 
 def _first_with_room(bases: Sequence[int], sizes: Sequence[int], size: int) -> int | None:
-    """Return the first object with a vacant ground, else with room above its base."""
+    """Return the first object that is vacant, else the first with space above its tenants."""
     if 0 in bases:
         return bases.index(0)
     for index, (base, room) in enumerate(zip(bases, sizes, strict=True)):

@@ -8,7 +8,7 @@ from arenite.planner.problem import UsageRecord
 
 
 class FreeObjects(Protocol):
-    """The objects that nobody owns now."""
+    """The objects that are free at present."""
 
     def take(self, record: UsageRecord) -> int | None:
         """Return the object the record gets, no longer free; None for a new one."""
@@ -24,13 +24,13 @@ def share_over_time(
 ) -> Sequence[int]:
     """Return the object of each record, objects numbered as they are made.
 
-    What has ended is given back before a record is served: by its end, then by the
+    Objects of records that have ended are freed before a record is served: by end, then in the
     problem's order.
 
     Args:
         records: In any order.
         order: Their indices by start.
-        free: None at first; chooses.
+        free: Chooses among the free objects; empty at first.
     """
     assignment = [0] * len(records)
     sizes: list[int] = []

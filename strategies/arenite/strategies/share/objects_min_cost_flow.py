@@ -16,7 +16,7 @@ from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 @dataclass(frozen=True, slots=True)
 class ObjectsMinCostFlow(ObjectSharing):
-    """Choose for each record whom it follows, so that objects grow by the least bytes.
+    """Choose for each record which one it follows, so that objects grow by the fewest bytes.
 
     A record that follows none costs its size, one that follows a smaller record the
     difference, any other nothing. That only approximates the total: an object that holds
@@ -50,11 +50,11 @@ class ObjectsMinCostFlow(ObjectSharing):
 
 @dataclass(frozen=True, slots=True)
 class _Handover:
-    """Records that have all ended when any of some others starts.
+    """Two sets of records: all of the first have ended when any of the second starts.
 
     Attributes:
-        ended: Indices of those.
-        starting: Indices of the others.
+        ended: Indices of the first.
+        starting: Indices of the second.
     """
 
     ended: Sequence[int]
@@ -108,10 +108,10 @@ class _Network:
             self._add_ladder(handover)
 
     def predecessors(self) -> dict[int, int]:
-        """Return whom each record follows; without those that open an object.
+        """Return which record each one follows, except those that open an object.
 
-        The flow says who uses a ladder, not who follows whom; pairing the smallest with
-        the smallest costs no more than any other way.
+        The flow says which records use a ladder, not which follows which; pairing the smallest
+        with the smallest costs no more than any other way.
         """
         records = self._records
         flows = self._solve()

@@ -25,7 +25,7 @@ def conv(t: Translation) -> None:
 
 @translates("com.microsoft.FusedConv", layout=Layout.CHANNELS_LAST)
 def fused_conv(t: Translation) -> None:
-    """Translate a convolution with a sum and an activation behind it."""
+    """Translate a convolution that is followed by a sum and an activation."""
     name = t.attributes.get("activation", "")
     has_sum = t.has(3)
     value = _conv(t, f"{t.target}/conv" if name or has_sum else t.target)
@@ -102,7 +102,7 @@ def conv_transpose(t: Translation) -> None:
 
 
 def as_image_filter(weights: Array) -> Array:
-    """Return a filter of rank 4, of one of rank 3 or 4."""
+    """Return a filter of rank 3 or 4 as one of rank 4."""
     if weights.ndim == 3:
         weights = weights[:, :, np.newaxis, :]
     if weights.ndim != 4:
@@ -118,7 +118,7 @@ def _transposed_padding(
     dilations: Pair,
     output: tuple[int, ...],
 ) -> tuple[Sides, Pair]:
-    """Return padding and adjustment that lead to the output there is to be."""
+    """Return the padding and adjustment that give the stated output shape."""
     pads = t.integers("pads")
     mode = t.attribute("auto_pad", "NOTSET")
     begins, ends, adjustments = [], [], []
@@ -143,7 +143,7 @@ def _transposed_padding(
 
 
 def _without_pad(t: Translation) -> tuple[Value, Sides]:
-    """Return what the convolution reads and how wide a Pad before it is, if it can take it in."""
+    """Return the convolution's input and padding, with a Pad before it folded in if possible."""
     pad = t.producers.get(t.source())
     none = (0, 0, 0, 0)
     if pad is None or pad.operator.label != "Pad" or not t.builder.is_read_once(t.source()):

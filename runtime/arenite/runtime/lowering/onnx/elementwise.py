@@ -69,7 +69,7 @@ def unary(t: Translation) -> None:
 
 
 def unary_operator(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary:
-    """Return what runs an operator of one number.
+    """Return the operator of the core for a function of one number.
 
     Raises:
         NotLoweredError: There is no kernel for it.
@@ -146,7 +146,7 @@ def clip_bounds(t: Translation) -> tuple[float, float]:
 
 
 def clamp(t: Translation, low: float, high: float) -> None:
-    """Clamp the input, in the step that makes it if it can."""
+    """Clamp the input, within the step that makes it if possible."""
     value = t.value()
     _check_type(value)
     if value.dtype is DType.FLOAT32 and fold_clamp(t.builder, t.source(), t.target, low, high):
@@ -270,7 +270,7 @@ def _check_type(value: Value) -> None:
 
 
 def _fold_constant(t: Translation, function: BinaryFunction) -> bool:
-    """Let the step before take in a scale or shift of its channels."""
+    """Fold a scale or shift of channels into the step before, if possible."""
     constants = [t.builder.array(name) for name in t.step.inputs]
     if t.dtype is not DType.FLOAT32 or (constants[0] is None) is (constants[1] is None):
         return False
@@ -298,7 +298,7 @@ def _fold_constant(t: Translation, function: BinaryFunction) -> bool:
 
 
 def _channel_vector(constant: Array, value: Value) -> Array | None:
-    """Return the constant as one number a channel, or one for all; None if it is neither."""
+    """Return the constant as one number per channel, or one for all; None if it is neither."""
     if constant.size == 1:
         return constant.reshape(1)
     if constant.ndim > len(value.shape) or not value.order:

@@ -80,7 +80,7 @@ def _leading(t: Translation, source: Value) -> tuple[int, ...]:
 def _flat_source(t: Translation, weights: Array) -> tuple[Value, Array]:
     """Return the left operand with its last axis stored last, and the weights for it.
 
-    Where an image was flattened, it stays channels last and the weights are put in its order.
+    A flattened image stays channels last, and the weights are put in its order.
     """
     value = t.value(0)
     flattened = t.producers.get(t.source(0))

@@ -1,4 +1,4 @@
-"""A whole ONNX model into a program of our own operators."""
+"""Lower a whole ONNX model to a program of our own operators."""
 
 from collections import Counter
 from collections.abc import Container
@@ -31,11 +31,11 @@ from arenite.runtime.lowering.types import check_input_types
 
 
 def lower_onnx(model: Program, supported: Container[str] | None = None) -> Program:
-    """Return the program that the core runs for an ONNX model.
+    """Lower an ONNX model to a program that the core runs.
 
     Args:
-        model: Read with its weights.
-        supported: Names of the operators that the core runs; None for all there are.
+        model: A model read with its weights.
+        supported: Names of the operators that the core runs; None for all.
 
     Raises:
         UnsupportedModelError: An input is of a type that the core does not have.

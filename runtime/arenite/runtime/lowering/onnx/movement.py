@@ -18,7 +18,7 @@ from arenite.runtime.operators.movement import Copy, Gather, Move
 
 @translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def reshape(t: Translation) -> None:
-    """Translate an operator that changes the shape alone."""
+    """Translate an operator that changes only the shape."""
     t.finish(t.value())
 
 

@@ -1,4 +1,4 @@
-"""Operators that bring values to a common scale, and softmax."""
+"""Normalisations, softmax and hardmax."""
 
 import math
 
@@ -56,7 +56,7 @@ def instance_normalisation(t: Translation) -> None:
 
 @translates("LayerNormalization")
 def layer_normalisation(t: Translation) -> None:
-    """Translate LayerNormalization that makes nothing but its result."""
+    """Translate LayerNormalization without its optional outputs."""
     _check_type(t)
     if any(t.step.outputs[1:]):
         raise NotLoweredError("its mean or deviation is read")
@@ -113,7 +113,7 @@ def hardmax(t: Translation) -> None:
 
 
 def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
-    """Emit an operator of the last axis for one with the attribute `axis`."""
+    """Emit an operator that works along the last axis for one with the attribute `axis`."""
     _check_type(t)
     value = t.value()
     rank = len(value.shape)
@@ -122,7 +122,7 @@ def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
         value = _last(t, value, axis)
         t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
         return
-    # Before operator set 13 all axes from this one on are one.
+    # Before operator set 13 all axes from this one on are treated as one.
     value = t.builder.as_written(value, t.target)
     matrix = (math.prod(value.shape[:axis]), math.prod(value.shape[axis:]))
     flat = t.builder.reshaped(value, matrix, t.target)

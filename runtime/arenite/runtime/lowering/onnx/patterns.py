@@ -95,7 +95,7 @@ def _translate_gelu(t: Translation) -> bool:
 
 
 def _factors(t: Translation, product: Step, depth: int) -> list[str | float]:
-    """Return what a tree of Mul multiplies: names, and constants as numbers."""
+    """Return the factors of a tree of Mul: names, and constants as numbers."""
     found: list[str | float] = []
     for name in product.inputs:
         array = t.builder.array(name)
@@ -113,7 +113,7 @@ def _factors(t: Translation, product: Step, depth: int) -> list[str | float]:
 
 
 def _operand(t: Translation, operator: Step, constants: dict[str, float]) -> str | None:
-    """Return the other operand of an operator that has a certain constant as one of its two."""
+    """Return the other operand of an operator that has a given constant as one of its two."""
     wanted = constants.get(operator.operator.label)
     if wanted is None:
         return None

@@ -1,7 +1,7 @@
-"""How integers of an ONNX model stand for numbers, and the 8-bit tensors it has.
+"""The 8-bit tensors of an ONNX model and their quantisation.
 
-The kernels for filters with a scale for each channel want signed images, so every unsigned
-tensor has a **twin**: the same numbers as signed integers, its zero point 128 lower.
+The kernels for filters with a scale per channel need signed images, so every unsigned tensor
+has a **twin**: the same numbers as signed integers, with a zero point that is 128 lower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 
 _OFFSET = 128
-"""By which a signed zero point is lower than an unsigned one."""
+"""Difference between an unsigned zero point and that of its signed twin."""
 
 _ONE_INPUT = ((0, 1, 2), (None, 3, 4))
 _TWO_INPUTS = ((0, 1, 2), (3, 4, 5), (None, 6, 7))
@@ -51,10 +51,10 @@ class Weights:
     """Constant integers, signed.
 
     Attributes:
-        array: int8, in the model's order.
-        scales: One, or one for each index of `axis`.
-        zero_point: The integer that stands for 0.
-        axis: That the scales belong to, if they are many.
+        array: The integers as int8, axes in the model's order.
+        scales: One scale, or one for each index of `axis`.
+        zero_point: The integer that represents 0.
+        axis: The axis that the scales belong to, if there are several.
     """
 
     array: Array
@@ -65,7 +65,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Quantised8Bit:
-    """A model whose 8-bit tensors say how they stand for numbers, with their twins.
+    """A model whose 8-bit tensors have their quantisation and their twins.
 
     Attributes:
         program: The model. Its unsigned tensors have twins beside them.
@@ -83,7 +83,7 @@ class Quantised8Bit:
 
 
 def with_quantisations(model: Program) -> Quantised8Bit:
-    """Return the model with what its operators say of its 8-bit tensors.
+    """Give the 8-bit tensors of a model the quantisation that its operators state.
 
     A tensor that is read with two scales, or with a scale for each channel, is left out.
     """
@@ -118,7 +118,7 @@ def _stated(model: Program) -> dict[str, Quantisation]:
 
 
 def constants_of(model: Program) -> Constants:
-    """Return the constants of an ONNX model, with how they were worked out."""
+    """Return the constants of an ONNX model, with how they are computed."""
     assert isinstance(model.constants, Constants)
     return model.constants
 
@@ -163,11 +163,11 @@ def integers(
     """Return constant integers as signed ones, None if they are not of 8 bits.
 
     Args:
-        model: That they are of.
-        name: Of the integers.
-        scale: Of their scale or scales.
-        zero_point: Of their zero point or points, which must be the same; "" is 0.
-        axis: That many scales belong to.
+        model: The model that they belong to.
+        name: Name of the tensor of integers.
+        scale: Name of the tensor of their scale or scales.
+        zero_point: Name of the tensor of zero points, which must be equal; "" for 0.
+        axis: The axis that several scales belong to.
     """
     constants = constants_of(model)
     array, scales = constants.value(name), constants.value(scale)

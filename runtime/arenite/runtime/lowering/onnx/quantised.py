@@ -1,8 +1,8 @@
-"""Operators on 8-bit integers: those between DequantizeLinear and QuantizeLinear, and QLinear's.
+"""Operators on 8-bit integers: between DequantizeLinear and QuantizeLinear, and QLinear's.
 
-What stands between the two is translated as it is written first, in floating point; where a
-QuantizeLinear ends a form that has a kernel for integers, that kernel takes its place, and
-the steps that nothing reads any more are left out of the program.
+Operators between the two are first translated as written, in floating point. Where a
+QuantizeLinear ends a pattern that has an integer kernel, that kernel replaces the pattern, and
+steps whose results are no longer read are left out of the program.
 """
 
 import math
@@ -53,11 +53,11 @@ _MOVE: Mapping[str, Callable[[Translation], None]] = {
 
 
 class Quantised:
-    """Translates what computes on 8-bit integers.
+    """Translates operators on 8-bit integers.
 
     Args:
         builder: The program so far.
-        model: What is translated, with its 8-bit tensors and their twins.
+        model: The model to translate, with its 8-bit tensors and their twins.
     """
 
     def __init__(self, builder: Builder, model: Quantised8Bit) -> None:
@@ -116,7 +116,7 @@ class Quantised:
         return made
 
     def _bind(self, name: str, value: Value) -> None:
-        """Let a tensor of integers be these signed ones."""
+        """Make a tensor of integers stand for these signed ones."""
         alias = self._twin(name)
         self._builder.bind(alias, value)
         if alias != name:
@@ -150,7 +150,7 @@ class Quantised:
     # Between DequantizeLinear and QuantizeLinear.
 
     def _collapsed(self, t: Translation) -> Value | None:
-        """Return what a kernel for integers makes of what ends here, None if there is none."""
+        """Return what an integer kernel makes of the pattern that ends here, None without one."""
         operator = t.producers.get(t.source())
         if operator is None:
             return None
@@ -203,7 +203,7 @@ class Quantised:
         raise NotLoweredError("there is no kernel for integers")
 
     def _operand(self, t: Translation, name: str) -> Value:
-        """Return the integers that an operand was made of by DequantizeLinear."""
+        """Return the integers that DequantizeLinear made an operand from."""
         producer = t.producers.get(name)
         if producer is not None and producer.operator.label.endswith("DequantizeLinear"):
             return self._value(producer.inputs[0])

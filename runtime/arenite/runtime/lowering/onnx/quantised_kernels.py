@@ -27,12 +27,12 @@ from arenite.runtime.operators.pooling import Pool2D, PoolKind
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator and the signed integers that it is to make.
+    """An operator and the signed integers that it is to compute.
 
     Attributes:
         t: The operator, as the model has it.
-        target: Name of what is made.
-        quantisation: Of what is made.
+        target: Name of the result.
+        quantisation: Quantisation of the result.
         low: Smallest number of the result.
         high: Largest number of the result.
     """
@@ -217,7 +217,7 @@ def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
         padding=opening.padding, count_padding=counts and kind is PoolKind.AVERAGE,
     )  # fmt: skip
     if kind is PoolKind.MAXIMUM:
-        # Its kernels compare integers and leave them as they are.
+        # Its kernels compare integers without requantising them.
         image = rescaled(t, image, call.quantisation, call.target)
     shape = (*value.shape[:2], *opening.output)
     return call.emit(operator, [image], shape, channels_last(4))

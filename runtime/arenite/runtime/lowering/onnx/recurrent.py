@@ -100,13 +100,13 @@ def _reordered(stacked: Array, num_units: int) -> Array:
 def _emit(
     t: Translation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int
 ) -> None:
-    """Add the step and bind what the model reads of it.
+    """Add the step and bind those of its outputs that the model reads.
 
     Args:
-        t: The operator.
-        operator: What runs it.
-        inputs: Of the step.
-        num_states: How many states it makes beside y.
+        t: The operator of the model.
+        operator: The operator of the core.
+        inputs: Inputs of the step.
+        num_states: Number of states that it returns besides y.
     """
     num_times, batch, _ = t.value(0).shape
     directions, _, num_units = t.array(2).shape

@@ -1,4 +1,4 @@
-"""Operators that make one element of many."""
+"""Operators that reduce many elements to one."""
 
 import numpy as np
 

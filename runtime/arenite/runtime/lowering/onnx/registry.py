@@ -1,4 +1,4 @@
-"""What translates each operator of ONNX; the modules beside this one fill it."""
+"""The translators of ONNX operators; the modules beside this one add to it."""
 
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.translators import Translators

@@ -1,4 +1,4 @@
-"""One step of an ONNX model on its way into the program."""
+"""One step of an ONNX model, for its translator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ T = TypeVar("T", bound=AttributeValue)
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A step, with what is known where it stands.
+    """A step to translate, and its context.
 
     Attributes:
         builder: The program so far.
-        step: To be translated.
+        step: The step to translate.
         opset: Version of ONNX's own operator set.
         producers: For each tensor of the model, the step that makes it.
     """
@@ -38,7 +38,7 @@ class Translation:
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
-        """What the node states beside its tensors."""
+        """Attributes of the node."""
         return attributes_of(self.step)
 
     def has(self, position: int) -> bool:
@@ -80,7 +80,7 @@ class Translation:
         return self.builder.model.tensors[self.target].dtype
 
     def attribute(self, name: str, default: T) -> T:
-        """Return an attribute, or what it is by default."""
+        """Return an attribute, or its default."""
         value = self.attributes.get(name, default)
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
@@ -120,7 +120,7 @@ class Translation:
         dtype: DType | None = None,
         name: str = "",
     ) -> Value:
-        """Add the step that makes the first output, or, with a name, what leads to it."""
+        """Add the step that makes the first output or, given a name, an intermediate result."""
         shape = self.shape if shape is None else shape
         (result,) = self.builder.emit(
             operator,
@@ -132,13 +132,13 @@ class Translation:
         return result
 
     def finish(self, value: Value) -> None:
-        """Let the first output be this value, under its own shape."""
+        """Bind the first output to this value, under its own shape."""
         if value.shape != self.shape:
             value = self.builder.reshaped(value, self.shape, self.target)
         self.builder.bind(self.target, value)
 
 
 def attributes_of(step: Step) -> Mapping[str, AttributeValue]:
-    """Return what the node of a step states beside its tensors."""
+    """Return the attributes of a step's node."""
     operator = step.operator
     return operator.attributes if isinstance(operator, Imported) else {}

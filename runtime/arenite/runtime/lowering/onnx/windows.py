@@ -13,10 +13,10 @@ class Window:
     """A window over rows and columns.
 
     Attributes:
-        strides: From one window to the next.
-        dilations: Between its elements.
+        strides: Distances from one window to the next.
+        dilations: Distances between elements of a window.
         padding: Top, right, bottom, left.
-        output: Rows and columns of windows.
+        output: Numbers of rows and columns of windows.
     """
 
     strides: Pair
@@ -32,10 +32,10 @@ def window(
 
     Args:
         t: The operator.
-        shape: N, C, H, W of what it slides over.
+        shape: N, C, H, W of the image.
         kernel: Rows and columns of the window.
-        extra: Padding beside the operator's own.
-        ceil: A window that is partly beyond the padding counts.
+        extra: Padding in addition to the operator's own.
+        ceil: Whether a window that is partly beyond the padding counts.
     """
     strides, dilations = pair(t.integers("strides")), pair(t.integers("dilations"))
     mode = t.attribute("auto_pad", "NOTSET")

@@ -50,7 +50,7 @@ def depthwise_conv_2d(t: Translation) -> None:
 
 
 def _without_pad(t: Translation) -> Translation:
-    """Return the convolution with a PAD before it as padding of its own, if there is one."""
+    """Return the convolution with a PAD before it folded into its padding, if there is one."""
     pad = t.producers.get(t.source())
     if pad is None or pad.operator.label != "PAD" or t.options.get("Padding") != VALID:
         return t
@@ -72,7 +72,7 @@ def _without_pad(t: Translation) -> Translation:
 def batch_to_space(t: Translation) -> None:
     """Translate BATCH_TO_SPACE_ND, with the convolution between it and SPACE_TO_BATCH_ND.
 
-    Converters write a dilated convolution as the three of them.
+    Converters write a dilated convolution as these three operators.
     """
     if not _dilated(t):
         movement.batch_to_space(t)

@@ -1,4 +1,4 @@
-"""A whole TFLite model into a program of our own operators."""
+"""Lower a whole TFLite model to a program of our own operators."""
 
 from collections.abc import Container
 
@@ -22,11 +22,11 @@ from arenite.runtime.lowering.types import check_input_types
 
 
 def lower_tflite(model: Program, supported: Container[str] | None = None) -> Program:
-    """Return the program that the core runs for a TFLite model.
+    """Lower a TFLite model to a program that the core runs.
 
     Args:
-        model: Read with its weights.
-        supported: Names of the operators that the core runs; None for all there are.
+        model: A model read with its weights.
+        supported: Names of the operators that the core runs; None for all.
 
     Raises:
         UnsupportedModelError: An input is of a type that the core does not have.

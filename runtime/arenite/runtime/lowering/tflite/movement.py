@@ -18,7 +18,7 @@ from arenite.runtime.operators.movement import Copy, Gather, Move
 
 @translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 def reshape(t: Translation) -> None:
-    """Translate an operator that changes the shape alone."""
+    """Translate an operator that changes only the shape."""
     t.finish(t.value())
 
 
@@ -31,7 +31,7 @@ def transpose(t: Translation) -> None:
 
 @translates("CONCATENATION")
 def concatenation(t: Translation) -> None:
-    """Translate CONCATENATION; parts of another scale are brought to that of the whole."""
+    """Translate CONCATENATION; parts with another scale are requantised."""
     axis = t.integer("Axis", 0) % len(t.shape)
     begin = [0] * len(t.shape)
     parts: list[Value | None] = []

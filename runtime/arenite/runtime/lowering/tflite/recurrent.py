@@ -1,4 +1,4 @@
-"""Layers that remember: their state is kept from one run to the next."""
+"""Recurrent layers, whose state is kept from one run to the next."""
 
 import math
 
@@ -60,7 +60,7 @@ def sequence_lstm(t: Translation) -> None:
 
 
 def _stacked(t: Translation, positions: tuple[int, ...]) -> Array:
-    """Return the weights of the four gates as those of one direction."""
+    """Return the weights of the four gates, stacked for one direction."""
     arrays = [t.weights(position).array for position in positions]
     return np.concatenate([array for array in arrays if array is not None])[np.newaxis]
 

@@ -1,4 +1,4 @@
-"""What translates each operator of TFLite; the modules beside this one fill it."""
+"""The translators of TFLite operators; the modules beside this one add to it."""
 
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.lowering.translators import Translators

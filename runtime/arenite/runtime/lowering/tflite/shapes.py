@@ -1,7 +1,7 @@
-"""Arithmetic on shapes that converters leave in a model: worked out before the run.
+"""Shape arithmetic that converters leave in a model, computed before the run.
 
-A file may state a shape of 1 where only the run knows better; what follows from the shapes
-and constants before it is known better here.
+A file may state a dimension as 1 that is only known at run time; here it is inferred from the
+shapes and constants before it.
 """
 
 import math
@@ -40,7 +40,7 @@ def fold(t: Translation) -> bool:
 
 
 def restate(t: Translation) -> None:
-    """Give the output the shape that follows from the inputs, where the file is wrong."""
+    """Give the output the shape that follows from its inputs, if the file states another."""
     kind = t.kind
     shapes = [t.value(p).shape for p in range(len(t.step.inputs)) if t.has(p)]
     found: Shape | None = None
@@ -72,7 +72,7 @@ _KEEP_SHAPE = {
     "ADD": 2, "DEQUANTIZE": 1, "LOGISTIC": 1, "MUL": 2, "QUANTIZE": 1, "RELU": 1, "RELU6": 1,
     "SOFTMAX": 1, "SUB": 2, "TANH": 1,
 }  # fmt: skip
-"""Operators with the shape that their first so many inputs broadcast to."""
+"""Operators whose shape is the broadcast of this many of their first inputs."""
 
 
 def _strided_slice(t: Translation, arrays: list[Array]) -> Array:

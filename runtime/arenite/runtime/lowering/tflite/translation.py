@@ -1,4 +1,4 @@
-"""One step of a TFLite model on its way into the program."""
+"""One step of a TFLite model, for its translator."""
 
 import math
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ VALID = 1
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A step, with what is known where it stands.
+    """A step to translate, and its context.
 
     Attributes:
         builder: The program so far.
-        step: To be translated.
-        options: What the file says of it.
+        step: The step to translate.
+        options: Its options in the file.
         producers: For each tensor of the model, the step that makes it.
     """
 
@@ -69,9 +69,9 @@ class Translation:
         return array
 
     def weights(self, position: int) -> Value:
-        """Return an input that must be constant, as numbers where the operator makes numbers.
+        """Return an input that must be constant, dequantised if the operator computes in floats.
 
-        Converters that quantise weights alone leave it to the kernel to bring both together.
+        Converters that quantise only weights expect the kernel to handle the mix.
         """
         array, value = self.array(position), self.value(position)
         stated = self.builder.stated_quantisation(self.source(position))
@@ -105,7 +105,7 @@ class Translation:
 
     @property
     def is_quantised(self) -> bool:
-        """Whether the first output holds integers that stand for numbers."""
+        """Whether the first output is quantised."""
         return self.builder.stated_quantisation(self.target) is not None
 
     def integer(self, name: str, default: int) -> int:
@@ -125,7 +125,7 @@ class Translation:
     def padding(
         self, size: tuple[int, ...], kernel: Pair, strides: Pair, dilations: Pair
     ) -> Sides:
-        """Return the padding of a window: none, or what makes the output as large as asked."""
+        """Return the padding of a window: none, or what gives the output its stated size."""
         stated = self.options.get("Padding")
         if isinstance(stated, tuple):
             top, right, bottom, left = stated
@@ -181,14 +181,14 @@ class Translation:
         return result
 
     def clamp(self, low: float, high: float) -> None:
-        """Clamp the input, in the step that makes it if it can."""
+        """Clamp the input, within the step that makes it if possible."""
         if fold_clamp(self.builder, self.source(), self.target, low, high):
             return
         operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
         self.finish(self.emit(operator, [self.value()]))
 
     def finish(self, value: Value) -> None:
-        """Let the first output be this value, under its own shape."""
+        """Bind the first output to this value, under its own shape."""
         if value.shape != self.shape:
             value = self.builder.reshaped(value, self.shape, self.target)
         self.builder.bind(self.target, value)

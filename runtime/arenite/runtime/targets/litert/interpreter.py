@@ -2,8 +2,8 @@
 
 While it is built the interpreter asks every delegate what it wants. Ours takes no
 operator; it declares each tensor of the arena to be custom memory and gives its address
-in our buffer. What kernels ask for beside is made later, when memory is allocated, and is
-placed after that. The interpreter's planner leaves custom memory alone.
+in our buffer. Scratch of kernels is created later, when memory is allocated, and is placed
+after that. The interpreter's planner leaves custom memory alone.
 """
 
 import warnings
@@ -46,13 +46,13 @@ class PlannedInterpreter:
 
     Args:
         model: The model file, or its bytes.
-        plan: For `litert_problem(model, keep_inputs=...)`; if None, the strategy makes it.
-        strategy: From a problem to a plan, such as `arenite.strategies.find("best")`.
-        keep_inputs: Leave the graph inputs as they were set, as the stock class does.
-        num_threads: Of the kernels.
+        plan: A plan of `litert_problem(model, keep_inputs=...)`; if None, the strategy makes it.
+        strategy: Makes a plan of a problem, such as `arenite.strategies.find("best")`.
+        keep_inputs: Preserve the graph inputs during runs, as the stock class does.
+        num_threads: Number of threads of the kernels.
 
     Raises:
-        ValueError: Not either a plan or a strategy is given.
+        ValueError: Both a plan and a strategy are given, or neither.
         InvalidPlanError: The plan is not right for this model.
         UnsupportedModelError: The runtime refuses the model.
         MissingDependencyError: There is no runtime.
@@ -137,7 +137,7 @@ class PlannedInterpreter:
         self._stock.set_tensor(tensor_index, value)
 
     def get_tensor(self, tensor_index: int) -> NDArray[Any]:
-        """Return a copy of a tensor; only inputs not yet used and outputs mean something."""
+        """Return a copy of a tensor; only outputs, and inputs before a run, are meaningful."""
         result: NDArray[Any] = self._stock.get_tensor(tensor_index)
         return result
 
@@ -147,19 +147,19 @@ class PlannedInterpreter:
         return result
 
     def get_input_details(self) -> list[dict[str, Any]]:
-        """Return what the stock class says of the graph inputs."""
+        """Return the details of the graph inputs, as the stock class does."""
         return list(self._stock.get_input_details())
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return what the stock class says of the graph outputs."""
+        """Return the details of the graph outputs, as the stock class does."""
         return list(self._stock.get_output_details())
 
     def get_tensor_details(self) -> list[dict[str, Any]]:
-        """Return what the stock class says of all tensors."""
+        """Return the details of all tensors, as the stock class does."""
         return list(self._stock.get_tensor_details())
 
     def reset_all_variables(self) -> None:
-        """Put the state between runs back to its start."""
+        """Reset the variables to their initial values."""
         self._stock.reset_all_variables()
 
     def resize_tensor_input(self, *_: object, **__: object) -> None:
@@ -245,10 +245,10 @@ class _Placement:
         return True
 
     def check(self) -> None:
-        """Return if every tensor has the planned size and place.
+        """Check that every tensor has the planned size and place.
 
         Raises:
-            UnexpectedRuntimeError: One has not.
+            UnexpectedRuntimeError: One does not.
         """
         inside = self._tensors()
         for tensor, address in self._addresses:

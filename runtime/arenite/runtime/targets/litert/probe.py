@@ -36,7 +36,7 @@ from arenite.runtime.targets.litert.layout import (
 from arenite.runtime.targets.litert.stock import PrepareHook, check_version, load, refusal
 
 ALIGNMENT: Final = 64
-# What TFLite's kernels are known to bear. Inputs are the caller's to give up.
+# What TFLite's kernels are known to support. Whether inputs may be reused is up to the caller.
 _SAFE_KINDS: Final = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.REUSE_INPUTS)
 _DTYPES: Final = {dtype.label: dtype for dtype in DType}
 
@@ -46,10 +46,10 @@ class ArenaTensor:
     """A tensor of the interpreter's arena.
 
     Attributes:
-        index: The interpreter's.
+        index: Its index in the interpreter.
         size: Bytes.
         label: Its name in the file, empty for scratch.
-        temporary: Scratch, made when its operator is prepared.
+        temporary: Whether it is scratch, made when its operator is prepared.
     """
 
     index: int
@@ -63,9 +63,9 @@ class Probe:
     """What was read from a stock interpreter.
 
     Attributes:
-        program: Its steps in the order they run, with the tensors of its arena alone.
-        tensors: By name in the program.
-        stock_bytes: Extent of the arena as the interpreter lays it out itself.
+        program: The steps in the order they run, with only the tensors in the arena.
+        tensors: Tensors of the arena, by name in the program.
+        stock_bytes: Size of the arena as the interpreter lays it out itself.
     """
 
     program: Program

@@ -28,10 +28,10 @@ class PrepareHook:
     """A delegate that takes no operator: it only looks, and places tensors.
 
     Attributes:
-        context_address: Of the first subgraph; 0 before the interpreter asked.
-        num_subgraphs: How often it asked.
-        error: What went wrong in the callback.
-        keeps: Whatever must live as long as the interpreter.
+        context_address: Address of the first subgraph's context; 0 until it is prepared.
+        num_subgraphs: Number of subgraphs prepared.
+        error: The error in the callback, if any.
+        keeps: Objects that must live as long as the interpreter.
 
     Args:
         callback: Called once, with the address of the context.
@@ -75,7 +75,7 @@ def package() -> str:
 
 
 def check_version() -> None:
-    """Return if the structures of the installed runtime are known.
+    """Check that the structures of the installed runtime are known.
 
     Raises:
         UnexpectedRuntimeError: They are not.

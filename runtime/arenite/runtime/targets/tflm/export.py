@@ -1,7 +1,7 @@
 """Write our plan into a model if the interpreter needs less memory for it.
 
-The interpreter judges: the model is run as it is and with our plan, kernel scratch learnt
-first. Where the interpreter is absent or cannot run the model, heads are computed and
+The interpreter decides: the model is run as it is and with our plan, after kernel scratch has
+been measured. Where the interpreter is absent or cannot run the model, heads are computed and
 compared instead, without scratch.
 """
 
@@ -27,8 +27,8 @@ class Measured:
     """What the interpreter needs for a model.
 
     Attributes:
-        stock: As the file is.
-        planned: With our plan.
+        stock: Measurement of the file as it is.
+        planned: Measurement with our plan.
         scratch: Kernel scratch in bytes, by operator name.
     """
 
@@ -42,15 +42,15 @@ class TflmExport:
     """A model with the better of two plans.
 
     Attributes:
-        model: As it was read.
+        model: The model as read.
         problem: The records, with kernel scratch as far as it is known.
-        plan: Ours.
+        plan: Our plan.
         stock_head: Bytes of the arena's head without our plan.
-        planned_head: With it.
-        measured: None where both heads are computed.
-        not_measured: Why so; empty when measured.
-        data: The file to use: with our plan, or as it was.
-        stays: Why the stock plan stays; empty when ours is in.
+        planned_head: Bytes of the arena's head with our plan.
+        measured: The measurements; None if both heads were computed instead.
+        not_measured: Why there are no measurements; empty if there are.
+        data: Bytes of the file to use, with our plan or unchanged.
+        stays: Why the stock plan is kept; empty if ours is used.
     """
 
     model: TflmModel
@@ -74,7 +74,7 @@ def export_tflm(
     Args:
         path: The model.
         strategy: Makes our plan.
-        stock_strategy: Does as the interpreter itself, where that is not at hand.
+        stock_strategy: Plans as the interpreter would, if that is not installed.
 
     Raises:
         ModelError: The model is damaged or cannot be planned.

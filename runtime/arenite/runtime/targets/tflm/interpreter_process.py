@@ -26,11 +26,11 @@ MAX_ARENA = 2**30
 
 
 class AttemptError(Exception):
-    """An attempt that ended badly, with the last words of the interpreter."""
+    """An attempt that failed, with the interpreter's last message."""
 
 
 def attempt(function: Callable[[], Any]) -> Any:
-    """Return what `function` gives, called in a process of its own.
+    """Return the result of `function`, called in a separate process.
 
     Raises:
         AttemptError: It raised, or the process died.
@@ -108,7 +108,7 @@ def drawn(random: np.random.Generator, shape: Any, dtype: Any) -> Any:
 def with_room(
     run: Callable[[int], dict[str, Any]], arena_bytes: int
 ) -> tuple[int, dict[str, Any]]:
-    """Return an arena that is large enough, and what `run` gives in it."""
+    """Return an arena size that is large enough, and the result of `run` in it."""
     while True:
         try:
             return arena_bytes, attempt(functools.partial(run, arena_bytes))

@@ -26,7 +26,7 @@ class InterpreterError(AreniteError):
 
     Attributes:
         path: The file.
-        reason: The interpreter's own words.
+        reason: The interpreter's own message.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -41,8 +41,8 @@ class Measurement:
 
     Attributes:
         head: Planned tensors and kernel scratch.
-        tail: What lives as long as the interpreter; smaller on a 32-bit target.
-        total: Both.
+        tail: What is kept as long as the interpreter; smaller on a 32-bit target.
+        total: Head and tail.
         smallest: The smallest arena it works in, found by bisection.
         outputs: Digest of all outputs of `NUM_RUNS` runs on random inputs.
     """
@@ -59,8 +59,8 @@ def measure(path: Path, num_inputs: int, num_outputs: int) -> Measurement:
 
     Args:
         path: The file.
-        num_inputs: Graph inputs.
-        num_outputs: Graph outputs.
+        num_inputs: Number of graph inputs.
+        num_outputs: Number of graph outputs.
 
     Raises:
         InterpreterError: It cannot run the model.

@@ -1,8 +1,8 @@
-"""A TFLite file with a new front: what changes goes before the old bytes, which stay.
+"""A TFLite file with a new front: changes are put before the old bytes, which are kept.
 
-FlatBuffers refer forward only, and relative to where the reference stands. So a file is
-changed by laying a new root before it, whose references lead into the old bytes wherever
-nothing changed::
+FlatBuffer references only point forwards, relative to their own position. So a file is changed
+by putting a new root before it, whose references point into the old bytes wherever nothing
+changed::
 
     | new model, its vectors, the plan | the old file, padded |
             `----------------------------^ operator codes, subgraphs, weights ...
@@ -50,8 +50,8 @@ class ModelFile:
     """The bytes of a TFLite file with one subgraph, and new files made of them.
 
     Attributes:
-        num_tensors: Of its subgraph, constants included.
-        body: The file as it lies behind a new front.
+        num_tensors: Number of tensors of its subgraph, constants included.
+        body: The file's bytes as they follow a new front.
 
     Args:
         data: The file.

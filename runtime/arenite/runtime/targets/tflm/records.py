@@ -1,8 +1,8 @@
-"""The records of a model as TensorFlow Lite Micro lays them into its arena's head.
+"""The records of a model as TensorFlow Lite Micro places them in its arena's head.
 
 Sizes and offsets are multiples of 16. A graph input ends at its last use and may be
 overwritten then, an output lives to the end, and variables are left out: they lie in the
-arena's tail. What kernels ask for beside the tensors is in no file; it is learnt from the
+arena's tail. The scratch of kernels is in no file; it is measured with the
 interpreter (`arenite.runtime.targets.tflm.scratch`).
 """
 
@@ -35,8 +35,8 @@ class TflmModel:
     Attributes:
         path: The file.
         program: Its only subgraph; tensors may share storage.
-        tensor_indexes: For each tensor its index in the file.
-        file: Its bytes.
+        tensor_indexes: Index in the file of each tensor.
+        file: Contents of the file.
     """
 
     path: Path
@@ -65,8 +65,8 @@ class TflmModel:
     def offsets(self, problem: Problem, plan: Plan) -> tuple[int, ...]:
         """Return the plan as the interpreter reads it: one offset for each tensor.
 
-        Constants and variables are left to the interpreter. Tensors that nobody uses lie
-        at 0: it reserves bytes for them all the same, side by side if left to itself.
+        Constants and variables are left to the interpreter. Unused tensors lie at 0: it
+        reserves bytes for them all the same, side by side if they are not planned.
 
         Raises:
             InvalidPlanError: The plan is wrong; the interpreter would not notice.

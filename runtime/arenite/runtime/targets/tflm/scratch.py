@@ -1,14 +1,14 @@
-"""What kernels ask for beside the tensors, learnt from the real interpreter.
+"""The scratch of kernels, measured with the real interpreter.
 
-No file states it. For each operator a model is made that has no other, with every tensor
-fixed, one after the other, so that the head ends where they end and the rest is scratch::
+No file states it. For each operator a model with no other operator is made, with all tensors
+fixed one after another, so that whatever the head has beyond them is scratch::
 
     | filler | input | output | scratch ... |
     0                         ^ known       ^ measured: the head
 
 All tensors of other operators lie at 0: the interpreter reserves bytes for them too, though
-nobody uses them. The filler is as large as the largest, and keeps the head above what the
-interpreter needs there for itself while it prepares the operators.
+they are unused. The filler is as large as the largest of them, and keeps the head above what
+the interpreter itself needs there while it prepares the operators.
 
 An operator may ask for several pieces. They are planned as one block of their sum. The
 interpreter then puts each piece into the first gap, largest first; whatever lies in that
@@ -34,7 +34,7 @@ _SPARE_BYTES: Final = 2**22
 def learn_scratch(model: TflmModel) -> dict[str, int]:
     """Return the bytes of kernel scratch by step name.
 
-    An operator that the interpreter does not prepare alone is taken to need none.
+    An operator that the interpreter cannot prepare by itself is taken to need none.
 
     Raises:
         InterpreterError: The interpreter's process failed.
