@@ -9,8 +9,8 @@ plan is known.
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`.
 
-Files that are wrong: `flipped`, `one_step`, `hostile_programs`, `hostile_edits`, `hostile_steps`,
-`edited_programs`.
+Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
+`hostile_steps`, `edited_programs`, `flipped`.
 
 Running: `running` our session beside the reference, `c_library` built and installed,
 `shared_material` that may lie beside the checkout.
