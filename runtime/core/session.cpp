@@ -127,11 +127,15 @@ void Session::make_steps(bool packs_windows) {
 
 void Session::settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded) {
   const Step* made = steps_.back().get();
-  const bool is_packed = made != nullptr && made->has_packed_constants();
+  const auto is_packed = [&](std::size_t input) {
+    return made != nullptr && made->has_packed(input);
+  };
   {
     const HeapAccount::Scope scope(&decoding_);
-    if (!is_packed) {
-      std::move(decoded.begin(), decoded.end(), std::back_inserter(decoded_));
+    for (auto& each : decoded) {
+      if (!is_packed(each.input)) {
+        decoded_.push_back(std::move(each));
+      }
     }
     std::vector<DecodedTensor>().swap(decoded);
   }
@@ -146,7 +150,7 @@ void Session::settle_constants(const program::Step& step, std::vector<DecodedTen
     }
     const bool is_loader = step.kernel_type() == program::Operator::LoadWeights && i == 0;
     const bool is_read_in_runs =
-        is_loader ? input->coded_size != 0 : !is_packed && input->coded_size == 0;
+        is_loader ? input->coded_size != 0 : !is_packed(i) && input->coded_size == 0;
     if (is_read_in_runs) {
       note_resident(*input);
     } else {
@@ -201,7 +205,7 @@ std::vector<Session::DecodedTensor> Session::decode_constants(Operands& operands
     const std::string label = "step '" + operands.step.name()->str() + "'";
     const CodedWeights coded(input->data, input->coded_size, input->num_elements(), label,
                              decoder_);
-    DecodedTensor made{{}, std::make_unique<TensorView>(*input)};
+    DecodedTensor made{i, {}, std::make_unique<TensorView>(*input)};
     try {
       made.elements.resize(input->num_elements());
     } catch (const std::bad_alloc&) {

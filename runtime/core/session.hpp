@@ -86,6 +86,7 @@ class Session {
   struct Threads;
   // A constant without its code.
   struct DecodedTensor {
+    std::size_t input;  // of its step
     std::vector<float> elements;
     std::unique_ptr<TensorView> view;
   };

@@ -36,10 +36,9 @@ class Step {
   virtual void run() = 0;
   // "xnnpack" or "arenite".
   virtual const char* backend() const = 0;
-  // Whether constants were copied when it was made, so that the originals are not read again.
-  virtual bool has_packed_constants() const { return false; }
-  // Bytes of constants that it keeps on the heap, packed for its kernels.
-  virtual std::size_t resident_bytes() const { return 0; }
+  // Whether this input, a constant, was copied when the step was made, so that the original is
+  // not read again.
+  virtual bool has_packed(std::size_t /*input*/) const { return false; }
 };
 
 // Each makes the step of one operator of the schema, or throws ProgramError (errors.hpp) that

@@ -8,7 +8,8 @@ from arenite.runtime import _core
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session, SessionMemory
 from support.coded_programs import build_coded, network
-from support.running import random_feeds
+from support.running import build, random_feeds, with_random_weights
+from support.tiny_onnx import parse, save
 from support.tiny_programs import accumulator, classifier
 
 
@@ -54,6 +55,21 @@ def test_packed_weights_are_the_kernels_and_the_originals_are_given_back(tmp_pat
     held = memory_of(path)
     assert weights < held.kernels < weights * 1.3
     assert held.weights_resident < weights * 0.01
+
+
+RECURRENT = {
+    "LSTM": "<float[1,256,32] w, float[1,256,64] r> { y, h, c = LSTM<hidden_size=64>(x, w, r) }",
+    "GRU": "<float[1,192,32] w, float[1,192,64] r> { y, h = GRU<hidden_size=64>(x, w, r) }",
+}
+
+
+@pytest.mark.parametrize("layer", RECURRENT)
+def test_a_recurrent_layer_gives_back_the_weights_that_it_packed(layer, tmp_path):
+    text = f"(float[4,1,32] x) => (y) {RECURRENT[layer]}"
+    held = memory_of(build(save(tmp_path, with_random_weights(parse(text))), tmp_path))
+    assert held.weights * 0.95 < held.kernels < held.weights * 1.1
+    # Of the file's weights, runs read the biases alone.
+    assert held.weights_resident < held.weights * 0.05
 
 
 @pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")

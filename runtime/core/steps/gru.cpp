@@ -52,9 +52,7 @@ class GruStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
-  std::size_t resident_bytes() const override {
-    return resident_bytes_of(weights_) + resident_bytes_of(gates_) + resident_bytes_of(candidates_);
-  }
+  bool has_packed(std::size_t input) const override { return is_packed(input); }
 
  private:
   void advance(std::size_t time, std::size_t direction) const {

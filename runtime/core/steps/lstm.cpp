@@ -56,9 +56,7 @@ class LstmStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
-  std::size_t resident_bytes() const override {
-    return resident_bytes_of(weights_) + resident_bytes_of(recurrent_);
-  }
+  bool has_packed(std::size_t input) const override { return is_packed(input); }
 
  private:
   void begin(const TensorView* initial, float* state) const {

@@ -84,12 +84,7 @@ struct PackedWeights {
   }
 };
 
-inline std::size_t resident_bytes_of(const std::vector<PackedWeights>& weights) {
-  std::size_t bytes = 0;
-  for (const PackedWeights& each : weights) {
-    bytes += each.packed.capacity() * sizeof(float);
-  }
-  return bytes;
-}
+// Of the inputs of a recurrent layer, those of which it keeps PackedWeights.
+inline bool is_packed(std::size_t input) { return input == 1 || input == 2; }
 
 }  // namespace arenite

@@ -111,7 +111,7 @@ class NodeStep final : public Step {
 
   void run() override { xnn_invoke_runtime(runtime_); }
   const char* backend() const override { return "xnnpack"; }
-  bool has_packed_constants() const override { return packs_constants_; }
+  bool has_packed(std::size_t) const override { return packs_constants_; }
 
  private:
   xnn_runtime_t runtime_;
