@@ -142,7 +142,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value: dict[str, object] = {}
     for name, item in pairs:
         if name in value:
-            raise ValueError(f"the key {name!r} stands twice in one object")
+            raise ValueError(f"the key {name!r} appears twice in one object")
         value[name] = item
     return value
 
@@ -150,7 +150,7 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is no finite number")
+        raise ValueError(f"{text[:40]} is not a finite number")
     return value
 
 

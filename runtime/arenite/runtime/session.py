@@ -137,9 +137,9 @@ class _Options:
 
     def __post_init__(self) -> None:
         if self.threads < 1:
-            raise ValueError(f"{self.threads} threads cannot compute; give at least 1")
+            raise ValueError(f"threads is {self.threads}; give at least 1")
         if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
-            raise ValueError(f"{self.poison!r} is not a byte to poison with")
+            raise ValueError(f"poison {self.poison!r} is not a byte, 0 to 255")
 
 
 class _Turn:

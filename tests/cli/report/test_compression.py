@@ -93,7 +93,7 @@ def test_a_number_that_is_not_finite_is_refused(result):
     document = json.loads(path.read_text())
     document.update(stages=[{"error": 1e999, "accuracy": None}])
     path.write_text(json.dumps(document))
-    with pytest.raises(CompressionResultError, match="Infinity is no finite number"):
+    with pytest.raises(CompressionResultError, match="Infinity is not a finite number"):
         read_compression(path)
 
 

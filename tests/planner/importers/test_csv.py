@@ -59,7 +59,7 @@ def test_a_byte_order_mark_blank_lines_spaces_and_quotes_do_no_harm(tmp_path: Pa
     [
         ("", "line 0: column 'id' is missing"),
         ("id,lower,size\n", "line 1: column 'upper' is missing"),
-        ("id,lower,upper,size,size\n", "line 1: column 'size' stands twice"),
+        ("id,lower,upper,size,size\n", "line 1: column 'size' appears twice"),
         ("id,lower,upper,size,gap\n", "line 1: unknown column 'gap'; known: id, lower"),
         (HEADER + "x,0,1\n", "line 2: 3 fields where the header has 4"),
         (HEADER + "x,0,1,2,3\n", "line 2: 5 fields"),

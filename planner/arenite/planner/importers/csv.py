@@ -68,7 +68,7 @@ def _check_columns(columns: list[str]) -> None:
         if column not in _KNOWN:
             raise ModelError(f"unknown column {column!r}; known: {', '.join(_KNOWN)}")
         if columns.count(column) > 1:
-            raise ModelError(f"column {column!r} stands twice")
+            raise ModelError(f"column {column!r} appears twice")
     for column in _REQUIRED:
         if column not in columns:
             raise ModelError(f"column {column!r} is missing; needed: {', '.join(_REQUIRED)}")

@@ -94,7 +94,7 @@ def padded(value: Value, shape: Shape, before: Sequence[int], mode: str) -> tupl
         elif mode in ("reflect", "symmetric"):
             edge = 1 if mode == "reflect" else 0
             if max(front, behind) > length - edge:
-                raise NotLoweredError("it reflects more than there is")
+                raise NotLoweredError("it reflects more elements than there are")
             parts += [
                 (0, front, front - 1 + edge, -1),
                 (front + length, behind, length - 1 - edge, -1),

@@ -238,7 +238,7 @@ class Values:
                     np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)
                 ]
         except _EVALUATION_ERRORS as error:
-            self.failures[name] = f"its value cannot be worked out: {error}"
+            self.failures[name] = f"its value cannot be computed: {error}"
             return None
 
 

@@ -145,7 +145,7 @@ class Storages:
         if outer.root == inner.root:
             return f"{part.inner!r} shares the storage of {part.outer!r} already"
         if self.tensors[outer.root].kind in _LASTING:
-            return f"{outer.root!r} is no activation"
+            return f"{outer.root!r} is not an activation"
         for name in self._members[inner.root]:
             moved = self._moved(self._places[name], part, offset)
             for other in self._members[outer.root]:
@@ -192,7 +192,7 @@ class Storages:
         above, below = self._places[source], self._places[result]
         for place in (above, below):
             if self.tensors[place.root].kind in _LASTING:
-                return f"{place.root!r} is no activation"
+                return f"{place.root!r} is not an activation"
         if below.root in self._program.input_tensors:
             return f"{result!r} has its place already"
         if above.root == below.root:

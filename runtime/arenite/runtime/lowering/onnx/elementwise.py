@@ -186,7 +186,7 @@ def _power(t: Translation) -> bool:
 def modulus(t: Translation) -> None:
     """Translate Mod of integers, with the sign of the divisor."""
     if t.attribute("fmod", 0) or t.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError("it is the modulus of C")
+        raise NotLoweredError("it takes the sign of the dividend")
     t.finish(combine(t, B.MODULUS, t.value(0), t.value(1), t.target))
 
 

@@ -42,7 +42,7 @@ def gemm(t: Translation) -> None:
         bias = t.builder.constant(np.asarray(vector, np.float32), t.source(2))
     separate = t.has(2) and not is_bias
     if separate and beta != 1.0:
-        raise NotLoweredError("it scales an input that is no bias")
+        raise NotLoweredError("it scales an input that is not a bias")
     constant = t.builder.constant(weights, t.source(1))
     name = f"{t.target}/product" if separate else ""
     result = t.emit(FullyConnected(), [source, constant, bias], name=name)

@@ -29,7 +29,7 @@ def batch_normalisation(t: Translation) -> None:
     """Translate a batch norm of constants: a scale and a shift of channels."""
     _check_type(t)
     if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
-        raise NotLoweredError("it trains")
+        raise NotLoweredError("it is in training mode")
     gamma, beta, mean, variance = (t.array(p).astype(np.float64) for p in range(1, 5))
     factor = gamma / np.sqrt(variance + t.attribute("epsilon", 1e-5))
     scale = factor.astype(np.float32)

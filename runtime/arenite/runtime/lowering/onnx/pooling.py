@@ -17,7 +17,7 @@ from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 def max_pool(t: Translation) -> None:
     """Translate MaxPool without indices."""
     if any(t.step.outputs[1:]) or t.attribute("storage_order", 0):
-        raise NotLoweredError("it makes indices")
+        raise NotLoweredError("it returns indices")
     _pool(t, PoolKind.MAXIMUM)
 
 

@@ -209,7 +209,7 @@ class Quantised:
             return self._value(producer.inputs[0])
         weights = dequantised(self._model, name) if producer is None else None
         if weights is None or len(weights.scales) != 1:
-            raise NotLoweredError(f"{name!r} is made of no integers")
+            raise NotLoweredError(f"{name!r} is not made from integers")
         quantisation = Quantisation(weights.scales, weights.zero_point)
         return self._builder.constant(weights.array, name, quantisation)
 
@@ -218,7 +218,7 @@ class Quantised:
         source = self._operand(t, t.source())
         weights = dequantised(self._model, t.source(1))
         if weights is None:
-            raise NotLoweredError("its weights are made of no integers")
+            raise NotLoweredError("its weights are not made from integers")
         bias = t.optional_array(2)
         if t.kind == "Conv":
             return kernels.convolution(call, source, weights, bias)
@@ -231,7 +231,7 @@ class Quantised:
         for name, output in zip(t.step.outputs, outputs, strict=True):
             is_read = self._num_readers[name] > 0
             if is_read and self._quantisations.get(output) is None:
-                raise NotLoweredError(f"its output {name!r} stays a number")
+                raise NotLoweredError(f"its output {name!r} is not quantised")
             if is_read and self._quantisations[self._twin(output)] != call.quantisation:
                 raise NotLoweredError("its outputs differ in scale")
         value = kernels.rescaled(t, source, call.quantisation, call.target)
@@ -241,7 +241,7 @@ class Quantised:
     def _padded(self, call: Call, source: Value) -> Value:
         t = call.t
         if t.opset < 11 or t.attribute("mode", "constant") != "constant":
-            raise NotLoweredError("it pads with no constant")
+            raise NotLoweredError("it does not pad with a constant")
         given = t.optional_array(2)
         number = 0.0 if given is None else float(given.reshape(()))
         steps = round(number / call.quantisation.scales[0]) + call.quantisation.zero_point

@@ -80,7 +80,7 @@ def convolution(call: Call, source: Value, weights: Weights, bias: Array | None)
     """
     t = call.t
     if len(source.shape) != 4 or weights.array.ndim != 4:
-        raise NotLoweredError("it is no convolution over rows and columns")
+        raise NotLoweredError("it is not a convolution over rows and columns")
     factors = _product_scales(call, source, weights, axis=0)
     groups = t.attribute("group", 1)
     num_outputs, _, *kernel = weights.array.shape
@@ -119,7 +119,7 @@ def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> V
     """
     t = call.t
     if weights.array.ndim != 2 or len(source.shape) < 2:
-        raise NotLoweredError("it is no product with a matrix")
+        raise NotLoweredError("it is not a product with a matrix")
     factors = _product_scales(call, source, weights, axis=1)
     num_outputs = weights.array.shape[1]
     inputs = [
@@ -199,7 +199,7 @@ def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
     """Add a pool over rows and columns."""
     t = call.t
     if len(value.shape) != 4:
-        raise NotLoweredError("it is no pool over rows and columns")
+        raise NotLoweredError("it is not a pool over rows and columns")
     image = t.builder.in_order(value, channels_last(4), call.target)
     if is_global:
         whole_image = (value.shape[2], value.shape[3])

@@ -173,7 +173,7 @@ class Translation:
             low, high = _CLAMPS[activation]
             operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
         else:
-            raise NotLoweredError(f"its activation is number {activation}")
+            raise NotLoweredError(f"its activation, number {activation}, has no kernel")
         (result,) = self.builder.emit(
             operator, [value], [(self.target, value.shape, value.order)],
             quantisation=self.builder.stated_quantisation(self.target),

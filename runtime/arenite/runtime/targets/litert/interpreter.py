@@ -187,7 +187,7 @@ class PlannedInterpreter:
             plan = strategy(problem)
             if plan.height > probed.stock_bytes:
                 raise UnexpectedRuntimeError(
-                    f"its arena of {probed.stock_bytes} B is smaller than {plan.height} B, ours"
+                    f"its arena of {probed.stock_bytes} B is smaller than ours of {plan.height} B"
                 )
         assert plan is not None
         verify(problem, plan)

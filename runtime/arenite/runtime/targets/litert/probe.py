@@ -119,7 +119,7 @@ def probe(model: Path | bytes) -> Probe:
         raise refusal(model, error) from error
     if hook.num_subgraphs != 1:
         raise UnexpectedRuntimeError(
-            f"the model has {hook.num_subgraphs} subgraphs; one alone can be planned here"
+            f"the model has {hook.num_subgraphs} subgraphs; only one can be planned here"
         )
     inside, details = _inside(interpreter, hook)
     if not _is_settled(inside, details):  # shapes that the kernels find out while they run
