@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from arenite.cli.commands.bench.engines import OURS
 from arenite.cli.commands.bench.rounds import Contest, EngineError, measure, outputs_of
 from arenite.cli.planning.programs import build_program, random_inputs
+from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from harness.figures import Spread, paired_ratios
@@ -86,7 +87,7 @@ class Raced:
 def compiled_entry(model: Path, folder: Path, num_seeds: int = 1) -> Entry:
     """Build a model for our runtime, with random inputs of some seeds, from 0."""
     program = folder / "model.arena"
-    built = build_program(model, program, dims=dims_of(model), shapes={}).program
+    built = build_program(model, program, reading=Reading(dims_of(model))).program
     inputs = tuple(list(random_inputs(built, seed).values()) for seed in range(num_seeds))
     with Session(program) as session:
         backends = dict(Counter(session.backends()))

@@ -26,6 +26,9 @@ LABELS = "labels"
 
 NO_DIMS: Dims = MappingProxyType({})
 NO_SHAPES: Shapes = MappingProxyType({})
+Fixed: TypeAlias = Mapping[str, Array]
+"""What inputs hold that are fixed at a value, by name; no sample is needed for them."""
+NO_FIXED: Fixed = MappingProxyType({})
 
 _MOST_ELEMENTS = 1 << 29
 """Of made-up samples, so that a large dimension is an error and not an exhausted machine."""
@@ -105,7 +108,11 @@ def fed_inputs(model: "onnx.ModelProto") -> "list[onnx.ValueInfoProto]":
 
 
 def fitted_inputs(
-    model: "onnx.ModelProto", dataset: Dataset, dims: Dims = NO_DIMS, shapes: Shapes = NO_SHAPES
+    model: "onnx.ModelProto",
+    dataset: Dataset,
+    dims: Dims = NO_DIMS,
+    shapes: Shapes = NO_SHAPES,
+    fixed: Fixed = NO_FIXED,
 ) -> "dict[str, TensorType]":
     """Return the type of each input in one run; free dimensions are as long as the data are.
 
@@ -114,6 +121,7 @@ def fitted_inputs(
         dataset: The samples.
         dims: Values of free dimensions by name.
         shapes: Whole shapes of inputs by name.
+        fixed: Inputs that are none of the result's.
 
     Raises:
         DatasetError: The data set does not fit the model, or not these dimensions.
@@ -124,13 +132,14 @@ def fitted_inputs(
     from arenite.planner.importers.onnx.types import numpy_dtype
 
     wanted: dict[str, tuple[int, ...]] = {}
-    for value in fed_inputs(model):
+    for value in _open_inputs(model, fixed):
         array = dataset.inputs.get(value.name)
         if array is None:
             raise DatasetError(f"there is no array for input {value.name!r}", path=dataset.path)
         if value.name not in shapes:
             wanted[value.name] = _shape_by_data(value, array, dims, dataset.path)
-    bound = dict(bind(model.graph, dims, {**wanted, **shapes}).inputs)
+    binding = bind(model.graph, dims, {**_shapes_of(fixed), **wanted, **shapes})
+    bound = dict(binding.without(fixed).inputs)
     for name, taken in bound.items():
         array = dataset.inputs[name]
         if array.dtype != numpy_dtype(taken.dtype):
@@ -152,6 +161,14 @@ def fitted_inputs(
                 path=dataset.path,
             )
     return bound
+
+
+def _open_inputs(model: "onnx.ModelProto", fixed: Fixed) -> "list[onnx.ValueInfoProto]":
+    return [value for value in fed_inputs(model) if value.name not in fixed]
+
+
+def _shapes_of(fixed: Fixed) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in fixed.items()}
 
 
 def _shape_by_data(
@@ -181,6 +198,7 @@ def random_dataset(
     seed: int,
     dims: Dims = NO_DIMS,
     shapes: Shapes = NO_SHAPES,
+    fixed: Fixed = NO_FIXED,
 ) -> Dataset:
     """Return normal random numbers for each input of a model.
 
@@ -193,6 +211,7 @@ def random_dataset(
         seed: Of the numbers.
         dims: Values of free dimensions by name.
         shapes: Whole shapes of inputs by name.
+        fixed: Inputs that need no samples.
 
     Raises:
         DatasetError: An input is not of floating point, has no elements or billions.
@@ -202,7 +221,7 @@ def random_dataset(
     """
     from arenite.planner.importers.onnx.binding import bind
 
-    values = fed_inputs(model)
+    values = _open_inputs(model, fixed)
     for value in values:
         if value.type.tensor_type.elem_type != 1:
             raise DatasetError(f"input {value.name!r} takes no 32-bit floats")
@@ -218,13 +237,13 @@ def random_dataset(
         if _is_free_first(value) and _name(value, 0) not in stated | set(dims)
     }
     try:
-        bound = bind(model.graph, {**dims, **batch}, shapes).inputs
+        bound = bind(model.graph, {**dims, **batch}, {**_shapes_of(fixed), **shapes})
     except UnboundDimensionError as error:
         raise UnboundDimensionError(error.dimensions, _sizes_wanted(error.dimensions)) from error
     num_runs = 1 if batch else num_samples
     random = np.random.default_rng(seed)
     inputs: dict[str, Array] = {}
-    for name, taken in bound.items():
+    for name, taken in bound.without(fixed).inputs.items():
         rows, *rest = taken.shape or (1,)
         if not 0 < math.prod((num_runs, rows, *rest)) <= _MOST_ELEMENTS:
             raise DatasetError(f"input {name!r} takes {math.prod((rows, *rest)):,} numbers")
@@ -241,7 +260,9 @@ def _is_free_first(value: "onnx.ValueInfoProto") -> bool:
 
 def _name(value: "onnx.ValueInfoProto", axis: int) -> str:
     """Return what a free dimension goes by."""
-    return value.type.tensor_type.shape.dim[axis].dim_param or f"{value.name}:{axis}"
+    from arenite.planner.importers.onnx.binding import stated_name
+
+    return stated_name(value.type.tensor_type.shape.dim[axis]) or f"{value.name}:{axis}"
 
 
 def _sizes_wanted(dimensions: tuple[str, ...]) -> str:

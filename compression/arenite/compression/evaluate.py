@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.compression.dataset import NO_DIMS, NO_SHAPES, Dataset, Dims, fitted_inputs
+from arenite.compression.dataset import (
+    NO_DIMS,
+    NO_FIXED,
+    NO_SHAPES,
+    Dataset,
+    Dims,
+    Fixed,
+    fitted_inputs,
+)
 from arenite.compression.errors import EvaluationError
 from arenite.planner.importers import Shapes
 from arenite.planner.quiet_onnxruntime import quiet_options
@@ -46,6 +54,7 @@ class Judge:
         dataset: The samples.
         dims: Values of free dimensions by name; by default they are as long as the data are.
         shapes: Whole shapes of inputs by name.
+        fixed: What inputs hold that are fixed at a value, by name.
 
     Attributes:
         dataset: The samples.
@@ -64,9 +73,11 @@ class Judge:
         dataset: Dataset,
         dims: Dims = NO_DIMS,
         shapes: Shapes = NO_SHAPES,
+        fixed: Fixed = NO_FIXED,
     ) -> None:
         self.dataset = dataset
-        types = fitted_inputs(original, dataset, dims, shapes)
+        self._fixed = fixed
+        types = fitted_inputs(original, dataset, dims, shapes, self._fixed)
         self.shapes = {name: taken.shape for name, taken in types.items()}
         self._expected = self._outputs(original)
         self._classes = self._classes_of(self._expected)
@@ -115,7 +126,7 @@ class Judge:
                 model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
             return [
-                [_numbers(each) for each in session.run(None, feeds)]
+                [_numbers(each) for each in session.run(None, {**feeds, **self._fixed})]
                 for feeds in self.dataset.batches(self.shapes)
             ]
         except refusals as error:

@@ -83,6 +83,7 @@ def compile_model(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
     order: FindOrder | tuple[str, ...] | None = None,
     capacity: int | None = None,
     weight_budget: WeightBudget | None = None,
@@ -93,6 +94,7 @@ def compile_model(
         path: An ONNX or TFLite file.
         dims: Values of free dimensions, by name; ONNX only.
         shapes: Shapes of the model's inputs, by name; ONNX only.
+        values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
         order: Step names in order, or a function that finds an order; by default the model's.
         capacity: Most bytes the arena may take; None for no limit.
         weight_budget: Weights that may be resident while the program runs, windows included;
@@ -104,7 +106,7 @@ def compile_model(
         MissingDependencyError: The package of its format is absent.
     """
     with about_file(path):
-        program = lower(load(path, dims=dims, shapes=shapes, weights=True))
+        program = lower(load(path, dims=dims, shapes=shapes, values=values, weights=True))
     streaming = None
     if weight_budget is not None:
         streaming = stream_weights(program, weight_budget.bytes_of(program))

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
-from arenite.cli.options.model import dim_option, order_option, shape_option
+from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import (
     capacity_option,
@@ -28,12 +28,12 @@ from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
-from arenite.planner.importers import Shapes
+from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
-    "requested", "order_name", "dims", "shapes", "capacity", "time_limit_s", "seed",
+    "requested", "order_name", "dims", "shapes", "values", "capacity", "time_limit_s", "seed",
     "weight_budget",
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ _DECIDED_BY_PLAN = (
 @click.command(
     cls=SectionedCommand,
     sections={
-        "Reading the model": ("order_name", "dims", "shapes"),
+        "Reading the model": ("order_name", "dims", "shapes", "values"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
     },
@@ -59,6 +59,7 @@ _DECIDED_BY_PLAN = (
 @order_option
 @dim_option
 @shape_option
+@value_option
 @capacity_option
 @weight_budget_option
 @click.option(
@@ -77,6 +78,7 @@ def build(
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
+    values: InputValues,
     capacity: int | None,
     weight_budget: WeightBudget | None,
     code_weights: bool,
@@ -94,7 +96,7 @@ def build(
     results.reserve(output, sources=(model, plan_path))
     if plan_path is None:
         reading = Reading(
-            dims, shapes, order_name=order_name, weight_budget=weight_budget,
+            dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
             time_limit_s=time_limit_s,
         )  # fmt: skip
         compiled = compiled_for(reading, model, capacity)

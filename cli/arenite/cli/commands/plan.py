@@ -123,6 +123,7 @@ def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:
             reading.dims,
             reading.shapes,
             "" if reading.weight_budget is None else str(reading.weight_budget),
+            reading.values,
         ),
         chosen.target.name,
         reading.boundary,

@@ -7,11 +7,11 @@ import click
 from rich.console import Console
 
 from arenite.cli.console.results import Results
-from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
-from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.reading import Reading, reading_of
 from arenite.cli.targets.table import TARGETS
 from arenite.planner import planfile
 from arenite.planner.errors import OrderError, about_file
@@ -25,22 +25,25 @@ from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
 @click.argument("model", required=False, type=click.Path(path_type=Path))
 @dim_option
 @shape_option
+@value_option
 @json_option
 def verify(
     plan_path: Path,
     model: Path | None,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
     as_json: bool,
 ) -> None:
     """Check a plan, on its own or against MODEL.
 
     Without MODEL: no two tensors that are live at once may overlap. With it, the plan must
-    also have been made for this very file. Free dimensions default to those of the plan.
+    also have been made for this very file. Free dimensions and
+    values of inputs default to those of the plan.
     """
     plan_file = planfile.read(plan_path)
     if model is not None:
-        _check_model(plan_path, plan_file, model, dims, shapes)
+        _check_model(plan_path, plan_file, model, Reading(dims, shapes, values))
     plan = plan_file.plan
 
     def text(console: Console) -> None:
@@ -73,8 +76,7 @@ def _check_model(
     plan_path: Path,
     plan_file: PlanFile,
     model: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    stated: Reading,
 ) -> None:
     """Return if the plan was made for this model and for the records it has."""
     with about_file(plan_path):
@@ -85,7 +87,7 @@ def _check_model(
             f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
             path=plan_path,
         )
-    reading = Reading({**plan_file.model.dims, **dims}, {**plan_file.model.shapes, **shapes})
+    reading = reading_of(plan_file, stated)
     try:
         source = target.reread(reading, model, plan_file)
     except OrderError as error:

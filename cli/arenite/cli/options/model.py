@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from arenite.cli.options.types import AliasType, AlignmentType, DimType, ShapeType
+from arenite.cli.options.types import AliasType, AlignmentType, DimType, InputValueType, ShapeType
 from arenite.cli.options.weights import weight_budget_option
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE, GENERIC, TARGETS
@@ -46,6 +46,15 @@ shape_option = click.option(
     callback=_as_mapping,
     metavar="INPUT=1x3x224x224",
     help="Set the shape of a graph input. Repeatable.",
+)
+value_option = click.option(
+    "--value",
+    "values",
+    type=InputValueType(),
+    multiple=True,
+    callback=_as_mapping,
+    metavar="INPUT=NUMBER",
+    help="Fix a graph input at a number; the model then does not take it. Repeatable.",
 )
 order_option = click.option(
     "--order",
@@ -96,6 +105,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     @order_option
     @dim_option
     @shape_option
+    @value_option
     @_boundary_option
     @_align_option
     @_alias_option
@@ -104,6 +114,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     def with_reading(
         dims: Mapping[str, int],
         shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, float],
         boundary: str,
         alignment: int | None,
         aliases: tuple[AliasKind, ...] | None,
@@ -114,7 +125,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         **kwargs: _P.kwargs,
     ) -> _R:
         reading = Reading(
-            dims, shapes, Boundary(boundary), alignment, aliases, order_name, target,
+            dims, shapes, values, Boundary(boundary), alignment, aliases, order_name, target,
             weight_budget,
         )  # fmt: skip
         return function(reading, *args, **kwargs)

@@ -7,8 +7,8 @@ import click
 
 MODEL: Final = {
     "Reading the model": (
-        "target", "order_name", "dims", "shapes", "boundary", "alignment", "aliases",
-        "weight_budget",
+        "target", "order_name", "dims", "shapes", "values", "boundary", "alignment",
+        "aliases", "weight_budget",
     )
 }  # fmt: skip
 """The options of `reading_options`."""

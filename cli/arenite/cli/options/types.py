@@ -119,6 +119,22 @@ class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
         return name, tuple(map(int, dimensions))
 
 
+class InputValueType(click.ParamType[tuple[str, float]]):
+    """What a graph input always is, such as `sr=16000`."""
+
+    name = "input=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Return the name and the number, whole where it is written so; true is 1."""
+        name, equals, text = str(value).rpartition("=")
+        number = _number(text.strip().lower())
+        if not (name and equals) or number is None:
+            self.fail(f"{value!r} is not INPUT=NUMBER, such as sr=16000", param, ctx)
+        return name, number
+
+
 class SecondsType(click.ParamType[float]):
     """A positive time."""
 
@@ -178,6 +194,23 @@ class AliasType(click.ParamType[tuple[AliasKind, ...]]):
                 self.fail(f"{word!r} is not one of {known}", param, ctx)
             kinds.update(SAFE_KINDS if word == "all" else (word,))
         return tuple(kind for kind in AliasKind if kind in kinds)
+
+
+def _number(text: str) -> float | None:
+    """Return a finite number, None for what is none."""
+    if text in ("true", "false"):
+        return int(text == "true")
+    try:
+        whole = int(text)
+    except ValueError:
+        pass
+    else:
+        return whole if abs(whole) <= _MAX_NUMBER else None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _is_dimension(text: str) -> bool:

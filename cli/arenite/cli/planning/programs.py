@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from arenite.cli.planning.search import Outcome, search
 from arenite.cli.targets.arenite import compiled_by, compiled_for
-from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.reading import Reading, reading_of
 from arenite.cli.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import Shapes
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.program import Program
@@ -64,8 +63,7 @@ def build_program(
     model: Path,
     output: Path,
     *,
-    dims: Mapping[str, int],
-    shapes: Shapes,
+    reading: Reading,
     strategy: Strategy | None = None,
 ) -> Compiled:
     """Write the program of a model, planned, and return it.
@@ -75,14 +73,21 @@ def build_program(
         PlanError: There is no plan.
         OutputError: The file cannot be written.
     """
-    compiled = compiled_for(Reading(dims, shapes), model)
+    compiled = compiled_for(reading, model)
     outcome = search(strategy or find("best"), compiled.source.problem)
     write_program(output, compiled, outcome)
     return compiled
 
 
-def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
+def compile_by_plan(
+    model: Path, plan_path: Path, stated: Reading | None = None
+) -> tuple[Compiled, Outcome]:
     """Return the program of a model in the order of a plan file, and that plan.
+
+    Args:
+        model: The model.
+        plan_path: The plan.
+        stated: Sizes and values, where they are not to be the plan's.
 
     Raises:
         ModelError: The model cannot be read or run.
@@ -94,7 +99,7 @@ def compile_by_plan(model: Path, plan_path: Path) -> tuple[Compiled, Outcome]:
         plan_file.check_digest(model_digest(model))
     if plan_file.target != ARENITE.name:
         raise PlanTargetError(plan_path, plan_file.target)
-    reading = Reading(plan_file.model.dims, plan_file.model.shapes)
+    reading = reading_of(plan_file, stated or Reading())
     try:
         compiled = compiled_by(reading, model, plan_file)
     except OrderError as error:
@@ -197,3 +202,19 @@ def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
             low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
             arrays[port.name] = generator.integers(low, high, shape).astype(dtype)
     return arrays
+
+
+def with_fixed(
+    model: Path, reading: Reading, arrays: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return the inputs of an ONNX model in its order, those among them that are fixed.
+
+    Args:
+        model: The file.
+        reading: How it was read.
+        arrays: What the program made of it takes.
+    """
+    from arenite.planner.importers.onnx.sizes import fixed_arrays
+
+    stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
+    return {name: arrays[name] if array is None else array for name, array in stated.items()}

@@ -19,7 +19,7 @@ class Arenite:
     name: ClassVar[str] = "arenite"
     summary: ClassVar[str] = "our own runtime"
     open_fields: ClassVar[frozenset[str]] = frozenset(
-        {"dims", "shapes", "order_name", "weight_budget"}
+        {"dims", "shapes", "values", "order_name", "weight_budget"}
     )
     shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
 
@@ -49,6 +49,7 @@ def compiled_for(reading: Reading, path: Path, capacity: int | None = None) -> C
         path,
         dims=reading.dims,
         shapes=reading.shapes,
+        values=reading.values,
         order=order_finder(reading.order_name or "best", reading.time_limit_s),
         capacity=capacity,
         weight_budget=reading.weight_budget,
@@ -72,6 +73,7 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
         path,
         dims=reading.dims,
         shapes=reading.shapes,
+        values=reading.values,
         order=plan_file.problem.steps,
         weight_budget=WeightBudget.parse(budget) if budget else None,
     )

@@ -13,8 +13,9 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
 
 _WORDS = {
-    "dims": "dimensions", "boundary": "boundary", "alignment": "alignment", "aliases": "sharing",
-    "order_name": "order", "weight_budget": "weight budget",
+    "dims": "dimensions", "values": "values of inputs", "boundary": "boundary",
+    "alignment": "alignment", "aliases": "sharing", "order_name": "order",
+    "weight_budget": "weight budget",
 }  # fmt: skip
 """Fields of a `Reading`, as messages call them."""
 

@@ -18,7 +18,7 @@ class Generic:
     name: ClassVar[str] = "generic"
     summary: ClassVar[str] = "the graph as written"
     open_fields: ClassVar[frozenset[str]] = frozenset(
-        {"dims", "shapes", "boundary", "alignment", "aliases", "order_name"}
+        {"dims", "shapes", "values", "boundary", "alignment", "aliases", "order_name"}
     )
     shares: ClassVar[tuple[AliasKind, ...]] = SAFE_KINDS
 
@@ -40,6 +40,7 @@ class Generic:
             path,
             dims=reading.dims,
             shapes=reading.shapes,
+            values=reading.values,
             boundary=reading.boundary,
             alignment=reading.alignment,
             capacity=capacity,
@@ -56,6 +57,7 @@ class Generic:
             path,
             dims=reading.dims,
             shapes=reading.shapes,
+            values=reading.values,
             boundary=plan_file.boundary,
             alignment=plan_file.alignment if uniform else None,
             order=problem.steps,

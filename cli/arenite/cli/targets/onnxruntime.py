@@ -16,7 +16,7 @@ class Onnxruntime:
 
     name: ClassVar[str] = "onnxruntime"
     summary: ClassVar[str] = "ONNX Runtime"
-    open_fields: ClassVar[frozenset[str]] = frozenset({"dims", "shapes"})
+    open_fields: ClassVar[frozenset[str]] = frozenset({"dims", "shapes", "values"})
     shares: ClassVar[tuple[AliasKind, ...]] = ()
 
     def why_unsupported(self, path: Path) -> str | None:
@@ -28,7 +28,9 @@ class Onnxruntime:
         from arenite.runtime.targets.onnxruntime import onnxruntime_problem
 
         digest = model_digest(path)
-        problem = onnxruntime_problem(path, dims=reading.dims, shapes=reading.shapes)
+        problem = onnxruntime_problem(
+            path, dims=reading.dims, shapes=reading.shapes, values=reading.values
+        )
         return Source(path.name, digest, None, problem.with_capacity(capacity))
 
     def reread(self, reading: Reading, path: Path, _plan_file: PlanFile) -> Source:

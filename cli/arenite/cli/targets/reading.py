@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from arenite.planner.importers import Shapes
+from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.liveness import Boundary
+from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
@@ -16,6 +17,7 @@ class Reading:
     Attributes:
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
+        values: Inputs fixed at a value, by name.
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes of every offset.
         aliases: What may share storage.
@@ -27,6 +29,7 @@ class Reading:
 
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Shapes = field(default_factory=dict)
+    values: InputValues = field(default_factory=dict)
     boundary: Boundary = Boundary.INCLUDE
     alignment: int | None = None
     aliases: tuple[AliasKind, ...] | None = None
@@ -34,3 +37,13 @@ class Reading:
     target: str | None = None
     weight_budget: WeightBudget | None = None
     time_limit_s: float | None = field(default=None, compare=False)
+
+
+def reading_of(plan_file: PlanFile, stated: Reading) -> Reading:
+    """Return how the model of a plan is read: what is stated, and else as for the plan."""
+    model = plan_file.model
+    return Reading(
+        {**model.dims, **stated.dims},
+        {**model.shapes, **stated.shapes},
+        {**model.values, **stated.values},
+    )

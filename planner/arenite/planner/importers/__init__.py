@@ -4,7 +4,7 @@ Each importer is imported when a file of its format is read, so that only that f
 packages need be installed.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 
 Shapes = Mapping[str, tuple[int, ...]]
+InputValues = Mapping[str, float]
+"""One value for all elements of an input, by the input's name."""
 
 _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
 
@@ -34,6 +36,7 @@ def load(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
+    values: InputValues | None = None,
     weights: bool = False,
 ) -> Program:
     """Return the program of a model file.
@@ -42,11 +45,12 @@ def load(
         path: `.onnx`, `.tflite` or `.lite`.
         dims: Values of free dimensions, by name; ONNX only.
         shapes: Shapes of inputs, by name; a TFLite file allows no other than its own.
+        values: Inputs fixed at a value, constants from then on; ONNX only.
         weights: Whether to make the values of constants available, for running the model.
 
     Raises:
         ModelFormatError: The file cannot be read, is damaged, or is not a model.
-        BindingError: `dims` or `shapes` does not fit the model.
+        BindingError: `dims`, `shapes` or `values` does not fit the model.
         ModelError: The model cannot be read for another reason.
     """
     with about_file(path):
@@ -54,12 +58,15 @@ def load(
         if kind == "onnx":
             from arenite.planner.importers.onnx import read_onnx
 
-            return read_onnx(path, dims=dims or {}, shapes=shapes or {}, weights=weights)
+            return read_onnx(
+                path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
+            )
         if kind == "tflite":
             from arenite.planner.importers.tflite import read_tflite
+            from arenite.planner.importers.tflite.fixed_sizes import check_fixed_sizes
 
             program = read_tflite(path, weights=weights)
-            check_fixed_shapes(program, dims or {}, shapes or {})
+            check_fixed_sizes(path, program, dims or {}, shapes or {}, values or {})
             return program
         raise ModelFormatError("it only lists records; give a model")
 
@@ -69,6 +76,7 @@ def read(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
+    values: InputValues | None = None,
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int | None = None,
     capacity: int | None = None,
@@ -81,6 +89,7 @@ def read(
         path: `.onnx`, `.tflite`, `.lite` or `.csv`.
         dims: As in `load`.
         shapes: As in `load`.
+        values: As in `load`.
         boundary: Whether the model's inputs and outputs lie in the arena; ignored for a CSV.
         alignment: Alignment of every offset, in bytes; by default 16, or what a CSV states.
         capacity: Most bytes the arena may take; by default what the name of a CSV states.
@@ -94,11 +103,11 @@ def read(
     with about_file(path):
         digest = model_digest(path)
         if model_format(path) == "csv":
-            problem = _read_csv(path, dims or {}, shapes or {}, alignment)
+            problem = _read_csv(path, (*(dims or ()), *(shapes or ()), *(values or ())), alignment)
             if capacity is not None:
                 problem = problem.with_capacity(capacity)
             return Source(path.name, digest, None, problem)
-        program = load(path, dims=dims, shapes=shapes)
+        program = load(path, dims=dims, shapes=shapes, values=values)
         rules = Rules(
             tuple(aliases),
             boundary,
@@ -126,29 +135,27 @@ def model_format(path: Path) -> str:
     return known
 
 
-def check_fixed_shapes(program: Program, dims: Mapping[str, int], shapes: Shapes) -> None:
-    """Check that the sizes asked for are the ones that a TFLite file fixes.
+def open_names(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of a model's free dimensions and of its inputs; a CSV has neither.
 
     Raises:
-        BindingError: They are not.
+        ModelError: The file cannot be read.
     """
-    for name in dims:
-        raise BindingError(name, "cannot be given; a TFLite file has no free dimensions")
-    for name, shape in shapes.items():
-        if name not in program.input_tensors or program.tensors[name].shape != shape:
-            stated = [f"{each!r} {program.tensors[each].shape}" for each in program.input_tensors]
-            raise BindingError(
-                name,
-                f"cannot be given; a TFLite file fixes its inputs: {', '.join(stated)}",
-            )
+    with about_file(path):
+        kind = model_format(path)
+        if kind == "onnx":
+            from arenite.planner.importers.onnx.sizes import onnx_names
+
+            return onnx_names(path)
+        if kind == "tflite":
+            return frozenset(), frozenset(load(path).input_tensors)
+        return frozenset(), frozenset()
 
 
-def _read_csv(
-    path: Path, dims: Mapping[str, int], shapes: Shapes, alignment: int | None
-) -> Problem:
+def _read_csv(path: Path, given: Sequence[str], alignment: int | None) -> Problem:
     from arenite.planner.importers.csv import read_csv
 
-    for name in (*dims, *shapes):
+    for name in given:
         raise BindingError(name, "cannot be given; a CSV has neither dimensions nor inputs")
     problem = read_csv(path)
     if alignment is None:

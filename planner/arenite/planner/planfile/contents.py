@@ -27,6 +27,7 @@ class ModelReference:
         shapes: Shapes given to inputs, by name.
         weight_budget: How much of the weights may be resident during a run, in bytes or per
             cent, such as `4194304` or `25%`; empty for no limit.
+        values: Inputs that were fixed at a value, by name.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ModelReference:
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     weight_budget: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class PlanFile:
     def to_bytes(self) -> bytes:
         """Return the file's bytes: one record a line, the same bytes for equal contents."""
         plan = self.plan
-        budget = self.model.weight_budget
+        budget, fixed = self.model.weight_budget, dict(sorted(self.model.values.items()))
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -71,6 +73,7 @@ class PlanFile:
                 "sha256": self.model.sha256,
                 "dims": dict(sorted(self.model.dims.items())),
                 "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},
+                **({"values": fixed} if fixed else {}),
                 **({"weight_budget": budget} if budget else {}),
             },
             "target": self.target,

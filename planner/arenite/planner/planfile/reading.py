@@ -32,6 +32,7 @@ _FIELDS = (
     "format", "version", "model", "target", "boundary", "alignment", "aliases", "memories",
     "height", "lower_bound", "bound", "optimal", "strategy", "order", "records",
 )  # fmt: skip
+_MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
 _RECORD_OPTIONS = ("memory", "alignment", "overlaps")
@@ -79,7 +80,7 @@ def _document(path: Path) -> Object:
 
 
 def _model(model: Object) -> ModelReference:
-    values.check_fields(model, "model", ("name", "sha256", "dims", "shapes"), ("weight_budget",))
+    values.check_fields(model, "model", _MODEL_FIELDS, ("weight_budget", "values"))
     budget = values.text(model, "weight_budget") if "weight_budget" in model else ""
     if "weight_budget" in model and not _BUDGET.fullmatch(budget):
         raise WrongTypeError(f"weight_budget is {budget!r}, bytes or per cent expected")
@@ -97,7 +98,20 @@ def _model(model: Object) -> ModelReference:
             for name in shapes
         },
         budget,
+        _fixed(values.member(model, "values") if "values" in model else {}),
     )
+
+
+def _fixed(stated: Object) -> dict[str, float]:
+    """Return the values that inputs were fixed at."""
+    fixed: dict[str, float] = {}
+    for name, value in stated.items():
+        is_integer = type(value) is int and abs(value) <= MAX_NUMBER  # true is no int here
+        if not (is_integer or isinstance(value, float)):
+            raise values.wrong_type(name, value, "a number")
+        assert isinstance(value, int | float)
+        fixed[name] = value
+    return fixed
 
 
 def _aliases(document: Object) -> tuple[AliasKind, ...]:

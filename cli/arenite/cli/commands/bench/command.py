@@ -10,18 +10,26 @@ from rich.console import Console
 from rich.text import Text
 
 from arenite.cli.commands.bench.engines import ENGINES, OURS, check_installed
-from arenite.cli.commands.bench.rounds import Contest, Measured, measure, ours, outputs_of
+from arenite.cli.commands.bench.rounds import (
+    Contest,
+    Measured,
+    measure,
+    ours,
+    outputs_of,
+    whole_inputs,
+)
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
-from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.types import NumberType, SecondsType
-from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs
+from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs, with_fixed
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name
+from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.importers import Shapes, model_format
+from arenite.planner.importers import InputValues, Shapes, model_format
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
@@ -60,6 +68,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 )
 @dim_option
 @shape_option
+@value_option
 @json_option
 def bench(
     model: Path,
@@ -70,6 +79,7 @@ def bench(
     seed: int,
     dims: Mapping[str, int],
     shapes: Shapes,
+    values: InputValues,
     as_json: bool,
 ) -> None:
     """Measure the latency and memory of MODEL on our runtime and on others.
@@ -85,9 +95,13 @@ def bench(
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
-        compiled = build_program(model, program, dims=dims, shapes=shapes)
+        reading = Reading(dims, shapes, values)
+        compiled = build_program(model, program, reading=reading)
         inputs = Path(folder) / "inputs.npz"
-        np.savez(inputs, *random_inputs(compiled.program, seed).values())
+        arrays = random_inputs(compiled.program, seed)
+        np.savez(inputs, *arrays.values())
+        if values:
+            np.savez(whole_inputs(inputs), *with_fixed(model, reading, arrays).values())
         files = {engine: program if engine == OURS else model for engine in engines}
         contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
         console = progress()

@@ -94,7 +94,8 @@ class Contest:
     Attributes:
         model_format: Of the model.
         files: For each engine the file it loads.
-        inputs: A `.npz` of the inputs, in the model's order.
+        inputs: A `.npz` of the inputs, in the model's order; where values are fixed in our
+            program, `whole_inputs` of it holds what the others are fed.
         threads: Of each engine.
         seconds: That each process measures.
         may_drop: Whether an engine that does not run the model is left out with a note.
@@ -144,6 +145,11 @@ def measure(
     return measured
 
 
+def whole_inputs(inputs: Path) -> Path:
+    """Return where the inputs lie with those that our program does not take."""
+    return inputs.with_name(f"whole-{inputs.name}")
+
+
 def outputs_of(contest: Contest, engine: str) -> Path:
     """Return where an engine's outputs are kept."""
     return contest.inputs.with_name(f"{engine}-outputs.npz")
@@ -156,9 +162,11 @@ def ours(measured: Sequence[Measured]) -> Measured | None:
 
 def _run(contest: Contest, engine: str, *, first: bool) -> Sample:
     outputs = str(outputs_of(contest, engine)) if first else ""
+    whole = whole_inputs(contest.inputs)
+    inputs = whole if engine != OURS and whole.exists() else contest.inputs
     command = [
         sys.executable, "-m", "arenite.cli.commands.bench.worker",
-        contest.model_format, engine, str(contest.files[engine]), str(contest.inputs), outputs,
+        contest.model_format, engine, str(contest.files[engine]), str(inputs), outputs,
         str(contest.threads), str(contest.seconds),
     ]  # fmt: skip
     process = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -19,6 +19,7 @@ from arenite.cli.commands.compare.comparing import (
     compare_on_cluster,
 )
 from arenite.cli.commands.compare.model_files import model_files
+from arenite.cli.commands.compare.readings import readings_of
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, output, progress
@@ -148,7 +149,10 @@ def compare(
         check_packages()
     watched = len(paths) == 1 and scheduler is None
     reading = replace(reading, time_limit_s=time_limit_s)
-    tasks = [Task(path, reading, strategies, with_peers, watched, time_limit_s) for path in paths]
+    tasks = [
+        Task(path, each, strategies, with_peers, watched, time_limit_s)
+        for path, each in zip(paths, readings_of(reading, paths), strict=True)
+    ]
 
     def show(each: Compared) -> None:
         if isinstance(each, FailedModel):

@@ -98,7 +98,7 @@ def _onnxruntime(question: _Question) -> int:
 
     model, reading = question.model, question.reading
     inputs = stock_session(model, stock_options()).get_inputs()
-    feeds = drawn_feeds(model, inputs, reading.dims, reading.shapes)
+    feeds = drawn_feeds(model, inputs, reading.dims, reading.shapes, values=reading.values)
     return stock_memory(model, stock_options(), feeds).in_use
 
 

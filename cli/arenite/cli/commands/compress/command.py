@@ -31,7 +31,7 @@ from arenite.cli.commands.compress.tables import (
 )
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
-from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
@@ -44,7 +44,7 @@ from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
-from arenite.planner.importers import Shapes
+from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
 from arenite.runtime.program.assembly import Code
 from arenite.runtime.rewrites.weight_budget import WeightBudget
@@ -117,7 +117,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
             "half",
             "seed",
         ),
-        "Program file (OUT.arena)": ("huffman", "weight_budget", "dims", "shapes"),
+        "Program file (OUT.arena)": ("huffman", "weight_budget", "dims", "shapes", "values"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -196,6 +196,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 @huffman_option
 @dim_option
 @shape_option
+@value_option
 @click.option(
     "--seed", type=NumberType(), metavar="N", help="Seed of k-means and of random inputs."
 )
@@ -222,6 +223,7 @@ def compress(
     huffman: bool,
     dims: Mapping[str, int],
     shapes: Shapes,
+    values: InputValues,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -239,6 +241,7 @@ def compress(
     from arenite.compression.share import Start
 
     results = Results(as_json=as_json)
+    reading = Reading(dims, shapes, values, weight_budget=weight_budget)
     results.reserve(output, scan_path, sources=(model, dataset_path))
     scan_file = None
     if scan_path is not None:
@@ -246,7 +249,7 @@ def compress(
             raise click.UsageError("--scan needs --sensitivity")
         samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
         channels_left = "" if channels is None else f", {channels:g} of the channels"
-        sizes = _sizes_text(dims, shapes)
+        sizes = _sizes_text(reading)
         scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
     recipe = Recipe(
         density, deviation, budget,
@@ -260,10 +263,10 @@ def compress(
     source, narrowing = original, None
     if channels is not None:
         source, narrowed = original.narrowed(channels)
-        narrowing = narrowing_of(model, original, source, narrowed, dims, shapes)
+        narrowing = narrowing_of(model, original, source, narrowed, Reading(dims, shapes, values))
     _check_layers(source, recipe.layers)
     with about_file(model), _status() as report:
-        judging = judging_of(original, dataset_path, recipe.seed, dims, shapes)
+        judging = judging_of(original, dataset_path, recipe.seed, reading)
         judge_of_int8 = judging.needed_for("--int8") if with_int8 else None
         scanned: list[Sensitivity] = []
         if sensitivity is not None:
@@ -285,7 +288,7 @@ def compress(
     changed = source.with_weights(compressed.shared)
     program, grown = None, None
     if output.suffix == SUFFIX:
-        program = _write_program(output, model, changed, dims, shapes, weight_budget, code)
+        program = _write_program(output, model, changed, reading, code)
     elif changed.ByteSize() > original.num_bytes == model.stat().st_size:
         grown = changed.ByteSize()
         write_atomically(output, read_model(model))
@@ -335,10 +338,11 @@ def _check_sizes(
         bind(original.original().graph, dims, shapes)
 
 
-def _sizes_text(dims: Mapping[str, int], shapes: Shapes) -> str:
-    """Return the sizes that the user states, for a scan file to tell scans apart."""
-    parts = [f"{name}={value}" for name, value in dims.items()]
-    parts += [f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
+def _sizes_text(reading: Reading) -> str:
+    """Return the sizes and values that the user states, for a scan file to tell scans apart."""
+    parts = [f"{name}={value}" for name, value in reading.dims.items()]
+    parts += [f"{name}={'x'.join(map(str, shape))}" for name, shape in reading.shapes.items()]
+    parts += [f"{name}={value}" for name, value in reading.values.items()]
     return "".join(f", {part}" for part in sorted(parts))
 
 
@@ -368,13 +372,11 @@ def _write_program(
     output: Path,
     model: Path,
     changed: "onnx.ModelProto",
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    weight_budget: WeightBudget | None,
+    reading: Reading,
     code: Code,
 ) -> CompiledProgram:
     with twin_of(model, changed) as twin:
-        compiled = compiled_for(Reading(dims, shapes, weight_budget=weight_budget), twin)
+        compiled = compiled_for(reading, twin)
     outcome = search(find("best"), compiled.source.problem)
     write_program(output, compiled, outcome, code=code)
     return compiled

@@ -16,7 +16,6 @@ from arenite.cli.planning.search import search
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import named_instead
-from arenite.planner.importers import Shapes
 from arenite.strategies import find
 
 if TYPE_CHECKING:
@@ -68,14 +67,13 @@ def narrowing_of(
     original: "OnnxModel",
     smaller: "OnnxModel",
     narrowed: "Narrowed",
-    dims: Mapping[str, int],
-    shapes: Shapes,
+    reading: Reading,
 ) -> Narrowing:
     """Return how the arena shrinks with the channels."""
     heights = []
     for each in (original, smaller):
         with twin_of(model, each.original()) as twin:
-            problem = compiled_for(Reading(dims, shapes), twin).source.problem
+            problem = compiled_for(reading, twin).source.problem
             heights.append(search(find("best"), problem).plan.height)
     return Narrowing(
         len(narrowed.kept), sum(map(len, narrowed.kept.values())),
@@ -112,8 +110,7 @@ def judging_of(
     original: "OnnxModel",
     dataset_path: Path | None,
     seed: int,
-    dims: Mapping[str, int],
-    shapes: Shapes,
+    reading: Reading,
 ) -> Judging:
     """Return what judges a model: without a data set, random inputs if they can be made for it.
 
@@ -125,15 +122,20 @@ def judging_of(
     """
     from arenite.compression.dataset import DatasetError, random_dataset, read_dataset
     from arenite.compression.evaluate import Judge
+    from arenite.planner.importers.onnx.fixed_inputs import fixed_feeds
 
+    dims, shapes = reading.dims, reading.shapes
+    fixed = fixed_feeds(original.original().graph, dims, shapes, reading.values)
     if dataset_path is not None:
         dataset = read_dataset(dataset_path)
     else:
         try:
-            dataset = random_dataset(original.original(), _NUM_RANDOM_SAMPLES, seed, dims, shapes)
+            dataset = random_dataset(
+                original.original(), _NUM_RANDOM_SAMPLES, seed, dims, shapes, fixed
+            )
         except DatasetError as error:
             return Judging(None, error.reason)
-    return Judging(Judge(original.original(), dataset, dims, shapes))
+    return Judging(Judge(original.original(), dataset, dims, shapes, fixed))
 
 
 def scan_layers(

@@ -83,8 +83,8 @@ def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
     plain = source
     if chosen.aliases:
         plain = read(
-            model, dims=reading.dims, shapes=reading.shapes, boundary=reading.boundary,
-            alignment=reading.alignment,
+            model, dims=reading.dims, shapes=reading.shapes, values=reading.values,
+            boundary=reading.boundary, alignment=reading.alignment,
             order=None if source.order is None else source.problem.steps,
         )  # fmt: skip
     if plain.program is None:

@@ -20,7 +20,7 @@ from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
-from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import strategy_option
 from arenite.cli.options.sections import SectionedCommand
@@ -30,8 +30,9 @@ from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.text import printable
+from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import named_instead
-from arenite.planner.importers import Shapes
+from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.session import Session, StepProfile
 from arenite.runtime.trace import chrome_trace
 from arenite.strategies import find
@@ -87,7 +88,7 @@ class _Result:
     cls=SectionedCommand,
     sections={
         "Pictures and classes": ("mean", "std", "labels_path", "top"),
-        "Planning": ("plan_path", "requested", "dims", "shapes"),
+        "Planning": ("plan_path", "requested", "dims", "shapes", "values"),
         "Diagnosis": ("profile", "trace", "poison"),
     },
 )
@@ -139,6 +140,7 @@ class _Result:
 @strategy_option
 @dim_option
 @shape_option
+@value_option
 @json_option
 def run(
     model: Path,
@@ -156,6 +158,7 @@ def run(
     requested: str,
     dims: Mapping[str, int],
     shapes: Shapes,
+    values: InputValues,
     as_json: bool,
 ) -> None:
     """Run MODEL once: an .onnx or .tflite file, or an .arena file from 'arenite build'.
@@ -170,7 +173,7 @@ def run(
     )
     labels = None if labels_path is None else read_labels(labels_path)
     with (
-        _program(model, plan_path, requested, dims, shapes) as program,
+        _program(model, plan_path, requested, Reading(dims, shapes, values)) as program,
         Session(program, threads=threads, poison=0xFF if poison else None) as session,
     ):
         if labels is not None:
@@ -202,21 +205,21 @@ def run(
 
 @contextmanager
 def _program(
-    model: Path, plan_path: Path | None, requested: str, dims: Mapping[str, int], shapes: Shapes
+    model: Path, plan_path: Path | None, requested: str, reading: Reading
 ) -> Iterator[Path]:
     """Give the program file of a model while the block runs."""
     if model.suffix == SUFFIX:
-        refuse_beside(f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes")
+        refuse_beside(f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes", "values")
         yield model
         return
     strategy = find(requested)
     with tempfile.TemporaryDirectory(prefix="arenite-run-") as folder:
         program = Path(folder) / f"model{SUFFIX}"
         if plan_path is None:
-            build_program(model, program, dims=dims, shapes=shapes, strategy=strategy)
+            build_program(model, program, reading=reading, strategy=strategy)
         else:
-            refuse_beside("--plan", "requested", "dims", "shapes")
-            write_program(program, *compile_by_plan(model, plan_path))
+            refuse_beside("--plan", "requested")
+            write_program(program, *compile_by_plan(model, plan_path, reading))
         with named_instead(program, model):
             yield program
 

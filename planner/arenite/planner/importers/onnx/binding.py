@@ -1,6 +1,6 @@
 """Bind the free dimensions of a model's inputs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 import onnx
@@ -29,6 +29,11 @@ class Binding:
     inputs: Mapping[str, TensorType]
     dimensions: Mapping[str, int]
 
+    def without(self, names: Container[str]) -> "Binding":
+        """Return the binding of the other inputs; dimensions keep their values."""
+        others = {name: each for name, each in self.inputs.items() if name not in names}
+        return Binding(others, self.dimensions)
+
     def apply(self, declared: onnx.TypeProto) -> onnx.TypeProto:
         """Return a declared type with the named dimensions it mentions filled in."""
         bound = onnx.TypeProto()
@@ -55,18 +60,40 @@ def bind(
         UnboundDimensionError: A free dimension is left unbound.
         UnsupportedModelError: An input is not a tensor of a type with a fixed size.
     """
-    constants = {tensor.name for tensor in graph.initializer}
-    constants.update(tensor.values.name for tensor in graph.sparse_initializer)
-    inputs: dict[str, tuple[DType, tuple[int | str, ...]]] = {}
-    for value in graph.input:
-        if value.name not in constants:
-            inputs[value.name] = _declaration(value)
+    inputs = _declarations(graph)
     binder = _Binder({name: shape for name, (_, shape) in inputs.items()})
     binder.take_shapes(shapes)
     binder.take_dims(dims)
     bound = binder.bound_shapes()
     types = {name: TensorType(dtype, bound[name]) for name, (dtype, _) in inputs.items()}
     return Binding(types, binder.values)
+
+
+def stated_name(dimension: onnx.TensorShapeProto.Dimension) -> str:
+    """Return the name of a free dimension, "" if it has none: some write `?` for that."""
+    name = str(dimension.dim_param)
+    return "" if name == _UNRANKED else name
+
+
+def open_names(graph: onnx.GraphProto) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the free dimensions and of the inputs.
+
+    Raises:
+        ModelFormatError: An input has no element type.
+        UnsupportedModelError: An input is not a tensor of a type with a fixed size.
+    """
+    inputs = _declarations(graph)
+    free = _Binder({name: shape for name, (_, shape) in inputs.items()}).free()
+    return frozenset(free), frozenset(inputs)
+
+
+def _declarations(graph: onnx.GraphProto) -> dict[str, tuple[DType, tuple[int | str, ...]]]:
+    """Return the declaration of each input that no initialiser fixes."""
+    constants = {tensor.name for tensor in graph.initializer}
+    constants.update(tensor.values.name for tensor in graph.sparse_initializer)
+    return {
+        value.name: _declaration(value) for value in graph.input if value.name not in constants
+    }
 
 
 def _declaration(value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ...]]:
@@ -85,7 +112,7 @@ def _declaration(value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ..
         if dimension.HasField("dim_value") and dimension.dim_value >= 0:
             shape.append(dimension.dim_value)
         else:
-            shape.append(dimension.dim_param or f"{value.name}:{axis}")
+            shape.append(stated_name(dimension) or f"{value.name}:{axis}")
     return dtype, tuple(shape)
 
 
@@ -116,14 +143,14 @@ class _Binder:
                     raise BindingError(name, f"is {wanted} long on axis {axis}, not {value}")
 
     def take_dims(self, dims: Mapping[str, int]) -> None:
-        free = self._free()
+        free = self.free()
         for name, value in dims.items():
             if name not in free:
                 raise BindingError(name, _unknown("a free dimension", free))
             self._bind(name, value)
 
     def bound_shapes(self) -> dict[str, tuple[int, ...]]:
-        unbound = sorted(name for name in self._free() if name not in self.values)
+        unbound = sorted(name for name in self.free() if name not in self.values)
         if unbound:
             raise UnboundDimensionError(unbound, self._hint(unbound))
         return {
@@ -137,7 +164,7 @@ class _Binder:
         if self.values.setdefault(name, value) != value:
             raise BindingError(name, f"cannot be both {self.values[name]} and {value}")
 
-    def _free(self) -> dict[str, None]:
+    def free(self) -> dict[str, None]:
         """Return the names of the free dimensions, in the order of the inputs."""
         free: dict[str, None] = {}
         for name, shape in self._shapes.items():

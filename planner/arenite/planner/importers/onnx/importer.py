@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _NO_DIMS: Mapping[str, int] = MappingProxyType({})
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+_NO_VALUES: Mapping[str, float] = MappingProxyType({})
 
 
 def read_onnx(
@@ -24,6 +25,7 @@ def read_onnx(
     *,
     dims: Mapping[str, int] = _NO_DIMS,
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    values: Mapping[str, float] = _NO_VALUES,
     weights: bool = False,
 ) -> Program:
     """Return the program of an ONNX model.
@@ -37,6 +39,8 @@ def read_onnx(
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
+        values: Inputs fixed at a value, in all elements, by name: constants then, no inputs of
+            the program, and an If that depends on them becomes one branch.
         weights: Whether large constants, and whatever any operator computes from constants,
             are available. Needed to run the model, not to size it.
 
@@ -44,11 +48,11 @@ def read_onnx(
         ModelFormatError: The file cannot be read or is not a valid ONNX model.
         UnsupportedModelError: A tensor has no size, or none that is known before the run.
         UnboundDimensionError: A free dimension has no value.
-        BindingError: `dims` or `shapes` does not fit the model.
+        BindingError: `dims`, `shapes` or `values` does not fit the model.
         MissingDependencyError: The package onnx is absent, or onnxruntime where the model
             has operators that onnx does not define.
     """
-    return _reader(path)(path, dims, shapes, weights=weights)
+    return _reader(path)(path, dims, shapes, values, weights=weights)
 
 
 def _reader(path: Path) -> "Read":

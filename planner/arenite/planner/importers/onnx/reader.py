@@ -11,6 +11,7 @@ from arenite.planner.errors import about_file
 from arenite.planner.importers.onnx.binding import bind
 from arenite.planner.importers.onnx.branches import walk_if
 from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.fixed_inputs import fix_inputs
 from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
 from arenite.planner.importers.onnx.node import (
     Operand,
@@ -98,6 +99,7 @@ class Read(Protocol):
         path: Path,
         dims: Mapping[str, int],
         shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, float],
         *,
         weights: bool = False,
     ) -> Program:
@@ -109,12 +111,13 @@ def read(
     path: Path,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
     *,
     weights: bool = False,
 ) -> Program:
     """Return the program of the model in a file; see `read_onnx`."""
     with about_file(path):
-        return _read(load_model(path), path, dims, shapes, weights=weights)
+        return _read(load_model(path), path, dims, shapes, values, weights=weights)
 
 
 def _read(
@@ -122,10 +125,13 @@ def _read(
     path: Path,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
     *,
     weights: bool,
 ) -> Program:
     binding = bind(model.graph, dims, shapes)
+    fix_inputs(model.graph, binding.inputs, values)
+    binding = binding.without(values)
     walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
     walked = walk.run()
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))

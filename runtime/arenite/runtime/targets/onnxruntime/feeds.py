@@ -30,55 +30,78 @@ class Value(Protocol):
 
 def drawn_feeds(
     path: Path,
-    values: Sequence[Value],
+    inputs: Sequence[Value],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
     seed: int = 0,
+    *,
+    values: Mapping[str, float] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
     """Return random floating-point inputs; others, which may be indices, are zeros.
 
     Args:
         path: The model, for people.
-        values: What it takes.
+        inputs: What it takes.
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
         seed: Of the random numbers.
+        values: What inputs hold instead, by name, in all elements.
 
     Raises:
         UnboundDimensionError: A free dimension has no value.
-        BindingError: `dims` or `shapes` does not fit the model.
+        BindingError: `dims`, `shapes` or `values` does not fit the model.
         UnsupportedModelError: An input is not a tensor of numbers.
     """
-    bound = _bound_shapes(path, values, dims, shapes)
+    bound = _bound_shapes(path, inputs, dims, shapes)
+    for name in values or {}:
+        if name not in bound:
+            raise BindingError(name, "is not an input of the model", path=path)
     random = np.random.default_rng(seed)
     dtypes = {f"tensor({label})": np.dtype(kind) for kind, label in ELEMENT_TYPES.values()}
     feeds: dict[str, NDArray[np.generic]] = {}
-    for value in values:
+    for value in inputs:
         dtype = dtypes.get(value.type)
         if dtype is None:
             raise UnsupportedModelError(value.name, f"{value.type} cannot be fed", path=path)
-        if np.issubdtype(dtype, np.floating):
+        if values is not None and value.name in values:
+            feeds[value.name] = _filled(path, value, bound[value.name], dtype, values[value.name])
+        elif np.issubdtype(dtype, np.floating):
             feeds[value.name] = random.standard_normal(bound[value.name]).astype(dtype)
         else:
             feeds[value.name] = np.zeros(bound[value.name], dtype)
     return feeds
 
 
+def _filled(
+    path: Path, value: Value, shape: tuple[int, ...], dtype: np.dtype[np.generic], wanted: float
+) -> NDArray[np.generic]:
+    """Return an input with one value in all elements."""
+    try:
+        with np.errstate(all="ignore"):
+            array = np.full(shape, wanted, dtype)
+        fits = np.issubdtype(dtype, np.floating) or bool(np.all(array == wanted))
+    except (OverflowError, ValueError):
+        fits = False
+    if not fits:
+        raise BindingError(value.name, f"is {value.type}, which cannot be {wanted}", path=path)
+    return array
+
+
 def _bound_shapes(
     path: Path,
-    values: Sequence[Value],
+    inputs: Sequence[Value],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tuple[int, ...]]:
     unused = set(dims)
-    known = {value.name for value in values}
+    known = {value.name for value in inputs}
     free: set[str] = set()
     bound: dict[str, tuple[int, ...]] = {}
     for name in shapes:
         if name not in known:
             raise BindingError(name, "is not an input of the model", path=path)
-    for value in values:
+    for value in inputs:
         given = shapes.get(value.name)
         if given is not None and not fits(given, value.shape):
             raise BindingError(
@@ -91,7 +114,8 @@ def _bound_shapes(
             if isinstance(size, int):
                 sizes.append(size)
                 continue
-            dimension = size or f"{value.name}:{axis}"
+            # Some write "?" for a dimension that has no name.
+            dimension = f"{value.name}:{axis}" if size in (None, "", "?") else str(size)
             unused.discard(dimension)
             if given is not None:
                 sizes.append(given[axis])

@@ -49,6 +49,7 @@ def onnxruntime_problem(
     *,
     dims: Mapping[str, int] = _NO_DIMS,
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    values: Mapping[str, float] | None = None,
 ) -> Problem:
     """Return what ONNX Runtime asks for in one run of a model, kernel scratch included.
 
@@ -59,6 +60,7 @@ def onnxruntime_problem(
         path: The model.
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
+        values: What inputs hold in that run, by name, in all elements.
 
     Raises:
         ModelError: ONNX Runtime refuses the model, or its inputs are not bound.
@@ -69,7 +71,7 @@ def onnxruntime_problem(
     orders = HostedOrders(library(), path, optimise=True, num_threads=1)
     with contextlib.closing(orders):
         hosted = orders.session(0)
-        feeds = drawn_feeds(path, hosted.inputs, dims, shapes)
+        feeds = drawn_feeds(path, hosted.inputs, dims, shapes, values=values)
         inputs = [feeds[value.name] for value in hosted.inputs]
         problems = [record(hosted, inputs).problem]
         for index in range(1, len(orders)):
