@@ -200,10 +200,16 @@ def test_a_plan_is_run_as_it_is(run_json, classifier, plan, image, tmp_path):
     assert_same(written(output), reference_outputs(classifier, {"x": np.load(image)}))
 
 
-@pytest.mark.parametrize("option", [("--strategy", "no-reuse"), ("--dim", "n=1")])
-def test_nothing_is_asked_for_that_the_plan_decides(misused, classifier, plan, image, option):
-    said = misused("run", classifier, "--plan", plan, "--input", image, *option)
-    assert f"--plan decides what {option[0]} would" in said
+def test_nothing_is_asked_for_that_the_plan_decides(misused, classifier, plan, image):
+    said = misused("run", classifier, "--plan", plan, "--input", image, "--strategy", "no-reuse")
+    assert "--plan decides what --strategy would" in said
+
+
+def test_sizes_beside_a_plan_are_checked_as_verify_checks_them(refused, classifier, plan, image):
+    for command in (("run", classifier, "--plan", plan, "--input", image),
+                    ("verify", plan, classifier)):  # fmt: skip
+        said = refused(*command, "--dim", "n=1")
+        assert "'n' is not a free dimension of the model" in said
 
 
 @pytest.mark.parametrize("option", [("--strategy", "no-reuse"), ("--shape", "x=1x3x8x8")])

@@ -7,10 +7,18 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 import pytest
+from tflite import BuiltinOperator, TensorType
 
-from arenite.planner.errors import MissingDataError, UnknownConstantError
+from arenite.planner.errors import (
+    MissingDataError,
+    ModelFormatError,
+    UnknownConstantError,
+    UnsupportedModelError,
+)
 from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.tiny_onnx import parse, save
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 SIZE = 4 * 3 * 3 * 3 * 4
 """Bytes of the weights."""
@@ -81,6 +89,35 @@ def test_sparse_weights_are_said_to_be_sparse(tmp_path: Path) -> None:
     model.graph.sparse_initializer.append(sparse)
     with pytest.raises(UnknownConstantError, match="'w': it is stored sparse"):
         compile_model(save(tmp_path, model))
+
+
+def sparse_tflite(folder: Path, *, sparse: bool) -> Path:
+    """A fully connected layer whose weights hold fewer bytes than their shape takes."""
+    tensors = [
+        TinyTensor("x", (1, 16), TensorType.FLOAT32),
+        TinyTensor("w", (4, 16), TensorType.FLOAT32, bytes(64), sparse=sparse),
+        TinyTensor("y", (1, 4), TensorType.FLOAT32),
+    ]
+    operators = [TinyOperator(BuiltinOperator.FULLY_CONNECTED, [0, 1], [2])]
+    path = folder / "sparse.tflite"
+    path.write_bytes(tiny_tflite(TinySubgraph(tensors, operators, [0], [2])))
+    return path
+
+
+def test_sparse_weights_of_tflite_are_no_damage(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedModelError, match="'w': its elements are stored sparse, 64 B"):
+        compile_model(sparse_tflite(tmp_path, sparse=True))
+    with pytest.raises(ModelFormatError, match="'w' holds 64 B; its shape and type take 256"):
+        compile_model(sparse_tflite(tmp_path, sparse=False))
+
+
+def test_no_other_runtime_is_promised_for_what_ours_lacks(tmp_path: Path) -> None:
+    tensors = [TinyTensor("x"), TinyTensor("y")]
+    operators = [TinyOperator(BuiltinOperator.HASHTABLE_SIZE, [0], [1])]
+    path = tmp_path / "m.tflite"
+    path.write_bytes(tiny_tflite(TinySubgraph(tensors, operators, [0], [1])))
+    with pytest.raises(UnsupportedOperatorsError, match="LiteRT keeps if that runs it"):
+        compile_model(path)
 
 
 MADE_OF_NOTHING = {

@@ -112,6 +112,12 @@ class TfliteContents(Mapping[str, Array]):
             raise self._damaged(name) from error
         if dtype is None or not data:
             return None
+        if self._tensor(name).Sparsity() is not None:
+            raise UnsupportedModelError(
+                name,
+                f"its elements are stored sparse, {len(data)} B for {tensor.size}; our runtime "
+                "reads dense constants alone: convert the model without sparsity",
+            )
         if len(data) != tensor.size:
             raise ModelFormatError(
                 f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",

@@ -53,7 +53,9 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
             unknown.update(step.writes)
     if refused:
         raise UnsupportedOperatorsError(
-            refused, "LiteRT may run it: `arenite plan --target litert` plans for that"
+            refused,
+            "`arenite plan --target generic` plans the graph as written, --target litert what "
+            "LiteRT keeps if that runs it",
         )
     return builder.finish()
 
