@@ -36,11 +36,12 @@ void check_offsets(const Records& records, const Bytes& offsets) {
 
 std::pair<Bytes, std::int64_t> minimise(const Records& records, Bytes offsets,
                                         std::int64_t lower_bound, std::int64_t goal,
-                                        std::uint64_t seed, std::int64_t max_nodes,
-                                        const Watch& watch) {
+                                        bool stop_at_goal, std::uint64_t seed,
+                                        std::int64_t max_nodes, const Watch& watch) {
   check_offsets(records, offsets);
   nb::gil_scoped_release unlocked;
-  Minimiser minimiser(records.all(), std::move(offsets), lower_bound, goal, seed, max_nodes);
+  Minimiser minimiser(records.all(), std::move(offsets), lower_bound, {goal, stop_at_goal}, seed,
+                      max_nodes);
   minimiser.run(polling(
       [&] { return watch(minimiser.offsets(), minimiser.height(), minimiser.lower_bound()); }));
   return {minimiser.offsets(), minimiser.lower_bound()};
@@ -50,7 +51,8 @@ std::pair<Bytes, std::int64_t> minimise(const Records& records, Bytes offsets,
 
 void bind_exact(nb::module_& module) {
   module.def("minimise", &minimise, nb::arg("records"), nb::arg("offsets"), nb::arg("lower_bound"),
-             nb::arg("goal"), nb::arg("seed"), nb::arg("max_nodes"), nb::arg("watch"));
+             nb::arg("goal"), nb::arg("stop_at_goal"), nb::arg("seed"), nb::arg("max_nodes"),
+             nb::arg("watch"));
 }
 
 }  // namespace arenite

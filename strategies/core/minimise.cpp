@@ -9,13 +9,18 @@ namespace {
 
 // At the bound, before anything else is tried.
 constexpr int kAttemptsAtTheBound = 31;
+constexpr int kAttemptsAlone = 7;
 constexpr std::int64_t kNodesAtTheBound = 200'000;
 
 constexpr int kFixedAttempts = 12;  // with orders that nothing random is mixed into
 constexpr std::int64_t kNodesPerRecord = 4;
 constexpr std::int64_t kFewestNodes = 256;
-constexpr std::int64_t kLocalNodes = 4'096;             // of a turn of the local search
-constexpr std::int64_t kAboveToLocal = 4;               // nodes, when neither has success
+constexpr std::int64_t kLocalNodes = 4'096;  // of a turn of the local search
+constexpr std::int64_t kEjectionNodes = 4'096;
+constexpr std::int64_t kWorkOfEjection = 2;
+constexpr std::int64_t kAboveToLocal = 4;  // nodes, when neither has success
+constexpr std::int64_t kEjectionToLocal = 16;
+constexpr std::int64_t kEjectionToAbove = 1;
 constexpr std::int64_t kMostMemberships = 200'000'000;  // a few GB
 
 // Luby's sequence 1 1 2 1 1 2 4 ...: within a factor of its logarithm, no other sequence of
@@ -29,12 +34,15 @@ std::int64_t luby(int index) {
 }  // namespace
 
 Minimiser::Stretch::Stretch(const std::vector<UsageRecord>& records, std::vector<int> members_in)
-    : members(std::move(members_in)), sections(records, members), local(records, members) {
+    : members(std::move(members_in)),
+      sections(records, members),
+      local(records, members),
+      ejection(sections) {
   if (sections.num_memberships() <= kMostMemberships) search.emplace(sections);
 }
 
 Minimiser::Minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> offsets,
-                     std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
+                     std::int64_t lower_bound, Goal goal, std::uint64_t seed,
                      std::int64_t max_nodes)
     : offsets_(std::move(offsets)),
       lower_bound_(lower_bound),
@@ -57,18 +65,31 @@ std::int64_t Minimiser::height() const {
   return height;
 }
 
+bool Minimiser::is_done() const {
+  const std::int64_t highest = height();
+  if (highest <= lower_bound_ || nodes_left_ <= 0) return true;
+  if (goal_.capacity < 0) return false;
+  return lower_bound_ > goal_.capacity || (goal_.suffices && highest <= goal_.capacity);
+}
+
 void Minimiser::run(const ShouldStop& should_stop) {
-  while (height() > lower_bound_ && (goal_ < 0 || lower_bound_ <= goal_) && nodes_left_ > 0 &&
-         !should_stop()) {
+  while (!is_done() && !should_stop()) {
     Stretch& stretch =
         *std::max_element(stretches_.begin(), stretches_.end(),
                           [](const Stretch& a, const Stretch& b) { return a.height < b.height; });
     const bool is_early = stretch.attempts_at_bound < kAttemptsAtTheBound &&
-                          stretch.nodes_at_bound < kNodesAtTheBound;
+                          stretch.nodes_at_bound < kNodesAtTheBound &&
+                          (stretch.attempts_at_bound < kAttemptsAlone ||
+                           stretch.nodes_at_bound <= 2 * stretch.nodes_off_bound);
     if (stretch.search && (is_early || stretch.nodes_at_bound <= stretch.nodes_off_bound)) {
       ask_at_bound(stretch, should_stop);
-    } else if (stretch.search && stretch.vain_above <= kAboveToLocal * stretch.vain_local) {
+    } else if (stretch.search && stretch.vain_above <= kAboveToLocal * stretch.vain_local &&
+               (!stretch.ejection.is_possible() ||
+                kEjectionToAbove * stretch.vain_above <= stretch.vain_ejection)) {
       ask_above(stretch, should_stop);
+    } else if (stretch.ejection.is_possible() &&
+               stretch.vain_ejection <= kEjectionToLocal * stretch.vain_local) {
+      search_by_ejection(stretch, should_stop);
     } else {
       search_locally(stretch, should_stop);
     }
@@ -114,14 +135,29 @@ void Minimiser::search_locally(Stretch& stretch, const ShouldStop& should_stop) 
   if (stretch.local.height() >= stretch.height) return;
   stretch.height = stretch.local.height();
   stretch.attempts_above.fill(0);
+  stretch.is_ejection_stale = true;
   for (std::size_t index = 0; index < stretch.members.size(); ++index) {
     offsets_[stretch.members[index]] = stretch.local.offsets()[index];
   }
 }
 
+void Minimiser::search_by_ejection(Stretch& stretch, const ShouldStop& should_stop) {
+  if (stretch.is_ejection_stale) {
+    stretch.ejection.begin_at(offsets_, stretch.height - 1);
+    stretch.is_ejection_stale = false;
+  }
+  const bool is_lower = stretch.ejection.run(kEjectionNodes, random_, should_stop);
+  const std::int64_t nodes = kWorkOfEjection * (stretch.ejection.num_nodes() + 1);
+  nodes_left_ -= nodes;
+  stretch.nodes_off_bound += nodes;
+  stretch.vain_ejection = is_lower ? 0 : stretch.vain_ejection + nodes;
+  if (is_lower) adopt_plan_of(stretch.ejection, stretch);
+}
+
 // Returns the capacity of a rung: one between the bound and the best plan, or the goal.
 std::int64_t Minimiser::rung(const Stretch& stretch, std::size_t index) const {
-  if (index == kRungs.size()) return goal_ >= lower_bound_ ? goal_ : stretch.height;
+  if (index == kRungs.size())
+    return goal_.capacity >= lower_bound_ ? goal_.capacity : stretch.height;
   const std::int64_t gap = stretch.height - 1 - lower_bound_;
   return lower_bound_ + gap / 8 * kRungs[index] + gap % 8 * kRungs[index] / 8;
 }
@@ -134,21 +170,23 @@ Verdict Minimiser::attempt(Stretch& stretch, std::int64_t capacity, int number,
   const Verdict verdict =
       stretch.search->run(capacity, order, std::min(max_nodes, nodes_left_), should_stop);
   nodes_left_ -= stretch.search->num_nodes();
-  if (verdict == Verdict::kFits) adopt_found_plan(stretch);
+  if (verdict == Verdict::kFits) adopt_plan_of(*stretch.search, stretch);
   if (verdict == Verdict::kImpossible) {
     lower_bound_ = std::max(lower_bound_, stretch.sections.next_height(capacity));
   }
   return verdict;
 }
 
-void Minimiser::adopt_found_plan(Stretch& stretch) {
+template <typename Search>
+void Minimiser::adopt_plan_of(const Search& search, Stretch& stretch) {
   const Sections& sections = stretch.sections;
   stretch.height = 0;
   stretch.attempts_above.fill(0);
   stretch.is_local_stale = true;
+  stretch.is_ejection_stale = true;
   for (int index = 0; index < sections.num_records(); ++index) {
     const Sections::Record& record = sections.records[index];
-    const std::int64_t offset = stretch.search->offset(index);
+    const std::int64_t offset = search.offset(index);
     offsets_[record.source] = offset * sections.unit;
     stretch.height = std::max(stretch.height, sections.top(record, offset));
   }

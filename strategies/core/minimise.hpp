@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "ejection_search.hpp"
 #include "exact_search.hpp"
 #include "local_search.hpp"
 #include "sections.hpp"
@@ -24,14 +25,19 @@ class Minimiser {
  public:
   using ShouldStop = std::function<bool()>;
 
-  // `offsets` is any valid plan, `goal` a capacity of interest or -1; `seed` decides the
-  // orders, `max_nodes` how much is tried in all.
-  Minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> offsets,
-            std::int64_t lower_bound, std::int64_t goal, std::uint64_t seed,
-            std::int64_t max_nodes);
+  // A capacity of interest, or -1.
+  struct Goal {
+    std::int64_t capacity;
+    bool suffices;  // whether a plan within it is low enough
+  };
 
-  // Ends when height and bound meet, when the goal is refuted, when the nodes are used up or
-  // `should_stop` says so; it is asked often.
+  // `offsets` is any valid plan; `seed` decides the orders, `max_nodes` how much is tried in
+  // all.
+  Minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> offsets,
+            std::int64_t lower_bound, Goal goal, std::uint64_t seed, std::int64_t max_nodes);
+
+  // Ends when height and bound meet, when the goal is reached and suffices or is refuted, when
+  // the nodes are used up or `should_stop` says so; it is asked often.
   void run(const ShouldStop& should_stop);
 
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
@@ -39,6 +45,8 @@ class Minimiser {
   std::int64_t lower_bound() const { return lower_bound_; }
 
  private:
+  bool is_done() const;
+
   // Where between the bound and the best plan is asked: eighths. The last rung is the goal.
   static constexpr std::array<std::int64_t, 4> kRungs{7, 5, 3, 1};
 
@@ -49,33 +57,38 @@ class Minimiser {
     Sections sections;
     std::optional<ExactSearch> search;  // none if there are too many to hold
     LocalSearch local;
+    EjectionSearch ejection;
     std::int64_t height = 0;
     int attempts_at_bound = 0;
     std::array<int, kRungs.size() + 1> attempts_above{};  // by rung, since the last success
     std::size_t next_rung = 0;
-    bool is_local_stale = true;  // there is a better plan than it began at
+    bool is_local_stale = true;     // there is a better plan than it began at
+    bool is_ejection_stale = true;  // likewise
     std::int64_t nodes_at_bound = 0;
     std::int64_t nodes_off_bound = 0;
     std::int64_t vain_above = 0;  // nodes since the last success
     std::int64_t vain_local = 0;
+    std::int64_t vain_ejection = 0;
   };
 
   void ask_at_bound(Stretch& stretch, const ShouldStop& should_stop);
   void ask_above(Stretch& stretch, const ShouldStop& should_stop);
   void search_locally(Stretch& stretch, const ShouldStop& should_stop);
+  void search_by_ejection(Stretch& stretch, const ShouldStop& should_stop);
   std::int64_t rung(const Stretch& stretch, std::size_t index) const;
   Verdict attempt(Stretch& stretch, std::int64_t capacity, int number,
                   const ShouldStop& should_stop);
-  void adopt_found_plan(Stretch& stretch);
+  template <typename Search>
+  void adopt_plan_of(const Search& search, Stretch& stretch);
   Guidance guidance(const Sections& sections, int attempt) const;
 
   std::deque<Stretch> stretches_;
   std::vector<std::int64_t> offsets_;
   std::int64_t lower_bound_;
-  std::int64_t goal_;
+  Goal goal_;
   std::uint64_t seed_;
   std::int64_t nodes_left_;
-  std::mt19937_64 random_;  // of the local search
+  std::mt19937_64 random_;  // of the local searches
 };
 
 }  // namespace arenite

@@ -16,6 +16,7 @@ from arenite.planner.errors import (
     ModelFormatError,
     PlanFileError,
     SearchLimitError,
+    SizeLimitError,
     UnboundDimensionError,
     UnknownConstantError,
     UnknownStrategyError,
@@ -85,6 +86,10 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
             "rewrite the graph to need less",
         ),
         (SearchLimitError("stopped after 5 s", 100), "stopped after 5 s"),
+        (
+            SizeLimitError("tensor 'x' takes 4096 B", "x", 4096, 1024),
+            "tensor 'x' takes 4096 B; handled is less than 2^10",
+        ),
         (InvalidPlanError("a and b overlap", ["a", "b"]), "a and b overlap"),
         (
             UnsupportedProblemError("mine", "takes no fixed offsets"),
@@ -110,6 +115,8 @@ def test_the_facts_of_an_error_are_fields():
         100,
         124,
     )
+    too_large = SizeLimitError("", "x", 4096, 1024)
+    assert (too_large.culprit, too_large.size, too_large.limit) == ("x", 4096, 1024)
     assert InvalidPlanError("overlap", ["a", "b"]).records == ("a", "b")
     assert UnknownStrategyError("x", ["a"]).known == ("a",)
     assert UnknownConstantError("w", "").tensor == "w"

@@ -18,6 +18,7 @@
     └── PlanError                       no plan, or a wrong one
         ├── InfeasibleError             proved: nothing fits the capacity
         ├── SearchLimitError            not known yet: time or nodes ran out
+        ├── SizeLimitError              sizes beyond what the native searches can add up
         ├── InvalidPlanError            the plan breaks a rule (one subclass a rule)
         ├── UnsupportedProblemError     the strategy does not handle such a problem
         └── UnknownStrategyError        no strategy of that name; lists the known
@@ -221,6 +222,22 @@ class SearchLimitError(PlanError):
     def __init__(self, reason: str, capacity: int | None = None) -> None:
         super().__init__(reason)
         self.capacity = capacity
+
+
+class SizeLimitError(PlanError):
+    """Sizes or steps are beyond what the native searches can add up.
+
+    Attributes:
+        culprit: Name of the largest tensor or record.
+        size: Its bytes, or the step at which it ends.
+        limit: What all of them together must stay below.
+    """
+
+    def __init__(self, what: str, culprit: str, size: int, limit: int) -> None:
+        super().__init__(f"{what}; handled is less than 2^{limit.bit_length() - 1}")
+        self.culprit = culprit
+        self.size = size
+        self.limit = limit
 
 
 class InvalidPlanError(PlanError):

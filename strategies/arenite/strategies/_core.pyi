@@ -24,6 +24,7 @@ def minimise(
     offsets: Sequence[int],
     lower_bound: int,
     goal: int,
+    stop_at_goal: bool,
     seed: int,
     max_nodes: int,
     watch: Callable[[list[int], int, int], bool],

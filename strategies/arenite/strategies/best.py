@@ -14,8 +14,9 @@ from arenite.strategies.registered import registered
 from arenite.strategies.share.table import SHARE
 
 _MOST_RECORDS = 20_000
-_MOST_NODES = 250_000
-_MOST_WORK = 60_000_000  # nodes times records: a few seconds
+_MOST_NODES = 500_000
+_MOST_WORK = 120_000_000  # nodes times records: a few seconds
+_MOST_NODES_TO_FIT = 10_000_000
 
 
 def quick_strategies() -> list[Strategy]:
@@ -30,8 +31,12 @@ class Best:
 
     A plan that reaches the lower bound ends it; on most networks a quick strategy makes
     one. Otherwise the exact search continues from the lowest, for a fixed number of nodes that
-    takes a few seconds at most. The plan names the strategy that made it; of equal plans, the
-    earlier in the table wins.
+    takes a few seconds at most. While the lowest plan exceeds the capacity, the search continues
+    until a plan fits or it is proved that none does. The plan names the strategy that made it;
+    of equal plans, the earlier in the table wins.
+
+    Attributes:
+        max_nodes_to_fit: Nodes that may be visited to fit the capacity; None for no limit.
     """
 
     name: ClassVar[str] = "best"
@@ -39,6 +44,8 @@ class Best:
     complexity: ClassVar[str] = "sum of the quick strategies, then a short search"
     source: ClassVar[str] = "our own; no one-pass order dominates the others"
     quick: ClassVar[bool] = False
+
+    max_nodes_to_fit: int | None = _MOST_NODES_TO_FIT
 
     def why_unsupported(self, _problem: Problem) -> str | None:
         """Return None: greedy strategies support any problem."""
@@ -49,15 +56,32 @@ class Best:
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
-        """Return the lowest plan so far when all have run or `watch` stops them."""
+        """Return the lowest plan so far when all have run or `watch` stops them.
+
+        It may exceed the problem's capacity; its lower bound tells whether every plan does.
+        """
         plan = lowest_plan(quick_strategies(), problem, watch)
         if plan is None:
             raise UnsupportedProblemError(self.name, "has no quick strategy that handles it")
+        if Optimal().why_unsupported(problem) is not None:
+            return plan
         num_records = len(problem.records)
-        if plan.optimal or num_records > _MOST_RECORDS or watch(plan, plan.lower_bound):
-            return plan
-        search = Optimal(max_nodes=min(_MOST_NODES, _MOST_WORK // num_records))
-        if search.why_unsupported(problem) is not None:
-            return plan
-        found = search.improve(problem, plan, watch)
-        return found if found.height < plan.height or found.optimal else plan
+        if num_records <= _MOST_RECORDS:
+            short = Optimal(max_nodes=min(_MOST_NODES, _MOST_WORK // max(num_records, 1)))
+            plan = _improved(short, problem, plan, watch, until_it_fits=False)
+        if problem.capacity is not None and plan.height > problem.capacity:
+            long = Optimal(max_nodes=self.max_nodes_to_fit)
+            plan = _improved(long, problem, plan, watch, until_it_fits=True)
+        return plan
+
+
+def _improved(
+    search: Optimal, problem: Problem, plan: Plan, watch: Watch, *, until_it_fits: bool
+) -> Plan:
+    """Return what the search makes of a plan: that one where it finds nothing better."""
+    if plan.optimal or watch(plan, plan.lower_bound):
+        return plan
+    found = search.improve(problem, plan, watch, until_it_fits=until_it_fits)
+    if found.height < plan.height or found.optimal:
+        return found
+    return plan.with_bound(found.lower_bound)

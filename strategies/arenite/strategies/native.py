@@ -4,9 +4,10 @@ A checkout that is not installed has no native core. Code that has a twin in Pyt
 without it; other code raises an error that names the missing package.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import MissingDependencyError, SizeLimitError
 from arenite.planner.problem import Problem
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ else:
     except ImportError:
         core = None
 
-__all__ = ["core", "fits", "is_built", "records_of", "require"]
+__all__ = ["check_sizes", "core", "fits", "is_built", "records_of", "require", "size_fault"]
 
-_MOST_BYTES = 1 << 62
+_LIMIT = 1 << 62
 
 
 def is_built() -> bool:
@@ -40,21 +41,59 @@ def require(purpose: str) -> None:
         raise MissingDependencyError("arenite.strategies._core", "all", purpose)
 
 
+def size_fault(problem: Problem) -> SizeLimitError | None:
+    """Return what in the problem exceeds the core's 64 bits, None if nothing does."""
+    records = problem.records
+    for record in records:
+        if record.end >= _LIMIT:
+            what = f"record {record.name!r} ends at step {record.end}"
+            return SizeLimitError(what, record.name, record.end, _LIMIT)
+    # An offset is at most the highest fixed one and all sizes, each aligned.
+    highest = max((record.offset for record in records if record.offset is not None), default=0)
+    besides = highest + sum(record.alignment for record in records)
+    return _fault("record", [(record.name, record.size) for record in records], besides)
+
+
 def fits(problem: Problem) -> bool:
     """Tell whether no offset and no step can exceed the core's 64 bits."""
-    records = problem.records
-    fixed = max((record.offset for record in records if record.offset is not None), default=0)
-    reserved = sum(record.size + record.alignment for record in records)
-    last_step = max((record.end for record in records), default=0)
-    return fixed + reserved < _MOST_BYTES and last_step < _MOST_BYTES
+    return size_fault(problem) is None
+
+
+def check_sizes(kind: str, sizes: Iterable[tuple[str, int]]) -> None:
+    """Return if no sum of these sizes exceeds the core's 64 bits.
+
+    Args:
+        kind: What has these sizes, as "tensor".
+        sizes: Names and bytes.
+
+    Raises:
+        SizeLimitError: One size or the sum of all is 2^62 B or more.
+    """
+    fault = _fault(kind, list(sizes), 0)
+    if fault is not None:
+        raise fault
+
+
+def _fault(kind: str, sizes: list[tuple[str, int]], besides: int) -> SizeLimitError | None:
+    total = besides + sum(size for _, size in sizes)
+    if total < _LIMIT:
+        return None
+    name, largest = max(sizes, key=lambda item: item[1])
+    what = f"{kind} {name!r} takes {largest} B"
+    if largest < _LIMIT:
+        what += f", the most of {len(sizes)} that add up to {total} B with their offsets"
+    return SizeLimitError(what, name, largest, _LIMIT)
 
 
 def records_of(problem: Problem) -> "core.Records":
     """Convert a problem's records for the core.
 
-    Args:
-        problem: One that `fits`.
+    Raises:
+        SizeLimitError: The problem does not fit.
     """
+    fault = size_fault(problem)
+    if fault is not None:
+        raise fault
     records = problem.records
     return core.Records(
         [record.start for record in records],

@@ -22,7 +22,7 @@ from arenite.strategies.deadline import deadline
 
 logger = logging.getLogger(__name__)
 
-_LIMITS_OF_WORK = {"max_nodes", "max_work"}
+_LIMITS_OF_WORK = {"max_nodes", "max_nodes_to_fit", "max_work"}
 """Parameters that end a search after so much work, with None for no end."""
 
 
@@ -115,13 +115,13 @@ def check_bound(problem: Problem) -> None:
         raise InfeasibleError(problem.capacity, problem.lower_bound)
 
 
-def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> None:
+def check_capacity(capacity: int | None, outcome: Outcome, strategy: Strategy) -> None:
     """Return if the plan fits.
 
     Args:
         capacity: Bytes the arena may have, if that is limited.
         outcome: What was found.
-        requested: The strategy that was asked for.
+        strategy: What made it.
 
     Raises:
         InfeasibleError: No plan fits.
@@ -132,10 +132,12 @@ def check_capacity(capacity: int | None, outcome: Outcome, requested: str) -> No
         return
     if plan.lower_bound > capacity:
         raise InfeasibleError(capacity, plan.lower_bound)
+    # More time is of use to a search alone; one pass makes the same plan again.
+    other = "a longer --time-limit" if isinstance(strategy, Anytime) else "--strategy best"
     raise SearchLimitError(
-        f"strategy {requested!r} found no plan within {capacity} B: its lowest takes "
+        f"strategy {strategy.name!r} found no plan within {capacity} B: its lowest takes "
         f"{plan.height} B, but one may exist: the lower bound is {plan.lower_bound} B. Raise "
-        "--capacity or --time-limit, or try --strategy optimal",
+        f"--capacity or try {other}",
         capacity,
     )
 

@@ -37,6 +37,7 @@ class MemoryGraph:
 
         Raises:
             MissingDependencyError: The native core was not built.
+            SizeLimitError: The sizes add up to more than it can hold.
 
         Cost: O(tensors + operands of the steps).
         """
@@ -74,19 +75,25 @@ class MemoryGraph:
                 operands = overwritable(program, step, rules.aliases)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         kept = {roots[name] for name in program.output_tensors}
+        names = tuple(step.name for step in program.steps)
+        scratch = [
+            align_up(step.operator.scratch(program.operands(step)), rules.alignment)
+            for step in program.steps
+        ]
+        sizes = [align_up(program.tensors[name].size, rules.alignment) for name in storages]
+        native.check_sizes(
+            "tensor or step",
+            (*zip(storages, sizes, strict=True), *zip(names, scratch, strict=True)),
+        )
         problem = native.core.OrderProblem(
             predecessors,
-            [
-                align_up(step.operator.scratch(program.operands(step)), rules.alignment)
-                for step in program.steps
-            ],
-            [align_up(program.tensors[name].size, rules.alignment) for name in storages],
+            scratch,
+            sizes,
             writers,
             touchers,
             [name in kept or program.tensors[name].kind is TensorKind.STATE for name in storages],
             replaceable,
         )
-        names = tuple(step.name for step in program.steps)
         return cls(names, tuple(predecessors), problem)
 
     def given(self) -> "native.core.OrderResult":

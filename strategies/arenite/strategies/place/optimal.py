@@ -59,8 +59,9 @@ class Optimal:
         """Return None, or what in the problem the native search cannot handle."""
         if not native.is_built():
             return "needs the native core, which was not built"
-        if not native.fits(problem):
-            return "handles sizes that add up to less than 2^62 B"
+        fault = native.size_fault(problem)
+        if fault is not None:
+            return f"cannot add up the sizes: {fault}"
         colliding = _colliding(problem.records)
         if colliding:
             a, b = colliding
@@ -92,8 +93,22 @@ class Optimal:
             )
         return plan
 
-    def improve(self, problem: Problem, start: Plan, watch: Watch = silent) -> Plan:
-        """Return a plan that is no higher than `start`, whatever the problem's capacity."""
+    def improve(
+        self,
+        problem: Problem,
+        start: Plan,
+        watch: Watch = silent,
+        *,
+        until_it_fits: bool = False,
+    ) -> Plan:
+        """Return a plan that is no higher than `start`, whatever the problem's capacity.
+
+        Args:
+            problem: What to place.
+            start: A plan of it.
+            watch: Follows the search and may stop it.
+            until_it_fits: Whether a plan within the problem's capacity is low enough.
+        """
         best = Plan.of(
             problem, start.offsets, self.name, self._parameters(), lower_bound=start.lower_bound
         )
@@ -114,6 +129,7 @@ class Optimal:
             start.offsets,
             best.lower_bound,
             -1 if problem.capacity is None else problem.capacity,
+            until_it_fits,
             self.seed,
             _MOST_NODES if self.max_nodes is None else self.max_nodes,
             on_progress,

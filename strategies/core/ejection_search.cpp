@@ -1,0 +1,189 @@
+#include "ejection_search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace arenite {
+namespace {
+
+constexpr std::int64_t kMostPairs = 40'000'000;             // 160 MB
+constexpr std::int64_t kImmovable = std::int64_t{1} << 40;  // more than weights add up to
+constexpr std::int64_t kNodesPerRecordToShift = 20;
+constexpr std::int64_t kNodesPerRecordToRestart = 300;
+constexpr int kShifts = 3;
+constexpr std::int64_t kNodesBetweenPolls = 256;
+
+std::int64_t divide_down(std::int64_t value, std::int64_t by) {
+  return value >= 0 ? value / by : -((-value + by - 1) / by);
+}
+
+}  // namespace
+
+EjectionSearch::EjectionSearch(const Sections& sections)
+    : sections_(sections),
+      limits_(sections.num_records()),
+      offsets_(sections.num_records()),
+      weights_(sections.num_records(), 1),
+      is_placed_(sections.num_records()) {
+  // In order of their start, so those that meet a record follow it until they start too late.
+  std::int64_t num_pairs = 0;
+  for (const Sections::Record& record : sections.records) {
+    num_pairs += 2 * (sections.starting[record.last] - sections.starting[record.first]);
+  }
+  if (num_pairs > kMostPairs) return;
+  meets_.resize(sections.num_records());
+  for (int a = 0; a < sections.num_records(); ++a) {
+    for (int b = a + 1; b < sections.starting[sections.records[a].last]; ++b) {
+      meets_[a].push_back(b);
+      meets_[b].push_back(a);
+    }
+  }
+}
+
+void EjectionSearch::begin_at(const std::vector<std::int64_t>& offsets, std::int64_t capacity) {
+  start_order_.resize(limits_.size());
+  std::iota(start_order_.begin(), start_order_.end(), 0);
+  const auto is_lower = [&](int a, int b) {
+    const Sections::Record& first = sections_.records[a];
+    const Sections::Record& second = sections_.records[b];
+    if ((first.fixed >= 0) != (second.fixed >= 0)) return first.fixed >= 0;
+    return offsets[first.source] < offsets[second.source];
+  };
+  std::stable_sort(start_order_.begin(), start_order_.end(), is_lower);
+  for (int index = 0; index < sections_.num_records(); ++index) {
+    const std::int64_t room = capacity - sections_.top(sections_.records[index], 0);
+    limits_[index] = divide_down(room, sections_.unit);
+  }
+  restart();
+}
+
+// Drops the records of the plan, from the bottom up; what does not fit waits.
+void EjectionSearch::restart() {
+  nodes_since_start_ = 0;
+  waiting_.clear();
+  std::fill(is_placed_.begin(), is_placed_.end(), 0);
+  for (const int record : start_order_) {
+    if (find_places(record) == 0) {
+      put(record, places_.front());
+    } else {
+      waiting_.push_back(record);
+    }
+  }
+}
+
+bool EjectionSearch::run(std::int64_t max_nodes, std::mt19937_64& random,
+                         const ShouldStop& should_stop) {
+  num_nodes_ = 0;
+  std::int64_t next_poll = kNodesBetweenPolls;
+  const std::int64_t most_since_start = kNodesPerRecordToRestart * sections_.num_records();
+  while (!waiting_.empty()) {
+    if (num_nodes_ >= max_nodes) return false;
+    if (num_nodes_++ >= next_poll) {
+      if (should_stop()) return false;
+      next_poll = num_nodes_ + kNodesBetweenPolls;
+    }
+    if (++nodes_since_start_ > most_since_start) {
+      restart();
+      continue;
+    }
+    const std::size_t turn = random() % waiting_.size();
+    const int record = waiting_[turn];
+    const std::int64_t displaced = find_places(record);
+    if (displaced >= kImmovable) {
+      // Fixed records are in its way wherever it goes: no plan fits.
+      num_nodes_ = std::max(num_nodes_, max_nodes);
+      return false;
+    }
+    waiting_[turn] = waiting_.back();
+    waiting_.pop_back();
+    // Half of the time as low as may be, for that leaves the most room above.
+    put(record, random() % 2 == 0 ? places_.front() : places_[random() % places_.size()]);
+    if (displaced == 0) continue;
+    ++weights_[record];
+    if (nodes_since_start_ < kNodesPerRecordToShift * sections_.num_records()) continue;
+    for (int shifts = 0; shifts < kShifts; ++shifts) shift_neighbour(record, random);
+  }
+  return true;
+}
+
+// Puts a record there. What is in its way has to wait.
+void EjectionSearch::put(int record, std::int64_t offset) {
+  const std::int64_t top = offset + sections_.records[record].size;
+  for (const int other : meets_[record]) {
+    if (!is_placed_[other] || offsets_[other] >= top) continue;
+    if (offset >= offsets_[other] + sections_.records[other].size) continue;
+    is_placed_[other] = 0;
+    waiting_.push_back(other);
+  }
+  offsets_[record] = offset;
+  is_placed_[record] = 1;
+}
+
+// Moves a record beside this one to somewhere else that is free, so that the same does not
+// happen over and over.
+void EjectionSearch::shift_neighbour(int record, std::mt19937_64& random) {
+  if (meets_[record].empty()) return;
+  const int other = meets_[record][random() % meets_[record].size()];
+  if (!is_placed_[other]) return;
+  ++num_nodes_;
+  ++nodes_since_start_;
+  is_placed_[other] = 0;
+  find_places(other);
+  put(other, places_[random() % places_.size()]);
+}
+
+// Finds the offsets of a record where what it displaces weighs least: the ends of the
+// intervals of such offsets, from the lowest up. Returns that weight, 0 if nothing is in the
+// way.
+std::int64_t EjectionSearch::find_places(int record) {
+  const Sections::Record& own = sections_.records[record];
+  places_.clear();
+  if (limits_[record] < std::max<std::int64_t>(own.fixed, 0)) return kImmovable;
+  // In multiples of its alignment, a record in its way forbids those between two.
+  const std::int64_t first = own.fixed >= 0 ? own.fixed / own.alignment : 0;
+  const std::int64_t last = own.fixed >= 0 ? first : limits_[record] / own.alignment;
+  edges_.clear();
+  std::int64_t weight = 0;
+  for (const int other : meets_[record]) {
+    if (!is_placed_[other]) continue;
+    const Sections::Record& in_the_way = sections_.records[other];
+    const std::int64_t below = divide_down(offsets_[other] - own.size, own.alignment);
+    const std::int64_t above =
+        divide_down(offsets_[other] + in_the_way.size + own.alignment - 1, own.alignment);
+    if (below >= last || above <= first) continue;
+    const std::int64_t own_weight = in_the_way.fixed >= 0 ? kImmovable : weights_[other];
+    if (below < first) {
+      weight += own_weight;
+    } else {
+      edges_.push_back({2 * below + 1, own_weight});
+    }
+    if (above <= last) edges_.push_back({2 * above, -own_weight});
+  }
+  std::sort(edges_.begin(), edges_.end());
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t from = first;
+  std::size_t next = 0;
+  while (true) {
+    while (next < edges_.size() && edges_[next].position == 2 * from) {
+      weight += edges_[next++].weight;
+    }
+    // Where something else ends before anything begins, less is displaced there.
+    if (next == edges_.size() || edges_[next].weight > 0) {
+      const std::int64_t to = next == edges_.size() ? last : edges_[next].position / 2;
+      if (weight < least) places_.clear();
+      if (weight <= least) add_places(from, to, own.alignment);
+      least = std::min(least, weight);
+      while (next < edges_.size() && edges_[next].weight > 0) weight += edges_[next++].weight;
+    }
+    if (next == edges_.size()) return least;
+    from = edges_[next].position / 2;
+  }
+}
+
+void EjectionSearch::add_places(std::int64_t first, std::int64_t last, std::int64_t alignment) {
+  places_.push_back(first * alignment);
+  if (last != first) places_.push_back(last * alignment);
+}
+
+}  // namespace arenite

@@ -1,0 +1,68 @@
+// A plan within a capacity, by putting records where the fewest have to leave.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "sections.hpp"
+
+namespace arenite {
+
+// Some records lie within the capacity and share no byte; the others wait. One of those that
+// wait goes where what it displaces weighs least, and what it displaces waits. A record weighs
+// one more for each time that it displaced others, so those that are hard to place stay where
+// they are in the end. When that leads nowhere, it begins again at the plan, but keeps the
+// weights.
+//
+// Source: guided ejection search of Nagata and Bräysy (2009), there of vehicles' routes.
+class EjectionSearch {
+ public:
+  using ShouldStop = std::function<bool()>;
+
+  // `sections` must outlive the search.
+  explicit EjectionSearch(const Sections& sections);
+
+  // Whether the pairs of records that meet are few enough to hold.
+  bool is_possible() const { return !meets_.empty(); }
+  // Goes on from a plan: bytes, by index among the records that the sections were made of.
+  void begin_at(const std::vector<std::int64_t>& offsets, std::int64_t capacity);
+  // Puts up to `max_nodes` records; returns whether all lie within the capacity.
+  bool run(std::int64_t max_nodes, std::mt19937_64& random, const ShouldStop& should_stop);
+
+  // Units.
+  std::int64_t offset(int record) const { return offsets_[record]; }
+  // Of the last run.
+  std::int64_t num_nodes() const { return num_nodes_; }
+
+ private:
+  // Where what a record would displace begins to count, or no longer does.
+  struct Edge {
+    std::int64_t position;  // twice the multiple of the record's alignment; odd if it begins
+    std::int64_t weight;
+    bool operator<(const Edge& other) const { return position < other.position; }
+  };
+
+  void restart();
+  void put(int record, std::int64_t offset);
+  void shift_neighbour(int record, std::mt19937_64& random);
+  std::int64_t find_places(int record);
+  void add_places(std::int64_t first, std::int64_t last, std::int64_t alignment);
+
+  const Sections& sections_;
+  std::vector<std::vector<int>> meets_;  // by record
+  std::vector<int> start_order_;         // of the plan it began at, from the bottom up
+  std::vector<std::int64_t> limits_;     // by record: the highest offset it may have
+  std::vector<std::int64_t> offsets_;    // by record
+  std::vector<std::int64_t> weights_;    // by record
+  std::vector<char> is_placed_;          // by record
+  std::vector<int> waiting_;
+  std::vector<Edge> edges_;
+  std::vector<std::int64_t> places_;  // that displace the least
+  std::int64_t nodes_since_start_ = 0;
+  std::int64_t num_nodes_ = 0;
+};
+
+}  // namespace arenite
