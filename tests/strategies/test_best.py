@@ -39,7 +39,7 @@ def test_a_short_search_goes_below_the_quick_strategies() -> None:
     best = Best()(problem)
     verify(problem, best)
     assert best.height == 1000 < lowest.height
-    assert (best.strategy, best.parameters["max_nodes"]) == ("optimal", 250_000)
+    assert (best.strategy, best.parameters["max_nodes"]) == ("optimal", 500_000)
     assert Best()(problem) == best
 
 
