@@ -152,7 +152,7 @@ class Problem:
         """Return the problem of placing records in one memory.
 
         Args:
-            records: Those to place.
+            records: Records to place.
             steps: Names of the operators by step.
             capacity: Bytes the memory may have; None for no limit.
         """

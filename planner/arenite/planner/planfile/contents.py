@@ -44,7 +44,7 @@ class PlanFile:
 
     Attributes:
         model: What was planned.
-        target: Whose records they are.
+        target: Name of the target whose records these are.
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes; individual records may state another.
         aliases: What was allowed to share storage when the records were derived.

@@ -81,14 +81,14 @@ class Builder:
     """The program so far.
 
     Args:
-        model: What is lowered.
-        supported: Names of the operators that the core runs; None for all there are.
+        model: The model to lower.
+        supported: Names of the operators that the core runs; None for all.
         quantisations: Quantisation of the model's tensors that do not state it themselves.
 
     Attributes:
-        model: What is lowered.
-        notes: What the user should know.
-        fallbacks: By step of the model, why another runtime runs it.
+        model: The model to lower.
+        notes: Notes for the user.
+        fallbacks: Why another runtime runs a step, by step of the model.
     """
 
     def __init__(

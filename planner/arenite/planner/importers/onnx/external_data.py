@@ -30,7 +30,7 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
     """Return the elements of a constant.
 
     Args:
-        tensor: Of the model.
+        tensor: Tensor of the model.
         folder: Where external data lie; nothing outside is opened.
 
     Raises:

@@ -50,7 +50,7 @@ class Walk:
     """One pass over a model's nodes that types every tensor and folds what is constant.
 
     Attributes:
-        dialect: Of the model.
+        dialect: Operator set versions of the model.
         types: Type of every tensor met, by flat name, in order of definition.
         constants: Flat names of the tensors that are known before the run.
         values: Values of constants, on demand.

@@ -41,11 +41,11 @@ class OnnxruntimeExport:
     """A model in the better of two orders.
 
     Attributes:
-        model: For a stock session with `ordered_options`; as it was read if stock stays.
-        order: Ours, its peak computed.
-        stock: What the model takes as it is.
-        ordered: What it takes in our order.
-        stays: Why the stock order stays; empty if ours is better.
+        model: Model for a stock session with `ordered_options`; unchanged if stock stays.
+        order: Our order, with its computed peak.
+        stock: Memory that the model takes as it is.
+        ordered: Memory that it takes in our order.
+        stays: Why the stock order is kept; empty if ours is better.
     """
 
     model: bytes
@@ -68,7 +68,7 @@ def export_onnxruntime(
 
     Args:
         path: An ONNX file.
-        find_order: From a program to an order of its steps.
+        find_order: Finds an order of a program's steps.
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
 

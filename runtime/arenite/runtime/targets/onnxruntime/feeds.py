@@ -15,8 +15,8 @@ class Value(Protocol):
     """An input as a session states it: ours or the stock one.
 
     Attributes:
-        name: Of the input.
-        type: Such as `tensor(float)`.
+        name: Name of the input.
+        type: Its type, such as `tensor(float)`.
         shape: Outermost first; a name, or None, for a free dimension.
     """
 
@@ -40,12 +40,12 @@ def drawn_feeds(
     """Return random floating-point inputs; others, which may be indices, are zeros.
 
     Args:
-        path: The model, for people.
+        path: The model, for messages.
         inputs: What it takes.
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
-        seed: Of the random numbers.
+        seed: Seed of the random numbers.
         values: What inputs hold instead, by name, in all elements.
 
     Raises:

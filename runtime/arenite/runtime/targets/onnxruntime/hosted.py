@@ -35,7 +35,7 @@ class HostedSession:
         library: ONNX Runtime's.
         model: The model file, or its bytes.
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
-        num_threads: Of the kernels.
+        num_threads: Number of threads of the kernels.
         origin: The model that people know, if `model` is made of it.
 
     Raises:

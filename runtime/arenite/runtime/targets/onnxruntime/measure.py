@@ -27,7 +27,7 @@ class StockMemory:
         in_use: Taken by these and by kernel scratch, as the arena rounds them, at most.
         held: Taken from the system at the end.
         order: Names of the nodes as they ran.
-        outputs: Of the last run.
+        outputs: Outputs of the last run.
     """
 
     tensors: int
@@ -48,7 +48,7 @@ def stock_memory(
 
     Args:
         model: The model.
-        options: Of the session; profiling is switched on in them.
+        options: Session options; profiling is switched on in them.
         feeds: The inputs.
         num_runs: How often to run; from the second on, ONNX Runtime may take one block
             for all the tensors that it knows.

@@ -21,7 +21,7 @@ class HostedOrders:
         library: ONNX Runtime's.
         model: The model file, or its bytes.
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
-        num_threads: Of the kernels.
+        num_threads: Number of threads of the kernels.
 
     Raises:
         UnsupportedModelError: ONNX Runtime refuses the model.

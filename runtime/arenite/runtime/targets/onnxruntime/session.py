@@ -34,7 +34,7 @@ class RunMemory:
 
     Attributes:
         inside: Allocations served from the arena.
-        outside: Those that the heap had to serve.
+        outside: Allocations that the heap had to serve.
         outside_bytes: Sum of their sizes.
     """
 
@@ -62,15 +62,15 @@ class PlannedSession:
     Args:
         model: The model file, or its bytes.
         plan: For the same recorded problem; if None, the strategy makes it.
-        strategy: From a problem to a plan, such as `arenite.strategies.find("best")`.
+        strategy: Makes a plan of a problem, such as `arenite.strategies.find("best")`.
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
-        num_threads: Of the kernels.
+        num_threads: Number of threads of the kernels.
         outputs_in_arena: Plan the outputs too, and return them as they lie in the arena:
             valid until the next run, so copy what is to last. Else they are the caller's,
             beside the arena for the whole run.
 
     Raises:
-        ValueError: Not either a plan or a strategy is given.
+        ValueError: Both a plan and a strategy are given, or neither.
         UnsupportedModelError: ONNX Runtime refuses the model.
         MissingDependencyError: The package onnxruntime is absent.
     """
@@ -167,7 +167,7 @@ class PlannedSession:
         recording = recordings[best]
         if self._strategy is None:
             assert self._given is not None
-            return recording, self._given  # and be told what is wrong with it
+            return recording, self._given  # verification will say what is wrong with it
         return recording, self._strategy(recording.problem)
 
     def _open(self, index: int) -> None:

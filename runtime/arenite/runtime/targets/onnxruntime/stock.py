@@ -15,7 +15,7 @@ def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:
 
     Args:
         optimise: Let ONNX Runtime rewrite the graph, as it does by default.
-        num_threads: Of the kernels.
+        num_threads: Number of threads of the kernels.
 
     Raises:
         MissingDependencyError: The package onnxruntime is absent.

@@ -36,11 +36,11 @@ class ValueInfo:
 
     Attributes:
         name: Unique among the inputs, or the outputs.
-        type: Such as `tensor(float)`.
+        type: Its type, such as `tensor(float)`.
         shape: Outermost first; a name, or None, for a free dimension. Empty for a scalar,
             and where the model states none.
-        dtype: Of the elements.
-        element_type: The number that ONNX Runtime has for it.
+        dtype: Element type.
+        element_type: ONNX Runtime's number of that type.
     """
 
     name: str
@@ -86,8 +86,8 @@ def value_infos(library: Library, session: int, side: str) -> list[ValueInfo]:
     """Return the inputs or outputs of a session.
 
     Args:
-        library: Whose session it is.
-        session: Its address.
+        library: The library that the session belongs to.
+        session: Address of the session.
         side: `Input` or `Output`.
 
     Raises:
@@ -103,8 +103,8 @@ def value_names(library: Library, session: int, side: str) -> list[str]:
     """Return the names of the inputs or outputs of a session, whatever they are.
 
     Args:
-        library: Whose session it is.
-        session: Its address.
+        library: The library that the session belongs to.
+        session: Address of the session.
         side: `Input` or `Output`.
     """
     count = library.made(f"SessionGet{side}Count", session)
