@@ -1,15 +1,18 @@
 // Bytes of the heap that something holds, counted while it is made.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace arenite {
 
-// Counts what the thread takes from the heap and gives back, in the allocator's own sizes: by
-// `new` in this library, and by XNNPACK.
+// Counts what the thread takes from the heap and gives back, in the sizes that were asked for: by
+// `new` in this library, and by XNNPACK. Not counted is what the C++ library takes for itself, long
+// texts above all.
 class HeapAccount {
  public:
-  // While it lives, the thread's account is this one; null: nobody's. They nest.
+  // While it lives, what the thread takes is put down to this account; null: to nobody's. They
+  // nest. What is given back comes off the account it was put down to, while the outermost lives.
   class Scope {
    public:
     explicit Scope(HeapAccount* account);
@@ -18,17 +21,17 @@ class HeapAccount {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    HeapAccount* outer_;
+    HeapAccount* outer_account_;
   };
 
-  std::uint64_t bytes() const { return bytes_ > 0 ? static_cast<std::uint64_t>(bytes_) : 0; }
+  std::uint64_t bytes() const { return bytes_; }
 
-  // Count in the thread's account. Null is nothing; `taken` returns what it is given.
-  static void* taken(void* memory);
+  // Null is nothing; `taken` returns the memory that it is given.
+  static void* taken(void* memory, std::size_t size);
   static void returned(void* memory);
 
  private:
-  std::int64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace arenite

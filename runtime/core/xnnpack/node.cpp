@@ -20,13 +20,13 @@ std::atomic<std::int64_t> num_allocations{0};
 
 void* allocate(void*, std::size_t size) {
   ++num_allocations;
-  return HeapAccount::taken(std::malloc(size));
+  return HeapAccount::taken(std::malloc(size), size);
 }
 
 void* reallocate(void*, void* pointer, std::size_t size) {
   ++num_allocations;
   HeapAccount::returned(pointer);
-  return HeapAccount::taken(std::realloc(pointer, size));
+  return HeapAccount::taken(std::realloc(pointer, size), size);
 }
 
 void deallocate(void*, void* pointer) {
@@ -87,8 +87,8 @@ void* aligned_allocate(void*, std::size_t alignment, std::size_t size) {
       return memory;
     }
   }
-  return HeapAccount::taken(
-      std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
+  size = (size + alignment - 1) / alignment * alignment;
+  return HeapAccount::taken(std::aligned_alloc(alignment, size), size);
 }
 
 void initialise() {
