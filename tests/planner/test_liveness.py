@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.planner.liveness import Boundary, liveness
+from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
@@ -41,6 +44,20 @@ def test_neighbours_in_a_chain_overlap_and_others_do_not():
     assert b.meets(y)
     assert not x.meets(b)
     assert not a.meets(y)
+
+
+def test_records_are_aligned_as_their_memory_asks():
+    program = program_of([X, A, B, Y], CHAIN, scratch={2: 3}.items())
+    program = replace(
+        program,
+        tensors=program.tensors | {"a": replace(A, memory="fast")},
+        memories=(Memory(alignment=32), Memory("fast", alignment=128)),
+    )
+    problem = liveness(program, alignment=16)
+    found = {record.name: (record.size, record.alignment) for record in problem.records}
+    assert found.pop("a") == (128, 128)
+    assert len(found) == 4
+    assert set(found.values()) == {(32, 32)}
 
 
 def test_an_input_lives_from_the_start_to_its_last_use_and_an_output_to_the_end():

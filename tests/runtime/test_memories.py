@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from arenite.planner.strategy import run
 from arenite.runtime.errors import ProgramError, ResourceError
+from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Memory, Session
+from arenite.strategies import find
 from support.edited_programs import apart, edited, split_memories
 from support.running import (
     MANY_KINDS,
@@ -15,6 +18,7 @@ from support.running import (
     with_random_weights,
 )
 from support.tiny_onnx import parse, save
+from support.two_memories import FAST, in_two_memories
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +125,26 @@ def test_a_step_reads_what_the_caller_has_put_into_a_memory_that_none_writes(ass
         np.testing.assert_array_equal(given, before)
     assert np.isfinite(found).all()
     assert not np.array_equal(*found)
+
+
+@pytest.mark.parametrize("strategy", ["best", "greedy-by-size", "optimal"])
+def test_a_program_of_two_memories_goes_all_the_way(path, strategy):
+    compiled = in_two_memories(path)
+    problem = compiled.source.problem
+    used = {each.memory for each in problem.records}
+    assert used == {memory.name for memory in problem.memories} == {"arena", FAST.name}
+    assert compiled.source.order.peak == problem.lower_bound
+    plan = run(find(strategy), problem)
+    pieces = [bytes(piece) for piece in program_file.pieces(compiled.assemble(plan))]
+    with PoisonedSession(pieces, guard=True) as session:
+        feeds = random_feeds(session)
+        expected = reference_outputs(path, feeds)
+        assert_same(session.run(feeds), expected)
+    with Session.of_pieces(pieces, "told") as session:
+        memories = session.memories
+    assert [memory.size for memory in memories] == list(plan.heights)
+    assert [memory.alignment for memory in memories] == [64, FAST.alignment]
+    buffers = {memory.name: aligned(memory.size + 128, memory.alignment) for memory in memories}
+    with Session.of_pieces(pieces, "given", buffers=buffers) as session:
+        assert_same(session.run(feeds), expected)
+    assert all(buffer.any() for buffer in buffers.values())

@@ -6,6 +6,7 @@ long as any tensor that lies in it. A step's inputs and outputs are live togethe
 
 from enum import StrEnum
 
+from arenite.planner.memory import alignments
 from arenite.planner.names import Names
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
@@ -40,7 +41,7 @@ def liveness(
     Args:
         program: The program; its steps run in the order given.
         boundary: Whether the program's inputs and outputs lie in the arena.
-        alignment: Bytes, a power of two, of every offset.
+        alignment: Bytes, a power of two, of every offset; a memory may ask for more.
         capacity: Most bytes the arena may take; None for no limit.
 
     Cost: O(tensors + operands of the steps).
@@ -54,6 +55,7 @@ def liveness(
     members: dict[str, list[str]] = {}
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
+    aligned = alignments(program.memories, alignment)
     records: list[UsageRecord] = []
     for storage, (start, end) in lifetimes.items():
         tensor = program.tensors[storage]
@@ -62,27 +64,28 @@ def liveness(
         records.append(
             UsageRecord(
                 name=storage,
-                size=align_up(tensor.size, alignment),
+                size=align_up(tensor.size, aligned[tensor.memory]),
                 start=start,
                 end=end,
-                alignment=alignment,
+                alignment=aligned[tensor.memory],
                 tensors=tuple(members[storage]),
                 layout=(tensor.dtype.bits, *tensor.shape),
                 memory=tensor.memory,
             )
         )
     names_in_use = Names(program.tensors)
+    workplace = program.memories[0].name
     for number, step in enumerate(program.steps):
         scratch = step.operator.scratch(program.operands(step))
         if scratch:
             records.append(
                 UsageRecord(
                     name=names_in_use.take(f"{step.name}/scratch"),
-                    size=align_up(scratch, alignment),
+                    size=align_up(scratch, aligned[workplace]),
                     start=number,
                     end=number + 1,
-                    alignment=alignment,
-                    memory=program.memories[0].name,
+                    alignment=aligned[workplace],
+                    memory=workplace,
                 )
             )
     records.sort(key=lambda record: record.start)

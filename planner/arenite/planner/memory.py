@@ -1,5 +1,6 @@
 """Memories: where tensors and records lie. One is the ordinary case."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from arenite.planner.errors import ModelError
@@ -34,3 +35,8 @@ class Memory:
             raise ModelError(
                 f"memory {self.name!r}: alignment {self.alignment} is not a power of two"
             )
+
+
+def alignments(memories: Iterable[Memory], alignment: int) -> dict[str, int]:
+    """Return by memory what its records are aligned to: no less than the memory itself."""
+    return {memory.name: max(alignment, memory.alignment) for memory in memories}

@@ -6,10 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.planner import strategy
+from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
+from arenite.strategies import find
 from support.c_library import environment, install, run
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
 from support.tiny_programs import accumulator, classifier
+from support.two_memories import FAST, in_two_memories
 
+TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
+{ c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) d = Conv<pads=[1,1,1,1]>(s, v) y = Add(d, s) }"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
 ARGUMENT, FILE, FORMAT, VERSION, MEMORY = 1, 2, 3, 4, 6
 
@@ -58,6 +66,24 @@ def test_every_way_in_gives_the_outputs_of_python(check, tmp_path, way, quantise
     assert "counted 1\n" in printed  # the counter is in force
     assert "allocations 0\n" in printed
     assert ("inside 1\n" in printed) == ("arena" in way)
+
+
+def test_a_program_of_two_memories_takes_memory_of_the_caller(check, tmp_path):
+    compiled = in_two_memories(save(tmp_path, with_random_weights(parse(TWO_LAYERS))))
+    path = tmp_path / "two.arena"
+    plan = strategy.run(find("best"), compiled.source.problem)
+    program_file.write(path, compiled.assemble(plan))
+    session = Session(path)
+    image = random_image(session)
+    image.tofile(tmp_path / "in")
+    printed = check("buffers", path, tmp_path / "in", tmp_path / "out")
+    expected = session.run({"x": image})["y"]
+    found = np.fromfile(tmp_path / "out", expected.dtype).reshape(expected.shape)
+    np.testing.assert_array_equal(found, expected)
+    height, fast = plan.heights
+    assert f"memory {FAST.name} {fast + 128} {FAST.alignment} 1\n" in printed
+    assert f"held {height + fast + 2 * 128} " in printed
+    assert "allocations 0\n" in printed
 
 
 def test_shapes_are_the_models_and_strides_the_storages(check, tmp_path):

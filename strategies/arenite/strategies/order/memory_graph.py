@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from arenite.planner.liveness import Boundary
+from arenite.planner.memory import alignments
 from arenite.planner.ordering import Order, ShouldStop
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind, overwritable, share
@@ -76,11 +77,16 @@ class MemoryGraph:
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         kept = {roots[name] for name in program.output_tensors}
         names = tuple(step.name for step in program.steps)
+        aligned = alignments(program.memories, rules.alignment)
+        workplace = program.memories[0].name
         scratch = [
-            align_up(step.operator.scratch(program.operands(step)), rules.alignment)
+            align_up(step.operator.scratch(program.operands(step)), aligned[workplace])
             for step in program.steps
         ]
-        sizes = [align_up(program.tensors[name].size, rules.alignment) for name in storages]
+        sizes = [
+            align_up(tensor.size, aligned[tensor.memory])
+            for tensor in map(program.tensors.__getitem__, storages)
+        ]
         native.check_sizes(
             "tensor or step",
             (*zip(storages, sizes, strict=True), *zip(names, scratch, strict=True)),

@@ -1,0 +1,31 @@
+"""Models whose tensors lie in two memories, from the program on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from arenite.planner.derive import derive
+from arenite.planner.files import model_digest
+from arenite.planner.importers import load
+from arenite.planner.memory import Memory
+from arenite.planner.source import Source
+from arenite.runtime.compiler import Compiled, lower, rules
+from arenite.strategies.order import find_order
+
+FAST = Memory("fast", alignment=128)
+
+
+def in_two_memories(path: Path) -> Compiled:
+    """Return a model with every other storage in a second memory, and the records of both."""
+    program = lower(load(path, weights=True))
+    roots = {name: program.root(name)[0] for name in program.tensors}
+    storages = dict.fromkeys(root for root in roots.values() if root not in program.constants)
+    fast = set(list(storages)[1::2])
+    tensors = {
+        name: replace(tensor, memory=FAST.name) if roots[name] in fast else tensor
+        for name, tensor in program.tensors.items()
+    }
+    program = replace(program, tensors=tensors, memories=(*program.memories, FAST))
+    found = derive(program, rules(), find_order("best"))
+    return Compiled(
+        Source(path.name, model_digest(path), found.program, found.problem, found.order)
+    )
