@@ -49,7 +49,7 @@ std::vector<std::int64_t> check_gap_search(const std::vector<UsageRecord>& recor
 void check_minimiser(const std::vector<UsageRecord>& records, std::vector<std::int64_t> start,
                      Random& random) {
   const std::int64_t before = height_of(records, start);
-  const std::int64_t goal = random.coin() ? -1 : random.draw(0, before);
+  const Minimiser::Goal goal{random.coin() ? -1 : random.draw(0, before), random.coin()};
   std::int64_t polls_left =
       random.coin() ? std::numeric_limits<std::int64_t>::max() : random.draw(0, 20);
   Minimiser minimiser(records, std::move(start), 0, goal, random.draw(0, 1'000), kMostNodes);
