@@ -7,9 +7,11 @@ import pytest
 
 from arenite.planner import planfile
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME
+from support.edited_programs import edited_file, read_unwritten
 from support.running import assert_same, reference_outputs
 from support.shared_material import shared
 from support.tiny_onnx import parse, save
+from support.tiny_programs import classifier as classifier_program
 
 
 def written(path):
@@ -190,6 +192,17 @@ def test_poison_leaves_the_outputs_of_a_right_plan(run, classifier, image, tmp_p
     for name, options in (("1.npz", ()), ("2.npz", ("--poison",))):
         assert run("run", classifier, "--input", image, "-o", tmp_path / name, *options)[0] == 0
     assert_same(written(tmp_path / "2.npz"), written(tmp_path / "1.npz"), tolerance=0)
+
+
+def test_poison_refuses_outputs_that_depend_on_dead_memory(run, tmp_path):
+    path = tmp_path / "wrong.arena"
+    path.write_bytes(edited_file(classifier_program(tmp_path, quantised=False), read_unwritten))
+    np.save(tmp_path / "image.npy", np.zeros((1, 3, 16, 16), np.float32))
+    given = ("run", path, "--input", tmp_path / "image.npy")
+    assert run(*given)[0] == 0
+    code, _, error = run(*given, "--poison")
+    assert code == 1
+    assert "'classes' depends on what dead memory holds" in error
 
 
 def test_a_plan_is_run_as_it_is(run_json, classifier, plan, image, tmp_path):

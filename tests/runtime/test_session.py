@@ -1,11 +1,8 @@
 """What a session promises its caller."""
 
-import json
-import math
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +21,7 @@ from arenite.runtime.errors import (
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.edited_programs import edited, read_unwritten
 from support.running import (
     MANY_KINDS,
     PoisonedSession,
@@ -218,19 +216,7 @@ def test_a_wrong_plan_is_refused_when_it_is_loaded(model, monkeypatch):
 def test_poison_shows_a_step_that_reads_what_nobody_wrote(model):
     compiled = compile_model(model)
     assembly = compiled.assemble(find("best")(compiled.source.problem))
-    root = json.loads(assembly.program)
-    step = next(i for i, each in enumerate(root["steps"]) if each["kernel_type"] == "Pool2D")
-    source = root["tensors"][root["steps"][step]["inputs"][0]]
-    size = 4 * math.prod(source["shape"])
-    (memory,) = root["memories"]
-    end = memory["size"]
-    root["steps"][step]["inputs"] = [len(root["tensors"])]
-    root["tensors"].append(source | {"name": "never written", "offset": end})
-    root["records"].append(
-        {"name": "never written", "offset": end, "size": size, "start": step, "end": step + 1}
-    )
-    memory["size"] += size
-    pieces = list(program_file.pieces(replace(assembly, program=json.dumps(root))))
+    pieces = [edited(assembly, read_unwritten)]
     with Session.of_pieces(pieces, "wrong") as session:
         feeds = random_feeds(session)
         assert np.isfinite(session.run(feeds)["y"]).all()

@@ -1,6 +1,7 @@
 """Program files whose JSON was changed before they were encoded."""
 
 import json
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -42,6 +43,20 @@ def split_memories(root: Root) -> None:
         if tensor["place"] == "memory":
             begin = max((each for each in ends if each <= tensor["offset"]), default=None)
             tensor["memory"] = 0 if begin is None else ends[begin]["memory"]
+
+
+def read_unwritten(root: Root) -> None:
+    """Let the first pool read what no step writes."""
+    step = next(i for i, each in enumerate(root["steps"]) if each["kernel_type"] == "Pool2D")
+    source = root["tensors"][root["steps"][step]["inputs"][0]]
+    (memory,) = root["memories"]
+    begin, size = memory["size"], 4 * math.prod(source["shape"])
+    root["steps"][step]["inputs"] = [len(root["tensors"])]
+    root["tensors"].append(source | {"name": "never written", "offset": begin})
+    root["records"].append(
+        {"name": "never written", "offset": begin, "size": size, "start": step, "end": step + 1}
+    )
+    memory["size"] += size
 
 
 def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:

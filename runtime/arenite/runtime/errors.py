@@ -7,6 +7,7 @@
     ├── ResourceError           the machine has no memory for it, or what is given is too small
     ├── SessionBusyError        another thread is using the session
     ├── SessionClosedError      the session was closed
+    ├── DeadMemoryError         an output depends on what no step wrote
     └── FeedError               what is fed does not fit the model
         ├── InputNameError      an input is missing, or there is none of that name
         ├── InputShapeError     the shape differs
@@ -49,6 +50,20 @@ class SessionClosedError(AreniteError):
 
     def __init__(self) -> None:
         super().__init__("the session is closed; open another")
+
+
+class DeadMemoryError(AreniteError):
+    """An output depends on memory that holds nothing: the plan, or a kernel, is wrong.
+
+    Attributes:
+        name: The output.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"output {name!r} depends on what dead memory holds: a step reads what none wrote"
+        )
+        self.name = name
 
 
 class FeedError(AreniteError):

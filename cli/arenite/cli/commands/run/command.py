@@ -18,6 +18,7 @@ from rich.console import Console, RenderableType
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
 from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
 from arenite.cli.commands.run.images import Normalisation
+from arenite.cli.commands.run.poison import NAN, check_again
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.model import dim_option, shape_option, value_option
@@ -135,8 +136,9 @@ class _Result:
     help="Write the time of each step, for Perfetto or chrome://tracing.",
 )  # fmt: skip
 @click.option(
-    "--poison", is_flag=True, help="Fill dead memory with NaN, so that a wrong plan shows."
-)
+    "--poison", is_flag=True,
+    help="Run on dead memory of NaN and again of large numbers, and refuse outputs that differ.",
+)  # fmt: skip
 @strategy_option
 @dim_option
 @shape_option
@@ -174,12 +176,14 @@ def run(
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, Reading(dims, shapes, values)) as program,
-        Session(program, threads=threads, poison=0xFF if poison else None) as session,
+        Session(program, threads=threads, poison=NAN if poison else None) as session,
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
         inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
         outputs = session.run(inputs)
+        if poison:
+            check_again(program, threads, inputs, outputs)
         steps: tuple[StepProfile, ...] = ()
         if profile or trace is not None:
             for port in session.inputs:  # the run may have overwritten them
