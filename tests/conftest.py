@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,15 +17,18 @@ settings.load_profile("arenite")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sanitised(tmp_path_factory):
-    """A folder to build in; without sanitizers, which is not a broken target, a skip."""
-    folder = tmp_path_factory.mktemp("fuzz")
+    """The folder that fuzz targets are built in; a skip without sanitizers: no target is broken.
+
+    It is that of `make fuzz`, and stays: only what changed is compiled again.
+    """
     if shutil.which("g++") is None or shutil.which("make") is None:
         pytest.skip("g++ and make are needed to build the fuzz target")
+    folder = tmp_path_factory.mktemp("sanitised")
     probe = folder / "probe.cpp"
     probe.write_text("int main() { return 0; }\n")
     command = ["g++", "-fsanitize=address,undefined", probe, "-o", folder / "probe"]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("g++ has no address and undefined-behaviour sanitizers here")
-    return folder
+    return Path(__file__).parents[1] / "build"

@@ -38,7 +38,8 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
         files.append(build_coded(path, folder, budget)[0])
     files += overflowing(tmp_path)
     done = subprocess.run(
-        ["make", "--silent", "-j2", "-C", FUZZ, f"BUILD={sanitised}", f"COUNT={COUNT}",
+        ["make", "--silent", "-j2", "-C", FUZZ,
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}",
          f"FILES={' '.join(map(str, files))}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

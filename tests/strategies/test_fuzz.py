@@ -8,7 +8,7 @@ FUZZ = Path(__file__).resolve().parents[2] / "strategies" / "fuzz"
 
 def test_the_native_core_answers_random_problems_without_a_fault(sanitised):
     done = subprocess.run(
-        ["make", "--silent", "-j2", "-C", FUZZ, f"BUILD={sanitised}", "COUNT=300"],
+        ["make", "--silent", "-j2", "-C", FUZZ, f"BUILD={sanitised / 'fuzz'}", "COUNT=300"],
         capture_output=True,
         text=True,
     )
