@@ -46,13 +46,15 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
   return *memory == NULL ? ENOMEM : 0;
 }
 
-static void* aligned(size_t size) {
+static void* aligned_to(size_t alignment, size_t size) {
   void* memory = NULL;
-  if (posix_memalign(&memory, ARENITE_ALIGNMENT, size > 0 ? size : 1) != 0) {
+  if (posix_memalign(&memory, alignment, size > 0 ? size : 1) != 0) {
     exit(3);
   }
   return memory;
 }
+
+static void* aligned(size_t size) { return aligned_to(ARENITE_ALIGNMENT, size); }
 
 static void* read_file(const char* path, size_t* size) {
   FILE* stream = fopen(path, "rb");
@@ -105,7 +107,7 @@ static int run(const char* way, const char* path, const char* input, const char*
     arenite_memory memory = ARENITE_MEMORY_INIT;
     check(arenite_model_memory(model, last, &memory));
     printf("memory %s %zu %zu %d\n", memory.name, memory.size, memory.alignment, memory.writable);
-    arena = aligned(memory.size);
+    arena = aligned_to(memory.alignment, memory.size);
     memset(arena, 0xa5, memory.size);
     buffers[last].data = arena;
     buffers[last].size = memory.size;
