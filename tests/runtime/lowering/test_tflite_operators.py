@@ -57,6 +57,16 @@ FLOAT = {
     "DIV": binary("DIV", ("DivOptions", {})),
     "MAXIMUM": binary("MAXIMUM"),
     "MINIMUM": binary("MINIMUM"),
+    "SPACE_TO_BATCH_ND": (
+        "SPACE_TO_BATCH_ND",
+        [X, integers(2, 3), weights(np.array([[1, 3], [4, 0]], np.int32))],
+        [given(6, 5, 4, 4)], ("SpaceToBatchNDOptions", {}),
+    ),
+    "BATCH_TO_SPACE_ND": (
+        "BATCH_TO_SPACE_ND",
+        [given(6, 5, 4, 4), integers(2, 3), weights(np.array([[1, 3], [4, 0]], np.int32))],
+        [X], ("BatchToSpaceNDOptions", {}),
+    ),
     "SQUARED_DIFFERENCE": binary("SQUARED_DIFFERENCE"),
     "PRELU": ("PRELU", [X, weights(numbers(1, 1, 4))], [X], None),
     "MEAN": reduction("MEAN", keeps=True),

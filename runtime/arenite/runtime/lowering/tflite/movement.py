@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, as_written, strides
@@ -228,16 +229,7 @@ def space_to_batch(t: Translation) -> None:
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)
     moves: list[Move] = []
     for place, phase in enumerate(itertools.product(range(blocks[0]), range(blocks[1]))):
-        starts, firsts, counts = [], [], []
-        for axis in range(2):
-            front, block = int(paddings[axis][0]), blocks[axis]
-            # The first output row whose input row is inside the image.
-            start = max(-(-(front - phase[axis]) // block), 0)
-            first = start * block + phase[axis] - front
-            count = max(-(-(value.shape[1 + axis] - first) // block), 0)
-            starts.append(start)
-            firsts.append(first)
-            counts.append(count)
+        starts, firsts, counts = _phase(phase, blocks, paddings, value.shape)
         moves.append(
             Move(
                 shape=(n, *counts, value.shape[3]),
@@ -261,15 +253,7 @@ def batch_to_space(t: Translation) -> None:
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)
     moves: list[Move] = []
     for place, phase in enumerate(itertools.product(range(blocks[0]), range(blocks[1]))):
-        starts, firsts, counts = [], [], []
-        for axis in range(2):
-            front, block = int(crops[axis][0]), blocks[axis]
-            first = max(-(-(front - phase[axis]) // block), 0)
-            start = first * block + phase[axis] - front
-            count = max(-(-(t.shape[1 + axis] - start) // block), 0)
-            starts.append(start)
-            firsts.append(first)
-            counts.append(count)
+        firsts, starts, counts = _phase(phase, blocks, crops, t.shape)
         moves.append(
             Move(
                 shape=(n, *counts, value.shape[3]),
@@ -280,6 +264,28 @@ def batch_to_space(t: Translation) -> None:
             )
         )
     t.finish(t.emit(Copy(moves=tuple(moves)), [value]))
+
+
+def _phase(
+    phase: Sequence[int], blocks: Sequence[int], margins: Array, image: Shape
+) -> tuple[list[int], list[int], list[int]]:
+    """Return of rows and columns where a phase begins: in its batch, in the image, how many.
+
+    Args:
+        phase: Of the rows and columns of a block, those that the batch holds.
+        blocks: Rows and columns of a block.
+        margins: Rows and columns around the image, before and after.
+        image: Batch, rows, columns, channels.
+    """
+    starts, firsts, counts = [], [], []
+    for offset, block, (front, _), length in zip(phase, blocks, margins, image[1:3], strict=True):
+        # The first row of the batch whose row is inside the image.
+        start = max(-(-(int(front) - offset) // block), 0)
+        first = start * block + offset - int(front)
+        starts.append(start)
+        firsts.append(first)
+        counts.append(max(-(-(length - first) // block), 0))
+    return starts, firsts, counts
 
 
 def _image(t: Translation) -> Value:
