@@ -166,7 +166,7 @@ def test_another_strategy_moves_the_rectangles_and_says_its_height(browser):
 
 def test_another_colouring_changes_the_legend(browser):
     legend = section(browser).find_element(By.CLASS_NAME, "legend")
-    assert "FULLY_CONNECTED" in legend.text
+    assert "FullyConnected" in legend.text
     Select(section(browser).find_element(By.CSS_SELECTOR, "select.colouring")).select_by_value(
         "kind"
     )

@@ -22,6 +22,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
+from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType, SecondsType
 from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs, with_fixed
 from arenite.cli.render.numbers import both, plural
@@ -34,7 +35,7 @@ from arenite.planner.importers import InputValues, Shapes, model_format
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
 
-@click.command()
+@click.command(cls=SectionedCommand, sections={"Reading the model": ("dims", "shapes", "values")})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--against",
