@@ -4,7 +4,6 @@
 """
 
 import os
-import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, network
+from support.edited_programs import edited_file
 from support.shared_material import shared
 from support.tiny_programs import accumulator, classifier
 
@@ -146,11 +146,9 @@ def test_a_state_is_set_up(root, machine, tmp_path):
 
 def test_an_arena_beyond_32_bits_is_refused(root, tmp_path):
     program = classifier(tmp_path, quantised=True)
-    with Session(program) as session:
-        stated = struct.pack("<Q", session.arena_bytes)
-    data = program.read_bytes()
-    assert data.count(stated) == 1
-    program.write_bytes(data.replace(stated, struct.pack("<Q", (1 << 32) + 4096)))
+    program.write_bytes(
+        edited_file(program, lambda file: file["memories"][0].update(size=(1 << 32) + 4096))
+    )
     done = emulate(root, MACHINES[-1], program)
     assert done.returncode == 1
     assert "beyond this machine" in done.stderr
