@@ -13,6 +13,7 @@ from arenite.planner import planfile
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import StrategyKind, silent
 from arenite.strategies import known, table
+from support.tilings import tiling
 
 # Pisarchyk and Lee's worked example as half-open lifetimes.
 EXAMPLE = """id,lower,upper,size
@@ -232,7 +233,18 @@ def test_a_capacity_that_a_strategy_misses_is_not_called_impossible(run, example
     code, _, err = run("plan", example, "--strategy", "strip-packing", "--capacity", "130")
     assert code == 1
     assert "one may exist" in err
+    assert "Raise --capacity or try --strategy best" in err
     assert run("plan", example, "--capacity", "124")[0] == 0
+
+
+def test_more_time_is_advised_only_where_it_helps(run, tmp_path):
+    problem = tiling(200, 40, 1_000_000_007, seed=1)
+    model = tmp_path / "tiling.csv"
+    rows = (f"{r.name},{r.start},{r.end},{r.size}" for r in problem.records)
+    model.write_text("\n".join(("id,lower,upper,size", *rows)))
+    code, _, err = run("plan", model, "--capacity", "1000000007", "--time-limit", "0.2")
+    assert code == 1
+    assert "Raise --capacity or try a longer --time-limit" in err
 
 
 def test_a_folder_that_does_not_exist_is_noticed_before_the_work(run, example, tmp_path):

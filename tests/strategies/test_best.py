@@ -1,13 +1,18 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
 from arenite.planner.errors import UnsupportedProblemError
+from arenite.planner.importers.csv import read_csv
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies import best as best_module
 from arenite.strategies import known
 from arenite.strategies.best import Best
+from arenite.strategies.deadline import deadline
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
@@ -16,6 +21,8 @@ from arenite.strategies.place.tflm import Tflm
 from support.problems import problems
 from support.small_problems import problem_of
 from support.tilings import tiling
+
+INSTANCES = Path(__file__).parents[2] / "assets" / "instances"
 
 # No reuse needs 16 B, greedy by size 12 B, strip packing the 10 B that are live at once.
 UNEQUAL = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))
@@ -41,6 +48,50 @@ def test_a_short_search_goes_below_the_quick_strategies() -> None:
     assert best.height == 1000 < lowest.height
     assert (best.strategy, best.parameters["max_nodes"]) == ("optimal", 500_000)
     assert Best()(problem) == best
+
+
+@pytest.fixture
+def short_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End the short search before it finds anything."""
+    monkeypatch.setattr(best_module, "_MOST_NODES", 1)
+
+
+@pytest.mark.usefixtures("short_search")
+def test_it_searches_until_the_capacity_is_met_and_no_longer() -> None:
+    problem = tiling(200, 40, 1_000_000_007, seed=1)
+    start = Best()(problem).height
+    capacity = (start + problem.lower_bound) // 2
+    limited = problem.with_capacity(capacity)
+    plan = Best()(limited)
+    verify(limited, plan)
+    assert problem.lower_bound < plan.height <= capacity < start
+    assert Best()(limited) == plan
+
+
+@pytest.mark.usefixtures("short_search")
+def test_it_searches_until_it_is_proved_that_nothing_fits() -> None:
+    fixed = UsageRecord("fixed", 4, 0, 2, offset=4)
+    problem = Problem((fixed, *problem_of((3, 0, 1), (3, 0, 2), (3, 1, 2)).records))
+    plan = Best()(problem.with_capacity(10))
+    assert plan.lower_bound == plan.height == 11
+
+
+@pytest.mark.usefixtures("short_search")
+def test_nodes_and_watchers_end_the_search_for_the_capacity() -> None:
+    problem = tiling(200, 40, 1_000_000_007, seed=1).with_capacity(1_000_000_007)
+    start = lowest_plan(best_module.quick_strategies(), problem)
+    assert start is not None
+    assert Best(max_nodes_to_fit=1)(problem).height == start.height
+    stopped = run(Best(max_nodes_to_fit=None), problem, deadline(0.1))
+    assert problem.lower_bound < stopped.height <= start.height
+
+
+@pytest.mark.parametrize("name", ["training-60b.1793024", "tiling-220a.262144"])
+def test_the_short_search_fills_what_one_pass_cannot(name: str) -> None:
+    problem = read_csv(INSTANCES / f"{name}.csv").with_capacity(None)
+    plan = Best()(problem)
+    verify(problem, plan)
+    assert plan.optimal
 
 
 def test_a_watcher_that_stops_it_spares_the_search() -> None:

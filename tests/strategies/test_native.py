@@ -1,14 +1,21 @@
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import (
+    MissingDependencyError,
+    SizeLimitError,
+    UnsupportedProblemError,
+)
+from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.rules import Rules
+from arenite.planner.strategy import Strategy, run
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.strategies import native
 from arenite.strategies.order import find_order
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
+from arenite.strategies.place.tvm_hill_climb import TvmHillClimb
 from support.small_problems import problem_of
 from support.steps import step
 
@@ -60,6 +67,56 @@ def test_columns_that_are_no_records_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=reason):
         native.core.Records(*columns)
+
+
+@pytest.mark.parametrize("strategy", [Optimal(), TvmHillClimb()])
+def test_a_record_beyond_64_bits_is_named(strategy: Strategy) -> None:
+    with pytest.raises(UnsupportedProblemError, match=f"record 'b' takes {1 << 70} B; handled"):
+        run(strategy, problem_of((4, 0, 2), (1 << 70, 1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("records", "culprit", "size"),
+    [
+        ([UsageRecord("a", 4, 0, 1), UsageRecord("b", 1 << 62, 0, 1)], "b", 1 << 62),
+        ([UsageRecord("a", 1 << 61, 0, 1), UsageRecord("b", 1 << 61, 1, 2)], "a", 1 << 61),
+        ([UsageRecord("a", 8, 0, 1, offset=(1 << 62) - 8)], "a", 8),
+        ([UsageRecord("a", 8, 0, 1, alignment=1 << 62)], "a", 8),
+        ([UsageRecord("a", 8, 0, 1 << 62)], "a", 1 << 62),
+    ],
+)
+def test_records_that_the_core_cannot_hold_are_refused_at_its_border(
+    records: list[UsageRecord], culprit: str, size: int
+) -> None:
+    with pytest.raises(SizeLimitError) as caught:
+        native.records_of(Problem(tuple(records)))
+    assert (caught.value.culprit, caught.value.size, caught.value.limit) == (
+        culprit,
+        size,
+        1 << 62,
+    )
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+@pytest.mark.parametrize(
+    ("elements", "said"),
+    [
+        ((1 << 62, 4), f"'x' takes {1 << 62} B"),
+        ((1 << 64, 4), f"'x' takes {1 << 64} B"),
+        ((1 << 61, 1 << 61), f"'x' takes {1 << 61} B, the most of 3 that add up to {1 << 62} B"),
+    ],
+)
+@pytest.mark.parametrize("order", ["given", "beam", "optimal"])
+def test_an_order_of_tensors_beyond_64_bits_names_the_largest(
+    order: str, elements: tuple[int, int], said: str
+) -> None:
+    tensors = [
+        Tensor("x", DType.UINT8, elements[:1], TensorKind.INPUT),
+        Tensor("y", DType.UINT8, elements[1:], TensorKind.OUTPUT),
+    ]
+    program = Program.of("one", tensors, [step("n", "Conv", ("x",), ("y",))], ["x"], ["y"])
+    with pytest.raises(SizeLimitError, match=said):
+        find_order(order)(program, Rules(alignment=1))
 
 
 @pytest.mark.skipif(not native.is_built(), reason="the native core was not built")

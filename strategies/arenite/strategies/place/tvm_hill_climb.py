@@ -11,6 +11,7 @@ import numpy.typing as npt
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.strategies import native
 from arenite.strategies.gap_search import Fit, place_in_order
 from arenite.strategies.place.tvm_by_size import TvmBySize
 
@@ -47,9 +48,10 @@ class TvmHillClimb:
         if self.attempts < 1:
             raise ValueError(f"attempts is {self.attempts}; at least 1 is needed")
 
-    def why_unsupported(self, _problem: Problem) -> str | None:
-        """Return None: any problem."""
-        return None
+    def why_unsupported(self, problem: Problem) -> str | None:
+        """Return what does not fit 64 bits."""
+        fault = native.size_fault(problem)
+        return None if fault is None else f"cannot add up the sizes: {fault}"
 
     def __call__(self, problem: Problem) -> Plan:
         """Return the lowest plan of all attempts."""
