@@ -12,15 +12,9 @@ from arenite.runtime.errors import ProgramError
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.runtime.session import Session, _Options
 from arenite.strategies import find
-from support.coded_programs import code, network
+from support.coded_programs import KINDS, code, network
 from support.edited_programs import apart, edited
 from support.running import PoisonedSession, assert_same, random_feeds, reference_outputs
-
-KINDS = {
-    "many values": {},
-    "shared": {"num_values": 32},
-    "pruned": {"num_values": 32, "density": 0.1},
-}
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -12,14 +12,8 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.weight_budget import WeightBudget, WeightBudgetError, weight_bytes
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from support.coded_programs import build_coded, code, network
+from support.coded_programs import KINDS, build_coded, code, network
 from support.running import PoisonedSession, assert_same, random_feeds, reference_outputs
-
-KINDS = {
-    "many values": {},
-    "shared": {"num_values": 32},
-    "pruned": {"num_values": 32, "density": 0.1},
-}
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -13,6 +13,13 @@ from arenite.strategies import find
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
+KINDS = {
+    "many values": {},
+    "shared": {"num_values": 32},
+    "pruned": {"num_values": 32, "density": 0.1},
+}
+"""Weights to draw, by what is special about their values."""
+
 _NETWORK = """(float[1,3,20,20] x) => (y)
 <float[40,3,3,3] a, float[40] b, float[100,40,3,3] c, float[100] d, float[77,100,1,1] e,
 float[1925,200] f, float[200] g, float[200,50] h>
