@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/parallel.hpp"
+#include "matrix_product.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
 #include "sliding_window.hpp"
@@ -206,20 +207,8 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   if (!are_floats(operands) || !(attributes.min() <= attributes.max())) {
     return nullptr;
   }
-  const auto& source = *operands.inputs[0];
-  const auto& weights = *operands.inputs[1];
-  const auto& result = *operands.outputs[0];
-  require(operands, source.rank() > 0 && weights.rank() == 2 && result.rank() > 0,
-          "it must read rows and a matrix");
-  require_weights(operands, weights.shape[0]);
-  const std::size_t num_inputs = weights.shape[1];
-  const std::size_t num_outputs = weights.shape[0];
-  require(operands,
-          num_inputs > 0 && num_outputs > 0 && source.shape.back() == num_inputs &&
-              result.shape.back() == num_outputs &&
-              source.num_elements() / num_inputs == result.num_elements() / num_outputs,
-          "rows and weights do not fit");
-  const std::size_t rows = source.num_elements() / num_inputs;
+  const auto [rows, num_inputs, num_outputs] = MatrixProduct(operands);
+  require_weights(operands, num_outputs);
   const SlidingWindow pixel{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
   const Geometry geometry{1, 1, rows, num_inputs, 1, rows, num_outputs, 1, pixel};
   return std::make_unique<ConvolutionStep>(operands, geometry,

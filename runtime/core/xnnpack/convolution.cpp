@@ -1,6 +1,7 @@
 // Convolutions and products with weights that are constant, or loaded by an earlier step.
 #include <optional>
 
+#include "../matrix_product.hpp"
 #include "../operand_checks.hpp"
 #include "../registry.hpp"
 #include "../sliding_window.hpp"
@@ -175,17 +176,8 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  require(operands, source.rank() > 0 && weights.rank() == 2 && result.rank() > 0,
-          "it must read rows and a matrix");
-  require_weights(operands, weights.shape[0], 0);
-  const std::size_t num_inputs = weights.shape[1];
-  const std::size_t num_outputs = weights.shape[0];
-  require(operands,
-          num_inputs > 0 && num_outputs > 0 && source.shape.back() == num_inputs &&
-              result.shape.back() == num_outputs &&
-              source.num_elements() / num_inputs == result.num_elements() / num_outputs,
-          "rows and weights do not fit");
-  const std::size_t rows = source.num_elements() / num_inputs;
+  const auto [rows, num_inputs, num_outputs] = MatrixProduct(operands);
+  require_weights(operands, num_outputs, 0);
   Node node(operands);
   if (weights.scales.size() > 1) {
     // Old versions have a scale for each channel in convolutions alone: one pixel a row.
