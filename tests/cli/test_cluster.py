@@ -56,7 +56,8 @@ def cluster(tmp_path):
         for _ in range(2)
     ]  # fmt: skip
     try:
-        wait_for(contact.exists)
+        # The scheduler makes the file before it writes it.
+        wait_for(lambda: contact.exists() and contact.read_text())
         address = json.loads(contact.read_text())["address"]
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=SECONDS)
