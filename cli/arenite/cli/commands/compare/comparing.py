@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 from arenite.cli.commands.compare.cluster import each_on_cluster
 from arenite.cli.commands.compare.peers import ask_peers
 from arenite.cli.commands.compare.processes import Crash, each_in_a_process
+from arenite.cli.console.interrupt import stop_on_interrupt
 from arenite.cli.planning.search import search
 from arenite.cli.targets.choice import Chosen, choose_target
 from arenite.cli.targets.reading import Reading
@@ -148,9 +149,15 @@ def plan_model(read: ReadTask) -> TargetReport:
 def compare_in_processes(
     tasks: Sequence[Task], num_processes: int
 ) -> Iterator[tuple[int, Compared]]:
-    """Yield the index of each task and its outcome, as they are done."""
-    for index, outcome in each_in_a_process(compare_model, tasks, num_processes):
-        yield index, _survived(tasks[index], outcome)
+    """Yield the index of each task and its outcome, as they are done.
+
+    Ctrl-C ends it. It is taken as a request: raised wherever the program happens to be, it would
+    be lost in what Python does at the end of a process.
+    """
+    with stop_on_interrupt() as request:
+        done = each_in_a_process(compare_model, tasks, num_processes, lambda: request.asked)
+        for index, outcome in done:
+            yield index, _survived(tasks[index], outcome)
 
 
 def compare_on_cluster(

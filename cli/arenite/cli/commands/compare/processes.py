@@ -11,6 +11,9 @@ from typing import TypeVar
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+_POLL_S = 0.1
+"""Seconds between two looks at whether to stop: a signal does not end the wait for a process."""
+
 
 @dataclass(frozen=True, slots=True)
 class Crash:
@@ -23,24 +26,32 @@ class Crash:
     reason: str
 
 
+def _never() -> bool:
+    return False
+
+
 def each_in_a_process(
-    function: Callable[[_T], _R], items: Sequence[_T], num_processes: int
+    function: Callable[[_T], _R],
+    items: Sequence[_T],
+    num_processes: int,
+    should_stop: Callable[[], bool] = _never,
 ) -> Iterator[tuple[int, _R | Crash]]:
     """Yield the index of each item and what the function gives for it, as they are done.
 
     Items, results and the function are pickled. Ctrl-C reaches the caller alone; processes
-    still running when the iterator is closed are ended.
+    still running when the iterator ends or is closed are ended.
 
     Args:
         function: Importable by its name.
         items: Its arguments, one each.
         num_processes: The most that run at a time.
+        should_stop: Asked while processes run; when it says so, the iterator ends.
     """
     context = get_context("spawn")  # a fork would inherit the threads of native libraries
     waiting = iter(enumerate(items))
     running: dict[Connection, tuple[int, SpawnProcess]] = {}
     try:
-        while True:
+        while not should_stop():
             while len(running) < num_processes and (following := next(waiting, None)):
                 index, item = following
                 receiver, sender = context.Pipe(duplex=False)
@@ -50,7 +61,7 @@ def each_in_a_process(
                 running[receiver] = (index, process)
             if not running:
                 return
-            for ready in wait(list(running)):
+            for ready in wait(list(running), _POLL_S):
                 assert isinstance(ready, Connection)
                 index, process = running[ready]
                 try:
