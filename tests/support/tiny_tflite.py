@@ -52,7 +52,7 @@ class TinyTensor:
 @dataclass(frozen=True)
 class TinyOperator:
     """`code` is a built-in operator or the name of a custom one, `code_index` another
-    place in the table of codes.
+    place in the table of codes, `variable` the name of the variable of a handle.
     """
 
     code: int | str
@@ -60,6 +60,7 @@ class TinyOperator:
     outputs: Sequence[int]
     subgraphs: Sequence[int] = ()
     code_index: int | None = None
+    variable: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,10 @@ class _Maker:
             indexes = dict(zip(names, operator.subgraphs, strict=True))
             options[union] = self.table(kind, **indexes)
             options[f"{union}Type"] = getattr(getattr(tflite, union), kind)
+        if operator.variable is not None:
+            name = self.builder.CreateString(operator.variable)
+            options["BuiltinOptions"] = self.table("VarHandleOptions", SharedName=name)
+            options["BuiltinOptionsType"] = tflite.BuiltinOptions.VarHandleOptions
         return self.table(
             "Operator",
             OpcodeIndex=self.codes.index(operator.code)

@@ -17,6 +17,8 @@ from arenite.planner.errors import UnknownConstantError
 from arenite.planner.names import Names
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Alias, Quantisation, Tensor, TensorKind
+from arenite.runtime.lowering.assignments import copy_of, with_assignments
+from arenite.runtime.lowering.draft import Draft, Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import (
     Order,
@@ -32,41 +34,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.external import External
 from arenite.runtime.operators.movement import Copy, Move
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A tensor of the model, and where its bytes are.
-
-    Attributes:
-        tensor: Name of the storage or constant.
-        dtype: Element type.
-        shape: Shape in the model.
-        order: Order of the stored axes.
-        offset: First byte in the storage.
-        array: Elements of a constant, axes in the model's order; None for other tensors.
-    """
-
-    tensor: str
-    dtype: DType
-    shape: Shape
-    order: Order
-    offset: int = 0
-    array: Array | None = None
-
-    @property
-    def stored(self) -> Shape:
-        """Lengths of the stored axes."""
-        return stored_shape(self.shape, self.order)
-
-
-@dataclass(slots=True)
-class Draft:
-    """A step into which the operators that follow may still be folded."""
-
-    name: str
-    operator: RuntimeOperator
-    inputs: list[Value | None]
-    outputs: list[Value]
+__all__ = ["Builder", "Draft", "Value"]
 
 
 @dataclass(slots=True)
@@ -108,6 +76,8 @@ class Builder:
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
         self._drafts: list[Draft] = []
+        self._states: dict[str, Value] = {}
+        self._assigned: dict[str, Value] = {}
         self._names = Names(model.tensors)
         self._step_names = Names()
         self._num_readers = Counter(name for each in model.steps for name in each.inputs)
@@ -164,8 +134,34 @@ class Builder:
         """Add a state, a tensor that is kept from one run to the next."""
         tensor = self.model.tensors[name]
         order = as_written(len(tensor.shape))
-        self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
+        state = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
+        self._values[name] = self._states[name] = state
         self._quantise(name, self.stated_quantisation(name))
+
+    def assign(self, name: str, value: Value) -> None:
+        """Give a state a value, for what follows and for the next run.
+
+        Args:
+            name: The state.
+            value: Of its shape and type, stored in the model's order.
+        """
+        state = self._states[name]
+        self._assigned.pop(name, None)
+        if value == state:
+            self._values[name] = state
+            return
+        if value.tensor in self._states:  # which may itself be written before it is read
+            value = self._copied(value, f"{name}/next")
+        if value.tensor in self._storages:
+            self._storages[value.tensor].num_reads += 1
+        self._values[name] = self._assigned[name] = value
+
+    def _copied(self, value: Value, hint: str) -> Value:
+        (result,) = self.emit(
+            copy_of(value), [value], [(hint, value.shape, as_written(len(value.shape)))],
+            quantisation=self._quantisations.get(value.tensor),
+        )  # fmt: skip
+        return result
 
     def shape(self, name: str) -> Shape:
         """Return the shape of a tensor of the model."""
@@ -326,7 +322,8 @@ class Builder:
 
     def finish(self) -> Program:
         """Return the program."""
-        outputs = [self.value(name) for name in self.model.output_tensors]
+        outputs = [self._settled(name) for name in self.model.output_tensors]
+        self._write_states(outputs)
         live = self._live_drafts({value.tensor for value in outputs})
         tensors = _Tensors(self._storages, self._constants, self._quantisations, self._names)
         steps = [
@@ -358,6 +355,26 @@ class Builder:
             operator_set=OperatorSet.ARENITE,
             constants=tensors.constants,
             initial=initial,
+        )
+
+    def _settled(self, name: str) -> Value:
+        """Return an output, copied if it lies in a state that is about to be written."""
+        value = self.value(name)
+        return self._copied(value, name) if value.tensor in self._assigned else value
+
+    def _write_states(self, outputs: Iterable[Value]) -> None:
+        """Add what writes the states, where the step that makes a value cannot do it.
+
+        A value that is quantised in another way is a copy of its bytes, which no kernel makes.
+        """
+        fixed = {value.tensor for value in outputs}
+        for name, value in self._assigned.items():
+            storage = self._storages.get(value.tensor)
+            unlike = self.quantisation(value) != self.quantisation(self._states[name])
+            if storage is None or storage.draft is None or unlike:
+                fixed.add(value.tensor)
+        self._drafts = with_assignments(
+            self._drafts, self._assigned, self._states, fixed, self._step_names
         )
 
     def _live_drafts(self, needed: set[str]) -> list[Draft]:

@@ -1,4 +1,4 @@
-"""Contents of a TFLite file with one subgraph: weights, quantisation, options."""
+"""Contents of a TFLite file without control flow: weights, quantisation, options."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.variables import Place, Variables
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Quantisation, Tensor, TensorKind
@@ -46,13 +47,19 @@ class TfliteContents(Mapping[str, Array]):
     def __init__(self, name: str, data: bytes) -> None:
         self._data = data
         subgraphs = decode(data)
-        model = model_of(name, subgraphs)
-        for operator in subgraphs[0].operators:
-            if operator.entries:
+        variables = Variables.of(subgraphs)
+        model = model_of(name, subgraphs, variables)
+        if variables.refusal is not None:
+            culprit, reason = variables.refusal
+            raise UnsupportedModelError(culprit, f"{reason}; it is planned, but not run")
+        for number, operator in enumerate(subgraphs[0].operators):
+            if operator.entries and number not in variables.skipped:
                 raise UnsupportedModelError(
                     operator.op_type, "control flow is planned, but not run"
                 )
         self._locations = model.locations
+        self._variables = model.variables
+        self._operators = model.operators
         self._tensors = model.program.tensors
         import tflite
 
@@ -60,7 +67,7 @@ class TfliteContents(Mapping[str, Array]):
         self._model: Any = tflite.Model.GetRootAs(data, 0)
         self._subgraph: Any = self._model.Subgraphs(0)
         tensors = {n: self._quantised(tensor) for n, tensor in self._tensors.items()}
-        steps = tuple(self._with_options(n, step) for n, step in enumerate(model.program.steps))
+        steps = tuple(map(self._with_options, model.program.steps))
         states = [n for n, tensor in tensors.items() if tensor.kind is TensorKind.STATE]
         self.program: Program = replace(
             model.program,
@@ -95,15 +102,20 @@ class TfliteContents(Mapping[str, Array]):
             return tensor
         return replace(tensor, quantisation=self._quantisation(tensor))
 
-    def _with_options(self, number: int, step: Step) -> Step:
+    def _with_options(self, step: Step) -> Step:
         assert isinstance(step.operator, Imported)
+        _, number = self._operators[step.name]
         return replace(step, operator=replace(step.operator, origin=self._options(number)))
 
     def _constant(self, name: str) -> Array | None:
         tensor = self._tensors[name]
+        place = self._variables[name].start if name in self._variables else self._locations[name]
+        if place is None:
+            return None
         dtype = _NUMPY.get(tensor.dtype.label)
         try:
-            buffer = self._model.Buffers(self._tensor(name).Buffer())
+            stated = self._at(place)
+            buffer = self._model.Buffers(stated.Buffer())
             if buffer.DataLength():
                 data = bytes(buffer.DataAsNumpy())
             else:
@@ -112,7 +124,7 @@ class TfliteContents(Mapping[str, Array]):
             raise self._damaged(name) from error
         if dtype is None or not data:
             return None
-        if self._tensor(name).Sparsity() is not None:
+        if stated.Sparsity() is not None:
             raise UnsupportedModelError(
                 name,
                 f"its elements are stored sparse, {len(data)} B for {tensor.size}; our runtime "
@@ -127,7 +139,9 @@ class TfliteContents(Mapping[str, Array]):
     def _quantisation(self, tensor: Tensor) -> Quantisation | None:
         name, shape = tensor.name, tensor.shape
         try:
-            stated = self._tensor(name).Quantization()
+            variable = self._variables.get(name)
+            place = self._locations[name] if variable is None else variable.value
+            stated = self._at(place).Quantization()
             if stated is None or stated.ScaleLength() == 0:
                 return None
             scales = tuple(stated.Scale(i) for i in range(stated.ScaleLength()))
@@ -170,8 +184,8 @@ class TfliteContents(Mapping[str, Array]):
                 return getattr(self._schema, name, None)
         return None
 
-    def _tensor(self, name: str) -> Any:
-        return self._subgraph.Tensors(self._locations[name][1])
+    def _at(self, place: Place) -> Any:
+        return self._model.Subgraphs(place[0]).Tensors(place[1])
 
     def _damaged(self, name: str) -> ModelFormatError:
         return ModelFormatError(f"tensor {name!r} leads outside the file")

@@ -1,4 +1,4 @@
-"""Which subgraphs a TFLite operator enters, by its options."""
+"""Which subgraphs a TFLite operator enters, and which variable it means, by its options."""
 
 from types import ModuleType
 from typing import Any
@@ -54,3 +54,19 @@ def entered_subgraphs(
     options = getattr(schema, options_type)()
     options.Init(table.Bytes, table.Pos)
     return tuple((role, getattr(options, field)()) for role, field in fields.items())
+
+
+def variable_options(schema: ModuleType, operator: Any, op_type: str) -> Any:
+    """Return the options that name the variable of a `VAR_HANDLE`, or None.
+
+    Args:
+        schema: The schema package.
+        operator: The schema's reader of the operator.
+        op_type: Name of the built-in operator.
+    """
+    table = operator.BuiltinOptions() if op_type == "VAR_HANDLE" else None
+    if table is None or operator.BuiltinOptionsType() != schema.BuiltinOptions.VarHandleOptions:
+        return None
+    options = schema.VarHandleOptions()
+    options.Init(table.Bytes, table.Pos)
+    return options

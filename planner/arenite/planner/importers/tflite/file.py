@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from arenite.planner.errors import MissingDependencyError, ModelFormatError
-from arenite.planner.importers.tflite.control import entered_subgraphs
+from arenite.planner.importers.tflite.control import entered_subgraphs, variable_options
 from arenite.planner.importers.tflite.windows import window_attributes
 from arenite.planner.operators.imported import AttributeValue
 
@@ -64,6 +64,7 @@ class FileOperator:
         outputs: The same.
         entries: The role and index of each subgraph it enters, in the order they run.
         attributes: How its window slides, if it has one.
+        variable: Container and name of the variable whose handle it makes, if it makes one.
     """
 
     op_type: str
@@ -71,6 +72,7 @@ class FileOperator:
     outputs: tuple[int, ...]
     entries: tuple[tuple[str, int], ...]
     attributes: Mapping[str, AttributeValue]
+    variable: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,12 @@ class _Reader:
             attributes={}
             if code.custom
             else window_attributes(self._schema, operator, code.op_type),
+            variable=None if code.custom else self._variable(operator, code.op_type),
         )
+
+    def _variable(self, operator: Any, op_type: str) -> tuple[str, str] | None:
+        options = variable_options(self._schema, operator, op_type)
+        return options and (self._text(options.Container()), self._text(options.SharedName()))
 
     def _entries(
         self, operator: Any, op_type: str, num_subgraphs: int

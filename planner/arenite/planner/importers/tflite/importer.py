@@ -42,10 +42,12 @@ from arenite.planner.importers.tflite.file import (
     OMITTED,
     FileOperator,
     FileSubgraph,
+    FileTensor,
     decode,
 )
 from arenite.planner.importers.tflite.operators import SubgraphEntry, tflite_operator
 from arenite.planner.importers.tflite.tensors import kinds, notes, tensor_of
+from arenite.planner.importers.tflite.variables import ASSIGN, Place, Variable, Variables
 from arenite.planner.names import Names
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import OperatorSet, Program, Step
@@ -64,11 +66,17 @@ class TfliteModel:
     Attributes:
         program: The model, subgraphs unfolded.
         locations: For each tensor its subgraph and its index there. Several names lead to
-            one place when a subgraph is entered more than once.
+            one place when a subgraph is entered more than once. A state that stands for a
+            variable is where the first handle is.
+        operators: For each step that is an operator of the file its subgraph and its index
+            there.
+        variables: What the file says of each state that stands for a variable.
     """
 
     program: Program
-    locations: Mapping[str, tuple[int, int]]
+    locations: Mapping[str, Place]
+    operators: Mapping[str, Place]
+    variables: Mapping[str, Variable]
 
 
 def read_tflite_model(path: Path) -> TfliteModel:
@@ -91,9 +99,17 @@ def read_tflite_model(path: Path) -> TfliteModel:
         return model_of(path.name, decode(read_model(path)))
 
 
-def model_of(name: str, subgraphs: tuple[FileSubgraph, ...]) -> TfliteModel:
-    """Return the model of that name from its decoded subgraphs, the entry first."""
-    return _Unfolding(subgraphs).model(name)
+def model_of(
+    name: str, subgraphs: tuple[FileSubgraph, ...], variables: Variables | None = None
+) -> TfliteModel:
+    """Return the model of that name from its decoded subgraphs, the entry first.
+
+    Args:
+        name: Name of the program.
+        subgraphs: The subgraphs.
+        variables: Variables to read as states; by default they stay handles without bytes.
+    """
+    return _Unfolding(subgraphs, variables or Variables()).model(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +135,13 @@ class _Scope:
 class _Unfolding:
     """Unfolds the subgraphs of one file into one list of steps."""
 
-    def __init__(self, subgraphs: tuple[FileSubgraph, ...]) -> None:
+    def __init__(self, subgraphs: tuple[FileSubgraph, ...], variables: Variables) -> None:
         self._subgraphs = subgraphs
+        self._variables = variables
+        self._operators: dict[str, Place] = {}
         self._tensors: dict[str, Tensor] = {}
         self._steps: list[Step] = []
-        self._locations: dict[str, tuple[int, int]] = {}
+        self._locations: dict[str, Place] = {}
         self._num_entries: dict[int, int] = {}
         self._names = Names()
         self._lasting: dict[tuple[int, int], str] = {}
@@ -140,7 +158,12 @@ class _Unfolding:
             )  # fmt: skip
         except ModelError as error:
             raise ModelFormatError(str(error)) from error
-        return TfliteModel(program, self._locations)
+        states = {
+            name: self._variables.by_handle[position]
+            for name, (index, position) in self._locations.items()
+            if index == 0 and position in self._variables.by_handle
+        }
+        return TfliteModel(program, self._locations, self._operators, states)
 
     def _enter(self, index: int, ancestors: tuple[int, ...]) -> _Scope:
         """Give the subgraph's tensors the names of a new entry."""
@@ -164,8 +187,12 @@ class _Unfolding:
 
     def _name(self, index: int, position: int, kind: TensorKind, prefix: str) -> str:
         """Return the tensor's name, adding it if this entry has its own."""
+        if index == 0:
+            position = self._variables.first_handle.get(position, position)
         place = (index, position)
-        tensor = self._subgraphs[index].tensors[position]
+        tensor = self._tensor(index, position)
+        if tensor.variable:
+            kind = TensorKind.STATE
         stated = prefix + (tensor.name or f"tensor_{index}_{position}")
         self._spend(stated, 0)
         if place in self._lasting:
@@ -177,12 +204,24 @@ class _Unfolding:
             self._lasting[place] = name
         return name
 
+    def _tensor(self, index: int, position: int) -> FileTensor:
+        """Return the tensor, a handle as the state that it leads to."""
+        if index == 0 and position in self._variables.by_handle:
+            return self._variables.stated(self._subgraphs[0], position)
+        return self._subgraphs[index].tensors[position]
+
     def _unfold(self, scope: _Scope, prefix: str) -> None:
+        index = scope.ancestors[-1]
         for step, operator in enumerate(scope.subgraph.operators):
             name = f"{prefix}{operator.op_type}_{step}"
             inputs, outputs = scope.named(operator.inputs), scope.named(operator.outputs)
+            if index == 0 and step in self._variables.skipped:
+                continue
             if not operator.entries:
+                self._operators[name] = (index, step)
                 kind = tflite_operator(operator.op_type, operator.attributes)
+                if index == 0 and operator.op_type == ASSIGN and self._variables.by_handle:
+                    inputs, outputs = inputs[1:], inputs[:1]
                 self._append(name, kind, inputs, outputs)
             elif operator.op_type in _LOOPS:
                 self._unfold_loop(name, operator, scope)
@@ -233,19 +272,21 @@ class _Unfolding:
             raise UnsupportedModelError(name, "the subgraphs entered unfold to too many operators")
 
     def _notes(self) -> tuple[str, ...]:
-        in_file = {
-            name: self._subgraphs[index].tensors[position]
-            for name, (index, position) in self._locations.items()
-        }
+        in_file = {name: self._tensor(*place) for name, place in self._locations.items()}
         result = list(notes(self._tensors, in_file))
         idle = [
             repr(_label(subgraph, index))
             for index, subgraph in enumerate(self._subgraphs)
-            if index not in self._num_entries
+            if index not in self._num_entries and index not in self._run_once()
         ]
         if idle:
             result.append(f"subgraphs entered by no control flow, not planned: {', '.join(idle)}")
         return tuple(result)
+
+    def _run_once(self) -> set[int]:
+        """Return the subgraphs of which only the initial values of variables are taken."""
+        operators = (self._subgraphs[0].operators[n] for n in self._variables.skipped)
+        return {index for operator in operators for _, index in operator.entries}
 
 
 def _label(subgraph: FileSubgraph, index: int) -> str:

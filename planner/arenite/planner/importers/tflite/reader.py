@@ -4,12 +4,14 @@ from pathlib import Path
 
 from arenite.planner.errors import about_file
 from arenite.planner.files import read_model
-from arenite.planner.importers.tflite.importer import read_tflite_model
+from arenite.planner.importers.tflite.file import decode
+from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.variables import Variables
 from arenite.planner.program import Program
 
 
 def read_tflite(path: Path, *, weights: bool = False) -> Program:
-    """Return the program of a TFLite model.
+    """Return the program of a TFLite model; its variables are states where they can be.
 
     Args:
         path: The file.
@@ -23,7 +25,9 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
         MissingDependencyError: The schema package is absent.
     """
     if not weights:
-        return read_tflite_model(path).program
+        with about_file(path):
+            subgraphs = decode(read_model(path))
+            return model_of(path.name, subgraphs, Variables.of(subgraphs)).program
     from arenite.planner.importers.tflite.contents import TfliteContents
 
     with about_file(path):

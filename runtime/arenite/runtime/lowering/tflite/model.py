@@ -14,6 +14,7 @@ from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their tra
     pooling,
     recurrent,
     resizing,
+    variables,
 )
 from arenite.runtime.lowering.tflite.registry import TRANSLATORS
 from arenite.runtime.lowering.tflite.shapes import fold, restate
