@@ -27,6 +27,7 @@ from arenite.strategies import find
 from support.shared_material import shared
 from support.tiny_chains import binary_then, dense_chain, dense_subgraph
 from support.tiny_tflite import tiny_tflite
+from support.tiny_variables import running_sum
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="the extra 'litert' is not installed")
 
@@ -231,6 +232,14 @@ def test_an_unknown_version_falls_back_to_stock(monkeypatch: pytest.MonkeyPatch)
 def test_a_structure_that_reads_wrong_falls_back_to_stock(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("arenite.runtime.targets.litert.probe.AllocationType", [99])
     falls_back(dense_chain(SIZES), "not where it should be", find("best"))
+
+
+def test_a_model_with_variables_is_refused_by_name_and_runs_in_stock(tmp_path):
+    path = tmp_path / "sums.tflite"
+    path.write_bytes(running_sum())
+    with pytest.raises(UnexpectedRuntimeError, match=r"sums\.tflite: it has 2 subgraphs"):
+        litert_problem(path)
+    falls_back(running_sum(), "2 subgraphs", find("best"))
 
 
 def test_several_subgraphs_fall_back_to_stock():

@@ -1,8 +1,11 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tflite import BuiltinOperator
 
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.targets.tflm import export as export_module
 from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
@@ -11,8 +14,9 @@ from arenite.runtime.targets.tflm.records import read_tflm_model
 from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
 from support.shared_material import shared
-from support.tiny_chains import dense_chain
+from support.tiny_chains import branching, dense_chain, looping
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_variables import Main
 
 RUNNABLE = (
     "audio_preprocessor_int8",
@@ -60,6 +64,45 @@ def test_the_interpreter_obeys_our_plan_and_needs_less(chain: Path):
     assert export.measured is not None
     assert (export.stock_head, export.planned_head, export.stays) == (512, 384, "")
     assert export.measured.stock.total - export.measured.planned.total == 128
+    assert export.measured.planned.outputs == export.measured.stock.outputs
+
+
+@real
+@pytest.mark.parametrize(
+    ("make", "stock_head", "planned_head"), [(branching, 1040, 768), (looping, 1008, 672)]
+)
+def test_the_interpreter_obeys_a_plan_of_several_subgraphs(
+    tmp_path: Path, make: Callable[[], bytes], stock_head: int, planned_head: int
+):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(make())
+    export = exported(path)
+    assert export.measured is not None
+    assert (export.stock_head, export.planned_head, export.stays) == (stock_head, planned_head, "")
+    assert export.measured.planned.outputs == export.measured.stock.outputs
+
+
+@real
+def test_a_plan_that_lays_one_subgraph_over_another_changes_the_outputs(tmp_path: Path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(looping())
+    model = read_tflm_model(path)
+    offsets = [0] * model.file.num_tensors
+    for name, tensor in model.program.tensors.items():
+        if tensor.kind is TensorKind.CONSTANT:
+            offsets[model.tensor_indexes[name]] = -1
+    broken = model.file.with_plan(offsets)
+    assert measure_bytes(path, broken, 1, 1).outputs != measure(path, 1, 1).outputs
+
+
+@real
+def test_variables_and_their_first_values_are_left_to_the_interpreter(tmp_path: Path):
+    path = tmp_path / "model.tflite"
+    main = Main("x").variable("s").read("s", "old").step(BuiltinOperator.ADD, "old x", "y")
+    path.write_bytes(main.assign("s", "y").model("y", s=[1, 2, 3, 4]))
+    export = exported(path)
+    assert export.measured is not None
+    assert export.planned_head == export.stock_head == 48
     assert export.measured.planned.outputs == export.measured.stock.outputs
 
 

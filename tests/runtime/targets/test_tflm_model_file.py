@@ -73,10 +73,19 @@ def test_a_plan_of_another_length_is_refused():
         ModelFile(dense_chain(SIZES)).with_plan([0] * 4)
 
 
-def test_a_model_of_two_subgraphs_is_refused():
-    data = tiny_tflite(dense_subgraph(SIZES), dense_subgraph(SIZES))
-    with pytest.raises(UnsupportedModelError, match="this has 2"):
-        ModelFile(data)
+def test_the_tensors_of_all_subgraphs_follow_each_other_in_the_plan():
+    file = ModelFile(tiny_tflite(dense_subgraph(SIZES), dense_subgraph((8, 4))))
+    offsets = [*OFFSETS, 96, 112, -1]
+    assert plans(file.with_plan(offsets)) == [[1, 2, 8, *offsets]]
+    assert [file.number(0, 4), file.number(1, 0), file.number(1, 2)] == [4, 5, 7]
+
+
+def test_a_variable_tensor_of_an_inner_subgraph_is_refused():
+    state = TinyTensor("state", (4,), variable=True)
+    inner = TinySubgraph([TinyTensor("x"), state], [], [0], [0])
+    with pytest.raises(UnsupportedModelError, match=r"'state': it is a variable .* subgraph 1"):
+        ModelFile(tiny_tflite(dense_subgraph(SIZES), inner))
+    ModelFile(tiny_tflite(inner, dense_subgraph(SIZES)))
 
 
 def test_weights_behind_the_flatbuffer_are_refused():
@@ -89,7 +98,7 @@ def test_weights_behind_the_flatbuffer_are_refused():
 def test_a_model_of_one_operator_has_no_other(tmp_path: Path):
     file = ModelFile(dense_chain(SIZES))
     path = tmp_path / "one.tflite"
-    path.write_bytes(file.of_operator(1, [1], [2], 128, [0, 128, 144, -1, -1, 0]) + file.body)
+    path.write_bytes(file.of_operator((0, 1), [1], [2], 128, [0, 128, 144, -1, -1, 0]) + file.body)
     graph = read_tflite_model(path).program
     assert [operator.operator.label for operator in graph.steps] == ["FULLY_CONNECTED"]
     assert graph.input_tensors == ("x1", "filler")

@@ -4,11 +4,13 @@ from pathlib import Path
 import pytest
 from tflite import BuiltinOperator
 
+from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.verify import OverlapError
 from arenite.runtime.targets.tflm.records import read_tflm_model, tflm_problem
 from arenite.strategies import find
-from support.tiny_chains import dense_chain
+from support.tiny_chains import dense_chain, dense_subgraph
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+from support.tiny_variables import running_sum
 
 
 def written(tmp_path: Path, data: bytes) -> Path:
@@ -52,6 +54,24 @@ def test_kernel_scratch_lives_while_its_operator_runs(tmp_path: Path):
     model = read_tflm_model(written(tmp_path, stateful()))
     (scratch,) = (record for record in model.problem({"SVDF_0": 40}).records if not record.tensors)
     assert (scratch.size, scratch.start, scratch.end) == (48, 0, 1)
+
+
+def test_a_resource_variable_and_its_handle_lie_in_the_tail(tmp_path: Path):
+    problem = tflm_problem(written(tmp_path, running_sum()))
+    sizes = {record.name: record.size for record in problem.records}
+    assert sizes == {"x": 16, "old": 16, "y": 16}
+
+
+def test_a_subgraph_that_is_entered_twice_is_refused(tmp_path: Path):
+    inner = replace(dense_subgraph((8, 8)), name="inner")
+    main = TinySubgraph(
+        [TinyTensor("is", (1,)), *dense_subgraph((8, 8)).tensors[:2]],
+        [TinyOperator(BuiltinOperator.IF, [0, 1], [2], [1, 1])],
+        [0, 1],
+        [2],
+    )
+    with pytest.raises(UnsupportedModelError, match=r"'inner/x0': .* entered from two operators"):
+        tflm_problem(written(tmp_path, tiny_tflite(main, inner)))
 
 
 def test_each_tensor_of_the_file_gets_an_offset_and_the_rest_is_left_alone(tmp_path: Path):

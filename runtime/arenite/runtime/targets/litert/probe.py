@@ -117,9 +117,11 @@ def probe(model: Path | bytes) -> Probe:
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
         raise refusal(model, error) from error
+    name = "model" if isinstance(model, bytes) else model.name
     if hook.num_subgraphs != 1:
         raise UnexpectedRuntimeError(
-            f"the model has {hook.num_subgraphs} subgraphs; only one can be planned here"
+            f"{name}: it has {hook.num_subgraphs} subgraphs, and LiteRT lays out each in an arena "
+            "of its own; only a model of one can be planned for it"
         )
     inside, details = _inside(interpreter, hook)
     if not _is_settled(inside, details):  # shapes that the kernels find out while they run
@@ -127,7 +129,6 @@ def probe(model: Path | bytes) -> Probe:
         inside, details = _inside(interpreter, hook)
         if not _is_settled(inside, details):
             raise UnexpectedRuntimeError("sizes are not known even after a run")
-    name = "model" if isinstance(model, bytes) else model.name
     op_types = [each["op_name"] for each in interpreter._get_ops_details()]  # noqa: SLF001
     reading = _Reading(inside, {each["index"]: each for each in details})
     try:

@@ -14,6 +14,7 @@ buffer of weights.
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from arenite.planner.errors import (
@@ -41,23 +42,37 @@ _BUFFER_DATA, _BUFFER_OFFSET = range(2)
 _OPERATOR_CUSTOM_OFFSET: Final = 9
 _TENSOR_FIELDS: Final = 4
 _TENSOR_SHAPE, _TENSOR_TYPE, _TENSOR_BUFFER, _TENSOR_NAME = range(_TENSOR_FIELDS)
+_TENSOR_IS_VARIABLE: Final = 5
 _INT8: Final = 9
 
 _DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
 
 
+@dataclass(frozen=True, slots=True)
+class _Subgraph:
+    """Where a subgraph, its tensors and its operators lie, and how many tensors come before."""
+
+    place: int
+    tensors: Sequence[int]
+    operators: Sequence[int]
+    first_tensor: int
+
+
 class ModelFile:
-    """The bytes of a TFLite file with one subgraph, and new files made of them.
+    """The bytes of a TFLite file, and new files made of them.
+
+    Its tensors, constants included, are numbered through all subgraphs, in their order: a plan
+    has one offset for each.
 
     Attributes:
-        num_tensors: Number of tensors of its subgraph, constants included.
+        num_tensors: Number of tensors of all subgraphs.
         body: The file's bytes as they follow a new front.
 
     Args:
         data: The file.
 
     Raises:
-        UnsupportedModelError: It has several subgraphs, or bytes behind the FlatBuffer.
+        UnsupportedModelError: A plan would be read wrongly, or bytes lie behind the FlatBuffer.
         ModelFormatError: The file is damaged.
         MissingDependencyError: The package `flatbuffers` is absent.
     """
@@ -73,16 +88,13 @@ class ModelFile:
         self.body = data + bytes(-len(data) % _ALIGNMENT)
         try:
             (self._root,) = struct.unpack_from("<I", data)
-            subgraphs = self._entries(self._root, _SUBGRAPHS)
-            if len(subgraphs) != 1:
-                raise UnsupportedModelError(
-                    "subgraphs",
-                    f"TensorFlow Lite Micro takes a plan for a model of one subgraph, this has "
-                    f"{len(subgraphs)}: with more it looks variables up in the wrong place",
-                )
-            self._subgraph = subgraphs[0]
-            self._tensors = self._entries(self._subgraph, _TENSORS)
-            self._operators = self._entries(self._subgraph, _OPERATORS)
+            self._subgraphs: list[_Subgraph] = []
+            self.num_tensors = 0
+            for place in self._entries(self._root, _SUBGRAPHS):
+                tensors = self._entries(place, _TENSORS)
+                operators = self._entries(place, _OPERATORS)
+                self._subgraphs.append(_Subgraph(place, tensors, operators, self.num_tensors))
+                self.num_tensors += len(tensors)
             self._buffers = self._entries(self._root, _BUFFERS)
             self._other_metadata = [
                 entry
@@ -93,10 +105,14 @@ class ModelFile:
             self._fields = {
                 field: self._field(self._root, field) for field in range(_CODES, _MODEL_FIELDS)
             }
-            self.num_tensors = len(self._tensors)
+            self._refuse_lasting_tensors_of_inner_subgraphs()
             self._refuse_what_must_not_move()
         except _DAMAGE as error:
             raise ModelFormatError("an offset leads outside the file") from error
+
+    def number(self, subgraph: int, index: int) -> int:
+        """Return the number of a tensor in the plan."""
+        return self._subgraphs[subgraph].first_tensor + index
 
     def with_plan(self, offsets: Sequence[int]) -> bytes:
         """Return the file with this plan; one that it carried is replaced.
@@ -107,11 +123,12 @@ class ModelFile:
         """
         if len(offsets) != self.num_tensors:
             raise ValueError(f"{len(offsets)} offsets for {self.num_tensors} tensors")
-        return self._fronted(offsets, self._subgraph)
+        front = self._builder()
+        return self._fronted(front, offsets, [self._moved(each.place) for each in self._subgraphs])
 
     def of_operator(
         self,
-        operator_index: int,
+        place: tuple[int, int],
         inputs: Sequence[int],
         outputs: Sequence[int],
         filler_bytes: int,
@@ -123,43 +140,46 @@ class ModelFile:
         the file.
 
         Args:
-            operator_index: Which operator.
-            inputs: Tensors it reads, by index: the model's inputs.
-            outputs: Tensors it writes, by index: the model's outputs.
+            place: Which operator: its subgraph, and its index there.
+            inputs: Tensors it reads, by index in the subgraph: the model's inputs.
+            outputs: Tensors it writes, by index in the subgraph: the model's outputs.
             filler_bytes: Size of the filler.
-            offsets: For each tensor, the filler last.
+            offsets: For each tensor of the subgraph, the filler last.
         """
+        subgraph = self._subgraphs[place[0]]
         front = self._builder()
         filler = self._filler(front, filler_bytes)
-        tensors = self._references(front, [*map(self._moved, self._tensors), filler])
-        operators = self._references(front, [self._moved(self._operators[operator_index])])
-        filler_index = self.num_tensors
+        tensors = self._references(front, [*map(self._moved, subgraph.tensors), filler])
+        operators = self._references(front, [self._moved(subgraph.operators[place[1]])])
+        filler_index = len(subgraph.tensors)
         ends = [self._integers(front, [*each, filler_index]) for each in (inputs, outputs)]
         front.StartObject(_SUBGRAPH_FIELDS)
         for field, offset in zip(
             (_TENSORS, _INPUTS, _OUTPUTS, _OPERATORS), (tensors, *ends, operators), strict=True
         ):
             front.PrependUOffsetTRelativeSlot(field, offset, 0)
-        data = self._fronted(offsets, front.EndObject(), front)
+        data = self._fronted(front, offsets, [front.EndObject()])
         return data[: -len(self.body)]
 
-    def _fronted(self, offsets: Sequence[int], subgraph: int, front: Any = None) -> bytes:
+    def num_tensors_of(self, subgraph: int) -> int:
+        """Return the number of tensors of a subgraph."""
+        return len(self._subgraphs[subgraph].tensors)
+
+    def _fronted(self, front: Any, offsets: Sequence[int], subgraphs: Sequence[int]) -> bytes:
         """Return the file with a new root.
 
         Args:
-            offsets: The plan.
-            subgraph: Where it lies: in the old file, or, given a front, in that.
             front: What was laid before the old file so far.
+            offsets: The plan.
+            subgraphs: The subgraphs, as the front knows them.
         """
-        if front is None:
-            front = self._builder()
-            subgraph = self._moved(subgraph)
-        plan = self._integers(front, [_FORMAT_VERSION, 1, len(offsets), *offsets], as_bytes=True)
+        numbers = [_FORMAT_VERSION, len(subgraphs), len(offsets), *offsets]
+        plan = self._integers(front, numbers, as_bytes=True)
         front.StartObject(1)
         front.PrependUOffsetTRelativeSlot(_BUFFER_DATA, plan, 0)
         buffers = [*map(self._moved, self._buffers), front.EndObject()]
         new = {
-            _SUBGRAPHS: self._references(front, [subgraph]),
+            _SUBGRAPHS: self._references(front, subgraphs),
             _METADATA: self._references(front, self._new_metadata(front, len(self._buffers))),
             _BUFFERS: self._references(front, buffers),
         }
@@ -219,6 +239,17 @@ class ModelFile:
             front.vectorNumElems = len(values)
         return int(front.EndVector())
 
+    def _refuse_lasting_tensors_of_inner_subgraphs(self) -> None:
+        """Refuse variable tensors that the interpreter would look up as tensors of the first."""
+        for number, subgraph in enumerate(self._subgraphs[1:], 1):
+            for tensor in subgraph.tensors:
+                if self._flag(tensor, _TENSOR_IS_VARIABLE):
+                    raise UnsupportedModelError(
+                        (self._text(tensor, _TENSOR_NAME) or b"a tensor").decode(errors="replace"),
+                        f"it is a variable tensor of subgraph {number}: TensorFlow Lite Micro "
+                        "looks the plan of such a tensor up in the wrong place",
+                    )
+
     def _refuse_what_must_not_move(self) -> None:
         """Refuse what the file finds by its distance from the first byte."""
         (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
@@ -227,7 +258,9 @@ class ModelFile:
                 "model", "its root has fields that this version does not know"
             )
         if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
-            self._number(each, _OPERATOR_CUSTOM_OFFSET) > 1 for each in self._operators
+            self._number(operator, _OPERATOR_CUSTOM_OFFSET) > 1
+            for subgraph in self._subgraphs
+            for operator in subgraph.operators
         ):
             raise UnsupportedModelError(
                 "buffers",
@@ -265,6 +298,10 @@ class ModelFile:
     def _number(self, table: int, field: int) -> int:
         place = self._place(table, field)
         return 0 if place is None else int(struct.unpack_from("<I", self.body, place)[0])
+
+    def _flag(self, table: int, field: int) -> bool:
+        place = self._place(table, field)
+        return place is not None and bool(self.body[place])
 
     def _text(self, table: int, field: int) -> bytes:
         start = self._field(table, field)

@@ -4,8 +4,14 @@ Sizes and offsets are multiples of 16. A graph input ends at its last use and ma
 overwritten then, an output lives to the end, and variables are left out: they lie in the
 arena's tail. The scratch of kernels is in no file; it is measured with the
 interpreter (`arenite.runtime.targets.tflm.scratch`).
+
+The plan has the tensors of all subgraphs, one subgraph behind the other. Resource variables lie in
+the tail, and so do their handles: `VAR_HANDLE` points its output there when it is prepared.
+
+Source: tflite-micro, docs/memory_management.md, and pull request 1195 for several subgraphs.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,14 +40,16 @@ class TflmModel:
 
     Attributes:
         path: The file.
-        program: Its only subgraph; tensors may share storage.
-        tensor_indexes: Index in the file of each tensor.
+        program: Its subgraphs, unfolded; tensors may share storage.
+        tensor_indexes: Number in the plan of each tensor.
+        operators: For each step that is an operator of the file its subgraph and index there.
         file: Contents of the file.
     """
 
     path: Path
     program: Program
     tensor_indexes: Mapping[str, int]
+    operators: Mapping[str, tuple[int, int]]
     file: ModelFile
 
     def problem(self, scratch: Mapping[str, int] | None = None) -> Problem:
@@ -92,13 +100,21 @@ def read_tflm_model(path: Path) -> TflmModel:
     """Return the model.
 
     Raises:
-        ModelError: It is damaged or cannot be planned; several subgraphs cannot.
+        ModelError: It is damaged or cannot be planned.
         MissingDependencyError: A package to read it is absent.
     """
     model = read_tflite_model(path)
-    indexes = {name: index for name, (_, index) in model.locations.items()}
     with about_file(path):
-        return TflmModel(path, model.program, indexes, ModelFile(read_model(path)))
+        file = ModelFile(read_model(path))
+        indexes = {name: file.number(*place) for name, place in model.locations.items()}
+        twice = [name for name, count in Counter(indexes.values()).items() if count > 1]
+        if twice:
+            name = next(name for name, index in indexes.items() if index == twice[0])
+            raise UnsupportedModelError(
+                name,
+                "its subgraph is entered from two operators, and its plan has one place for it",
+            )
+        return TflmModel(path, model.program, indexes, model.operators, file)
 
 
 def tflm_problem(path: Path) -> Problem:

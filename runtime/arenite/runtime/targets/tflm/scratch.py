@@ -44,9 +44,8 @@ def learn_scratch(model: TflmModel) -> dict[str, int]:
     """
     sizes = (tensor.size for tensor in model.program.tensors.values() if _is_placed(tensor))
     filler_bytes = align_up(max(sizes, default=0) + _LEAST_FILLER_BYTES, ALIGNMENT)
-    probes = [
-        _probe(model, index, step, filler_bytes) for index, step in enumerate(model.program.steps)
-    ]
+    steps = [step for step in model.program.steps if step.name in model.operators]
+    probes = [_probe(model, step, filler_bytes) for step in steps]
     highest = max((probe.top for probe in probes), default=0)
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         body = Path(folder) / "body"
@@ -60,7 +59,7 @@ def learn_scratch(model: TflmModel) -> dict[str, int]:
         heads = ask(model.path, job)["heads"]
     return {
         step.name: head - probe.top
-        for step, head, probe in zip(model.program.steps, heads, probes, strict=True)
+        for step, head, probe in zip(steps, heads, probes, strict=True)
         if head is not None and head > probe.top
     }
 
@@ -73,21 +72,29 @@ class _Probe:
     top: int
 
 
-def _probe(model: TflmModel, index: int, step: Step, filler_bytes: int) -> _Probe:
+def _probe(model: TflmModel, step: Step, filler_bytes: int) -> _Probe:
     top = filler_bytes
-    offsets = [0] * (model.file.num_tensors + 1)
-    for name, tensor_index in model.tensor_indexes.items():
+    place = model.operators[step.name]
+    num_tensors = model.file.num_tensors_of(place[0])
+    first = model.file.number(place[0], 0)
+    indexes = {
+        name: number - first
+        for name, number in model.tensor_indexes.items()
+        if 0 <= number - first < num_tensors
+    }
+    offsets = [0] * (num_tensors + 1)
+    for name, tensor_index in indexes.items():
         if not _is_placed(model.program.tensors[name]):
             offsets[tensor_index] = LEFT_TO_INTERPRETER
     for name in dict.fromkeys((*step.reads, *step.writes)):
         if _is_placed(model.program.tensors[name]):
-            offsets[model.tensor_indexes[name]] = top
+            offsets[indexes[name]] = top
             top += align_up(model.program.tensors[name].size, ALIGNMENT)
     reads, writes = (
-        [model.tensor_indexes[name] for name in names if _is_placed(model.program.tensors[name])]
+        [indexes[name] for name in names if _is_placed(model.program.tensors[name])]
         for names in (step.reads, step.writes)
     )
-    return _Probe(model.file.of_operator(index, reads, writes, filler_bytes, offsets), top)
+    return _Probe(model.file.of_operator(place, reads, writes, filler_bytes, offsets), top)
 
 
 def _is_placed(tensor: Tensor) -> bool:
