@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import flatbuffers
+import numpy as np
 import tflite
 from tflite import BuiltinOperator, TensorType
 
@@ -33,6 +34,16 @@ _CONTROL = {
 
 
 @dataclass(frozen=True)
+class TinySparsity:
+    """`levels` are the size of a dense one, segments and indices of a sparse one."""
+
+    order: Sequence[int]
+    blocks: Sequence[int]
+    levels: Sequence[int | tuple[Sequence[int], Sequence[int]]]
+    kind: str = "Int32Vector"
+
+
+@dataclass(frozen=True)
 class TinyTensor:
     """`data` fills a buffer of its own, or states offset and size of bytes behind the
     FlatBuffer; `buffer` states an index instead.
@@ -44,7 +55,7 @@ class TinyTensor:
     data: bytes | tuple[int, int] = b""
     buffer: int | None = None
     variable: bool = False
-    sparse: bool = False
+    sparse: bool | TinySparsity = False
     signature: Sequence[int] | None = None
     has_rank: bool = True
 
@@ -120,12 +131,40 @@ class _Maker:
             Name=self.builder.CreateString(tensor.name),
             Shape=self.ints(tensor.shape),
             ShapeSignature=None if tensor.signature is None else self.ints(tensor.signature),
-            Sparsity=self.table("SparsityParameters") if tensor.sparse else None,
+            Sparsity=self.sparsity(tensor.sparse) if tensor.sparse else None,
             Type=tensor.type,
             Buffer=buffer if tensor.buffer is None else tensor.buffer,
             IsVariable=tensor.variable,
             HasRank=tensor.has_rank,
         )
+
+    def sparsity(self, sparsity: TinySparsity | bool) -> int:
+        if not isinstance(sparsity, TinySparsity):
+            return self.table("SparsityParameters")
+        levels = []
+        for level in sparsity.levels:
+            if isinstance(level, int):
+                levels.append(self.table("DimensionMetadata", DenseSize=level))
+                continue
+            segments, indices = (self.numbers(sparsity.kind, each) for each in level)
+            kind = getattr(tflite.SparseIndexVector, sparsity.kind)
+            levels.append(
+                self.table(
+                    "DimensionMetadata", Format=tflite.DimensionType.SPARSE_CSR,
+                    ArraySegmentsType=kind, ArraySegments=segments,
+                    ArrayIndicesType=kind, ArrayIndices=indices,
+                )
+            )  # fmt: skip
+        return self.table(
+            "SparsityParameters",
+            TraversalOrder=self.ints(sparsity.order),
+            BlockMap=self.ints(sparsity.blocks),
+            DimMetadata=self.tables(levels),
+        )
+
+    def numbers(self, kind: str, values: Sequence[int]) -> int:
+        dtype = {"Int32Vector": "<i4", "Uint16Vector": "<u2", "Uint8Vector": "u1"}[kind]
+        return self.table(kind, Values=self.builder.CreateNumpyVector(np.array(values, dtype)))
 
     def operator(self, operator: TinyOperator) -> int:
         if operator.code not in self.codes:

@@ -12,6 +12,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.sparse import made_dense
 from arenite.planner.importers.tflite.variables import Place, Variables
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
@@ -125,16 +126,21 @@ class TfliteContents(Mapping[str, Array]):
         if dtype is None or not data:
             return None
         if stated.Sparsity() is not None:
-            raise UnsupportedModelError(
-                name,
-                f"its elements are stored sparse, {len(data)} B for {tensor.size}; our runtime "
-                "reads dense constants alone: convert the model without sparsity",
-            )
+            return self._dense(tensor, stated.Sparsity(), data, dtype)
         if len(data) != tensor.size:
             raise ModelFormatError(
                 f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
+
+    def _dense(self, tensor: Tensor, sparsity: Any, data: bytes, dtype: Any) -> Array:
+        if len(data) % np.dtype(dtype).itemsize:
+            raise ModelFormatError(f"constant {tensor.name!r}: {len(data)} B are no elements")
+        try:
+            elements = np.frombuffer(data, dtype)
+            return made_dense(tensor.name, sparsity, elements, tensor.shape)
+        except DAMAGE as error:
+            raise self._damaged(tensor.name) from error
 
     def _quantisation(self, tensor: Tensor) -> Quantisation | None:
         name, shape = tensor.name, tensor.shape
