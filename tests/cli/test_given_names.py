@@ -135,12 +135,24 @@ def test_a_tflite_file_says_which_sizes_it_leaves_open(tmp_path, refused):
     path = tmp_path / "open.tflite"
     tensors = [TinyTensor("x", (1, 4), signature=(-1, 4)), TinyTensor("y", (1, 4))]
     path.write_bytes(tiny_tflite(TinySubgraph(tensors, [TinyOperator(0, [0, 0], [1])], [0], [1])))
-    said = refused("plan", path, "--shape", "x=2x4")
-    assert "'x' has sizes that its signature leaves open, but is planned as the file" in said
+    said = refused("plan", path, "--shape", "x=2x5")
+    assert "'x' is ?x4 by its signature, '?' for any length: not 2x5" in said
+    assert "not 2x1x4" in refused("plan", path, "--shape", "x=2x1x4")
+    assert "no names of dimensions, take --shape" in refused("plan", path, "--dim", "n=1")
     path.write_bytes(dense_chain())
     said = refused("plan", path, "--shape", "x0=2x4")
     assert "fixed in the file; leave --shape out" in said or "is not an input" in said
     assert "cannot be given a value" in refused("plan", path, "--value", "x=1")
+
+
+def test_a_shape_that_a_tflite_file_leaves_open_is_planned_and_remembered(tmp_path, run):
+    path, plan = tmp_path / "open.tflite", tmp_path / "plan.json"
+    tensors = [TinyTensor("x", (1, 40), signature=(-1, 40)), TinyTensor("y", (1, 40))]
+    path.write_bytes(tiny_tflite(TinySubgraph(tensors, [TinyOperator(0, [0, 0], [1])], [0], [1])))
+    given = ("--target", "generic", "--shape", "x=3x40")
+    code, out, err = run("plan", path, *given, "--json", "-o", plan)
+    assert (code, err, json.loads(out)["lower_bound"]) == (0, "", 128)
+    assert run("verify", plan, path)[0] == 0
 
 
 def test_silero_runs_as_with_its_rate_fed(tmp_path, run):

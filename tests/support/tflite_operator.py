@@ -22,6 +22,7 @@ class Given:
     zero_point: int = 0
     axis: int = 0
     is_variable: bool = False
+    signature: Sequence[int] = ()
 
 
 def weights(array: np.ndarray, **quantisation: Any) -> Given:
@@ -48,6 +49,8 @@ def operator_model(
         tensor.name = f"t{len(graph.tensors)}".encode()
         tensor.shape, tensor.type = list(given.shape), TYPES[given.dtype]
         tensor.isVariable, tensor.hasRank, tensor.buffer = given.is_variable, True, 0
+        if given.signature:
+            tensor.shapeSignature = list(given.signature)
         if given.array is not None:
             buffer = schema.BufferT()
             buffer.data = np.frombuffer(np.ascontiguousarray(given.array).tobytes(), np.uint8)

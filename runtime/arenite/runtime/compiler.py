@@ -93,7 +93,7 @@ def compile_model(
     Args:
         path: An ONNX or TFLite file.
         dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of the model's inputs, by name; ONNX only.
+        shapes: Shapes of the model's inputs, by name, where the model leaves them open.
         values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
         order: Step names in order, or a function that finds an order; by default the model's.
         capacity: Most bytes the arena may take; None for no limit.

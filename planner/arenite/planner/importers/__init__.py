@@ -44,7 +44,7 @@ def load(
     Args:
         path: `.onnx`, `.tflite` or `.lite`.
         dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of inputs, by name; a TFLite file allows no other than its own.
+        shapes: Shapes of inputs, by name; of a TFLite file those that its signature leaves open.
         values: Inputs fixed at a value, constants from then on; ONNX only.
         weights: Whether to make the values of constants available, for running the model.
 
@@ -62,12 +62,9 @@ def load(
                 path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
             )
         if kind == "tflite":
-            from arenite.planner.importers.tflite import read_tflite
-            from arenite.planner.importers.tflite.fixed_sizes import check_fixed_sizes
+            from arenite.planner.importers.tflite.binding import read_bound_tflite
 
-            program = read_tflite(path, weights=weights)
-            check_fixed_sizes(path, program, dims or {}, shapes or {}, values or {})
-            return program
+            return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
         raise ModelFormatError("it only lists records; give a model")
 
 

@@ -42,7 +42,7 @@ class FileTensor:
         constant: Whether the file holds its elements.
         variable: Whether it is kept from one run to the next.
         has_rank: Whether an empty shape means a scalar.
-        has_free_dimension: Whether `shape` is only one of those it may have.
+        signature: The shapes that it may have, -1 for any length; empty if only `shape`.
     """
 
     name: str
@@ -51,7 +51,12 @@ class FileTensor:
     constant: bool
     variable: bool
     has_rank: bool
-    has_free_dimension: bool
+    signature: tuple[int, ...]
+
+    @property
+    def has_free_dimension(self) -> bool:
+        """Whether `shape` is only one of those it may have."""
+        return any(length < 0 for length in self.signature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,7 @@ class _Reader:
             constant=filled[buffer],
             variable=tensor.IsVariable(),
             has_rank=tensor.HasRank(),
-            has_free_dimension=any(dimension < 0 for dimension in signature),
+            signature=signature,
         )
 
     def _operator(

@@ -30,6 +30,7 @@ _DTYPES = {
     21: DType.FLOAT8E4M3FN,
     22: DType.FLOAT8E5M2,
 }
+OPEN_INPUTS = "inputs with free dimensions"
 _RESOURCE = 13
 _UNSIZED = {5: "strings", 14: "a variant"}
 _MAX_TENSOR_BYTES = 2**63 - 1
@@ -103,7 +104,7 @@ def notes(tensors: Mapping[str, Tensor], in_file: Mapping[str, FileTensor]) -> I
     ]
     if free:
         shapes = [f"{name!r} {tensors[name].shape}" for name in free]
-        yield f"inputs with free dimensions, planned at the shape in the file: {_some(shapes)}"
+        yield f"{OPEN_INPUTS}, planned at the shape in the file: {_some(shapes)}"
     handles = [name for name in placed if in_file[name].type_code == _RESOURCE]
     if handles:
         yield (

@@ -1,0 +1,197 @@
+"""What TFLite operators make of resized inputs; LiteRT is asked in the runtime's tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
+
+from tflite import BuiltinOperator as Op
+from tflite import TensorType
+
+from arenite.planner.errors import BindingError
+from arenite.planner.importers import load
+from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Options, Resized, Shape
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
+
+ONE = [(1,)]
+
+
+def asked(
+    inputs: Sequence[Shape],
+    values: Mapping[int, Sequence[int]],
+    options: Options,
+    num_outputs: int,
+) -> Resized:
+    arrays = {position: np.array(value) for position, value in values.items()}
+    return Resized(inputs, arrays, ONE * num_outputs, options, {})
+
+
+RIGHT: Mapping[str, tuple[str, Resized, list[Shape]]] = {
+    "concatenation": (
+        "CONCATENATION", asked([(2, 3), (2, 4)], {}, {"Axis": -1}, 1), [(2, 7)],
+    ),
+    "pack": ("PACK", asked([(2, 3), (2, 3)], {}, {"Axis": 1}, 1), [(2, 2, 3)]),
+    "unpack": ("UNPACK", asked([(2, 3)], {}, {"Axis": 0}, 2), [(3,), (3,)]),
+    "split": ("SPLIT", asked([(), (2, 6)], {0: [1]}, {}, 3), [(2, 2)] * 3),
+    "split by sizes": (
+        "SPLIT_V", asked([(2, 6), (2,), ()], {1: [4, -1], 2: [1]}, {}, 2), [(2, 4), (2, 2)],
+    ),
+    "squeeze": ("SQUEEZE", asked([(1, 5, 1)], {}, {"SqueezeDims": (2,)}, 1), [(1, 5)]),
+    "squeeze all": ("SQUEEZE", asked([(1, 5, 1)], {}, {}, 1), [(5,)]),
+    "gather": ("GATHER", asked([(3, 4, 5), (7,)], {}, {"Axis": 1}, 1), [(3, 7, 5)]),
+    "arg max": ("ARG_MAX", asked([(3, 4), ()], {1: [1]}, {}, 1), [(3,)]),
+    "slice to the end": (
+        "SLICE", asked([(5, 6), (2,), (2,)], {1: [2, 1], 2: [-1, 3]}, {}, 1), [(3, 3)],
+    ),
+    "blocks of space": (
+        "SPACE_TO_BATCH_ND",
+        asked([(1, 5, 8, 3), (2,), (2, 2)], {1: [2, 2], 2: [1, 0, 0, 0]}, {}, 1), [(4, 3, 4, 3)],
+    ),
+    "blocks of the batch": (
+        "BATCH_TO_SPACE_ND",
+        asked([(8, 3, 4, 3), (2,), (2, 2)], {1: [2, 2], 2: [1, 0, 0, 0]}, {}, 1), [(2, 5, 8, 3)],
+    ),
+    "reshape by option": ("RESHAPE", asked([(4, 6)], {}, {"NewShape": (3, -1)}, 1), [(3, 8)]),
+    "variable": ("READ_VARIABLE", asked([(1,)], {}, {}, 1), [(1,)]),
+}  # fmt: skip
+WRONG: Mapping[str, tuple[str, Resized, str]] = {
+    "concatenation": ("CONCATENATION", asked([(2, 3), (3, 3)], {}, {"Axis": 1}, 1), "do not join"),
+    "broadcast": ("ADD", asked([(2, 3), (4, 3)], {}, {}, 1), "do not broadcast"),
+    "axis": ("CONCATENATION", asked([(2, 3)], {}, {"Axis": 2}, 1), "it has no axis 2"),
+    "pack": ("PACK", asked([(2, 3), (2, 4)], {}, {}, 1), "differ in shape"),
+    "unpack": ("UNPACK", asked([(3, 3)], {}, {}, 2), "axis 0 is not 2 long"),
+    "split": ("SPLIT", asked([(), (2, 5)], {0: [1]}, {}, 3), "is not cut into 3"),
+    "sizes": ("SPLIT_V", asked([(2, 5), (2,), ()], {1: [4, 2], 2: [1]}, {}, 2), "is not cut"),
+    "squeeze": ("SQUEEZE", asked([(2, 5)], {}, {"SqueezeDims": (0,)}, 1), "have length 1"),
+    "slice": ("SLICE", asked([(5,), (1,), (1,)], {1: [3], 2: [3]}, {}, 1), "it cuts outside"),
+    "unknown": ("SLICE", asked([(5,), (1,), (1,)], {1: [3]}, {}, 1), "known only in the run"),
+    "filter": (
+        "CONV_2D", asked([(1, 8, 8, 3), (4, 3, 3, 2)], {}, {}, 1), "reads 3 .* filter has 2",
+    ),
+    "depthwise": (
+        "DEPTHWISE_CONV_2D", asked([(1, 8, 8, 3), (1, 3, 3, 4)], {}, {}, 1), "filter has 4",
+    ),
+    "rows": ("FULLY_CONNECTED", asked([(3, 5), (2, 4)], {}, {}, 1), "15 elements are no rows"),
+    "rank": ("MAX_POOL_2D", asked([(3, 5)], {}, {}, 1), "its input has 2 axes, not 4"),
+    "blocks": (
+        "SPACE_TO_BATCH_ND",
+        asked([(1, 5, 8, 3), (2,), (2, 2)], {1: [2, 2], 2: [0, 0, 0, 0]}, {}, 1), "not cut into",
+    ),
+    "batch": (
+        "BATCH_TO_SPACE_ND",
+        asked([(3, 5, 8, 3), (2,), (2, 2)], {1: [2, 2], 2: [0, 0, 0, 0]}, {}, 1), "no number of",
+    ),
+    "depth": ("DEPTH_TO_SPACE", asked([(1, 2, 2, 6)], {}, {"BlockSize": 2}, 1), "do not fit"),
+    "space": ("SPACE_TO_DEPTH", asked([(1, 3, 2, 6)], {}, {"BlockSize": 2}, 1), "do not fit"),
+    "variable": ("ASSIGN_VARIABLE", asked([(2,)], {}, {}, 1), "its variable keeps"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_operator_passes_a_shape_on(name: str) -> None:
+    code, operands, expected = RIGHT[name]
+    assert SHAPES[code](operands) == expected
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_operator_says_why_it_does_not_take_a_shape(name: str) -> None:
+    code, operands, complaint = WRONG[name]
+    with pytest.raises(MisfitError, match=complaint):
+        SHAPES[code](operands)
+
+
+def int32(name: str, *values: int) -> TinyTensor:
+    data = np.array(values, "<i4").tobytes()
+    return TinyTensor(name, (len(values),), TensorType.INT32, data)
+
+
+def chain(last: int | str = Op.RELU) -> TinySubgraph:
+    """A reshape to a shape that is computed from that of its input, and another operator."""
+    tensors = [
+        TinyTensor("x", (1, 4, 6), signature=(-1, 4, -1)),
+        TinyTensor("shape", (3,), TensorType.INT32),
+        int32("two", 2),
+        TinyTensor("wanted", (3,), TensorType.INT32),
+        TinyTensor("y", (2, 2, 6)),
+        TinyTensor("z", (2, 2, 6)),
+        TinyTensor("other", (1, 5)),
+        TinyTensor("own", (1, 5)),
+        int32("factors", 2, 2, 2),
+    ]
+    operators = [
+        TinyOperator(Op.SHAPE, [0], [1]),
+        TinyOperator(Op.MUL, [1, 2], [3]),
+        TinyOperator(Op.RESHAPE, [0, 3], [4]),
+        TinyOperator(last, [4], [5]),
+        TinyOperator("mine", [6], [7]),
+    ]
+    return TinySubgraph(tensors, operators, [0, 6], [5, 7])
+
+
+def written(folder: Path, subgraph: TinySubgraph) -> Path:
+    path = folder / "model.tflite"
+    path.write_bytes(tiny_tflite(subgraph))
+    return path
+
+
+def test_shapes_that_the_model_computes_are_computed_anew(tmp_path: Path) -> None:
+    subgraph = chain()
+    index = next(i for i, each in enumerate(subgraph.tensors) if each.name == "two")
+    tensors = [*subgraph.tensors]
+    tensors[index] = int32("two", 1)
+    path = written(tmp_path, replace(subgraph, tensors=tensors))
+    program = load(path, shapes={"x": (3, 4, 10)})
+    assert [program.tensors[name].shape for name in "xyz"] == [(3, 4, 10)] * 3
+    assert program.tensors["own"].shape == (1, 5)
+    assert not any("free dimensions" in note for note in program.notes)
+    with pytest.raises(
+        BindingError, match=r"RESHAPE_2: \(3, 4, 10\) does not become \(6, 8, 20\)"
+    ):
+        load(written(tmp_path, subgraph), shapes={"x": (3, 4, 10)})
+
+
+def test_an_operator_whose_shapes_are_not_known_is_refused_only_on_the_way(
+    tmp_path: Path,
+) -> None:
+    subgraph = chain("theirs")
+    tensors = [int32("two", 1) if each.name == "two" else each for each in subgraph.tensors]
+    path = written(tmp_path, replace(subgraph, tensors=tensors))
+    assert load(path, shapes={"x": (1, 4, 6)}) == load(path)
+    with pytest.raises(BindingError, match="theirs_3: it is not known what shape"):
+        load(path, shapes={"x": (2, 4, 6)})
+
+
+def test_a_shape_that_makes_a_tensor_too_large_is_refused(tmp_path: Path) -> None:
+    tensors = [
+        TinyTensor("x", (1, 4), signature=(-1, 4)),
+        TinyTensor("y", (4, 4), TensorType.FLOAT32),
+    ]
+    tensors.append(TinyTensor("w", (1 << 30, 1, 4), data=bytes(4)))
+    model = TinySubgraph(tensors, [TinyOperator(Op.ADD, [0, 2], [1])], [0], [1])
+    with pytest.raises(BindingError, match="'x' makes 'y' too large"):
+        load(written(tmp_path, model), shapes={"x": (1 << 30, 4)})
+
+
+@pytest.mark.parametrize(
+    ("operator", "complaint"),
+    [
+        (TinyOperator(Op.RELU, [0], [1, 2]), None),
+        (TinyOperator(Op.ADD, [0, 0], [1, 2]), "ADD_0: it has 2 outputs, not 1"),
+        (TinyOperator(Op.SPLIT, [3, 0], []), "SPLIT_0: its operands do not fit"),
+        (TinyOperator(Op.CONV_2D, [0], [1]), "CONV_2D_0: its operands do not fit"),
+    ],
+)
+def test_operators_with_operands_that_they_cannot_have_are_refused(
+    tmp_path: Path, operator: TinyOperator, complaint: str | None
+) -> None:
+    tensors = [TinyTensor("x", (1, 4), signature=(-1, 4)), *map(TinyTensor, "yz"), int32("n", 0)]
+    path = written(tmp_path, TinySubgraph(tensors, [operator], [0], [0]))
+    if complaint is None:
+        assert load(path, shapes={"x": (2, 4)}).tensors["z"].shape == (2, 4)
+        return
+    with pytest.raises(BindingError, match=complaint):
+        load(path, shapes={"x": (2, 4)})
