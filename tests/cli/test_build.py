@@ -10,6 +10,8 @@ from arenite.runtime.session import Session
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
 from support.running import assert_same, reference_outputs
 from support.tiny_onnx import parse, save
+from support.tiny_signals import front_end
+from support.tiny_tflite import tiny_tflite
 
 FORKED = """(float[n,64] x) => (y) { a = Concat<axis=1>(x, x) b = Concat<axis=1>(a, a)
   c = ReduceMax<axes=[1]>(b) d = Concat<axis=1>(x, x, x) e = ReduceMax<axes=[1]>(d)
@@ -34,6 +36,18 @@ def test_a_program_is_written_and_described(run, classifier, program):
     assert "1 Conv2D" in out
     with Session(program) as session:
         assert [port.name for port in session.inputs] == ["x"]
+
+
+def test_what_cannot_run_is_refused_before_there_is_a_file(run, refused, program, tmp_path):
+    path = tmp_path / "front_end.tflite"
+    path.write_bytes(tiny_tflite(front_end(1, 1)))
+    said = refused("build", path, "-o", program)
+    assert "'CONV_2D_1' (CONV_2D): its window is larger than (1, 1)" in said
+    assert sorted(tmp_path.iterdir()) == [path]
+    code, _, err = run("plan", path)
+    assert (code, "note: planned as written" in err) == (0, True)
+    assert run("build", path, "--shape", "x=1x64", "-o", program)[0] == 0
+    Session(program).close()
 
 
 def test_json_says_what_was_built(run_json, classifier, program):

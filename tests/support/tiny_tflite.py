@@ -63,7 +63,8 @@ class TinyTensor:
 @dataclass(frozen=True)
 class TinyOperator:
     """`code` is a built-in operator or the name of a custom one, `code_index` another
-    place in the table of codes, `variable` the name of the variable of a handle.
+    place in the table of codes, `variable` the name of the variable of a handle; `options`
+    are a table of integers.
     """
 
     code: int | str
@@ -72,6 +73,7 @@ class TinyOperator:
     subgraphs: Sequence[int] = ()
     code_index: int | None = None
     variable: str | None = None
+    options: tuple[str, Mapping[str, int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,10 @@ class _Maker:
             name = self.builder.CreateString(operator.variable)
             options["BuiltinOptions"] = self.table("VarHandleOptions", SharedName=name)
             options["BuiltinOptionsType"] = tflite.BuiltinOptions.VarHandleOptions
+        if operator.options is not None:
+            kind, fields = operator.options
+            options["BuiltinOptions"] = self.table(kind, **fields)
+            options["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, kind)
         return self.table(
             "Operator",
             OpcodeIndex=self.codes.index(operator.code)

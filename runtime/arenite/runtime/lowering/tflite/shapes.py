@@ -4,13 +4,14 @@ A file may state a dimension as 1 that is only known at run time; here it is inf
 shapes and constants before it.
 """
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Resized
+from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array
-from arenite.runtime.lowering.layout import Shape
+from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite.translation import Translation
 
 _MAX_ELEMENTS = 65_536
@@ -40,39 +41,38 @@ def fold(t: Translation) -> bool:
 
 
 def restate(t: Translation) -> None:
-    """Give the output the shape that follows from its inputs, if the file states another."""
-    kind = t.kind
-    shapes = [t.value(p).shape for p in range(len(t.step.inputs)) if t.has(p)]
-    found: Shape | None = None
-    if kind == "RESHAPE" and t.has(1) and (wanted := t.builder.array(t.source(1))) is not None:
-        count = math.prod(shapes[0])
-        known = math.prod(int(n) for n in wanted.reshape(-1) if n != -1)
-        found = tuple(int(n) if n != -1 else count // max(known, 1) for n in wanted.reshape(-1))
-    elif kind == "CONCATENATION" and len({len(shape) for shape in shapes}) == 1:
-        axis = t.integer("Axis", 0) % len(shapes[0])
-        total = sum(shape[axis] for shape in shapes)
-        found = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
-    elif kind == "SPACE_TO_BATCH_ND" and (blocks := t.builder.array(t.source(1))) is not None:
-        found = (shapes[0][0] * math.prod(blocks.tolist()), *t.shape[1:])
-    elif kind in _KEEP_BATCH and shapes[0] and not (kind == "PAD" and len(shapes[0]) != 4):
-        found = (shapes[0][0], *t.shape[1:])
-    elif kind in _KEEP_SHAPE:
-        found = np.broadcast_shapes(*shapes[: _KEEP_SHAPE[kind]])
-    if found is not None and found != t.shape:
-        t.builder.restate_shape(t.target, found)
+    """Give the outputs the shapes that follow from the inputs, if the file states others.
+
+    Raises:
+        NotLoweredError: A window does not fit into its input.
+    """
+    infer = SHAPES.get(t.kind)
+    if infer is None:
+        return
+    inputs = [t.value(p).shape if t.has(p) else () for p in range(len(t.step.inputs))]
+    arrays = {p: t.builder.array(t.source(p)) for p in range(len(inputs)) if t.has(p)}
+    values = {p: each for p, each in arrays.items() if each is not None and each.dtype.kind == "i"}
+    outputs = [t.builder.shape(name) for name in t.step.outputs]
+    attributes = t.step.operator.attributes if isinstance(t.step.operator, Imported) else {}
+    try:
+        found = infer(Resized(inputs, values, outputs, t.options, attributes))
+    except MisfitError as reason:
+        if t.kind in _WINDOWS:
+            raise NotLoweredError(
+                f"{reason}; if the model leaves the size of its input open, give it with --shape"
+            ) from reason
+        return  # whether it is run all the same is for its translator to say
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return
+    if len(found) == len(outputs):
+        for name, stated, shape in zip(t.step.outputs, outputs, found, strict=True):
+            if shape != stated:
+                t.builder.restate_shape(name, shape)
 
 
-_KEEP_BATCH = frozenset(
-    {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "PAD",
-     "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
-)  # fmt: skip
-"""Operators whose first axis is that of their first input."""
-
-_KEEP_SHAPE = {
-    "ADD": 2, "DEQUANTIZE": 1, "LOGISTIC": 1, "MUL": 2, "QUANTIZE": 1, "RELU": 1, "RELU6": 1,
-    "SOFTMAX": 1, "SUB": 2, "TANH": 1,
-}  # fmt: skip
-"""Operators whose shape is the broadcast of this many of their first inputs."""
+_WINDOWS = frozenset(
+    {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "L2_POOL_2D", "MAX_POOL_2D"}
+)
 
 
 def _strided_slice(t: Translation, arrays: list[Array]) -> Array:

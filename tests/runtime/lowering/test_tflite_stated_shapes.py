@@ -1,0 +1,88 @@
+"""Files whose tensors state shapes that their operators do not make, as audio front ends do."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
+pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installed")
+
+from ai_edge_litert.interpreter import Interpreter
+
+from arenite.planner.program import Program
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.session import Session
+from support.running import build
+from support.tiny_signals import dilated, front_end
+from support.tiny_tflite import TinySubgraph, tiny_tflite
+
+
+def written(folder: Path, model: TinySubgraph) -> Path:
+    path = folder / "model.tflite"
+    path.write_bytes(tiny_tflite(model))
+    return path
+
+
+def by_litert(path: Path, array: np.ndarray) -> np.ndarray:
+    interpreter = Interpreter(str(path))
+    index = interpreter.get_input_details()[0]["index"]
+    interpreter.resize_tensor_input(index, array.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(index, array)
+    interpreter.invoke()
+    found: np.ndarray = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return found
+
+
+def check(path: Path, folder: Path, shape: tuple[int, ...], **options: object) -> None:
+    array = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+    with Session(build(path, folder, **options)) as session:
+        (found,) = session.run({"x": array}).values()
+    expected = by_litert(path, array)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("frames", [1, 8, 15])
+def test_windows_make_what_they_make_and_not_what_the_file_states(
+    tmp_path: Path, frames: int
+) -> None:
+    check(written(tmp_path, front_end(64, frames)), tmp_path, (1, 64))
+
+
+@pytest.mark.parametrize("stated", [4, 8])
+def test_a_dilated_convolution_makes_what_it_makes(tmp_path: Path, stated: int) -> None:
+    check(written(tmp_path, dilated(stated)), tmp_path, (1, 1, 16, 2))
+
+
+def test_a_front_end_of_open_length_runs_on_the_length_given(tmp_path: Path) -> None:
+    path = written(tmp_path, front_end(1, 1))
+    check(path, tmp_path, (1, 100), shapes={"x": (1, 100)})
+
+
+def test_a_signal_shorter_than_a_window_is_refused_before_there_is_a_file(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UnsupportedOperatorsError, match=r"larger than \(1, 1\); .* --shape"):
+        compile_model(written(tmp_path, front_end(1, 1)))
+
+
+def test_all_tensors_behind_have_the_shapes_that_follow(tmp_path: Path) -> None:
+    program: Program = compile_model(written(tmp_path, front_end(64, 8))).program
+    shapes = {step.name: program.tensors[step.outputs[0]].shape for step in program.steps}
+    assert shapes == {
+        "CONV_2D_1": (1, 1, 15, 3),
+        "ABS_2": (1, 1, 15, 3),
+        "REDUCE_MAX_3": (1, 1, 15),
+    }
+
+
+def test_an_operator_of_unknown_meaning_keeps_the_shape_that_is_stated(tmp_path: Path) -> None:
+    model = front_end(64, 15)
+    operators = [*model.operators[:2], replace(model.operators[2], code="theirs")]
+    model = replace(model, operators=[*operators, model.operators[3]])
+    with pytest.raises(UnsupportedOperatorsError, match="'theirs_2'"):
+        compile_model(written(tmp_path, model))
