@@ -1,7 +1,7 @@
 import pytest
 
 from arenite.planner.dtypes import DType
-from arenite.planner.errors import ModelError
+from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.program import Program
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 from support.steps import step
@@ -78,6 +78,18 @@ def test_an_order_must_name_each_step_once_and_be_topological():
         program().reordered(["first", "first"])
     with pytest.raises(ModelError, match="before it is written"):
         program().reordered(["second", "first"])
+
+
+def test_an_order_keeps_reads_of_a_state_on_their_side_of_its_writes():
+    state, old = tensor("s", kind=TensorKind.STATE), tensor("old")
+    read = step("read", "Copy", ("s",), ("old",))
+    write = step("write", "Copy", ("x",), ("s",))
+    again = step("again", "Add", ("old", "s"), ("y",))
+    found = program((X, Y, state, old), (read, write, again))
+    assert found.reordered(["read", "write", "again"]) == found
+    for order in (["write", "read", "again"], ["read", "again", "write"]):
+        with pytest.raises(OrderError, match="would find the state 's' as another step leaves"):
+            found.reordered(order)
 
 
 def test_operands_are_listed_once_and_absent_ones_not_at_all():

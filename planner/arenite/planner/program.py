@@ -4,6 +4,7 @@ Importers return this type, rewrites change it, plans are made for it, and the r
 Steps are in topological order; a step's number is its index.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -178,17 +179,40 @@ class Program:
 
         Raises:
             OrderError: The names are not a permutation of the steps, or a step would read what
-                is not yet written.
+                is not yet written, or a state before or after another step writes it.
         """
         by_name = {step.name: step for step in self.steps}
         if len(order) != len(by_name) or set(order) != set(by_name):
             raise OrderError(
                 f"program {self.name!r}: the order must name each of its {len(by_name)} steps once"
             )
+        steps = tuple(by_name[name] for name in order)
+        self._check_states_in(steps)
         try:
-            return replace(self, steps=tuple(by_name[name] for name in order))
+            return replace(self, steps=steps)
         except ModelError as error:
             raise OrderError(str(error)) from error
+
+    def _check_states_in(self, order: Sequence[Step]) -> None:
+        """Check that each step finds its states as it does now: after the same writes."""
+        now, then = (self._writes_before(steps) for steps in (self.steps, order))
+        for place, number in now.items():
+            if then[place] != number:
+                step, state = place
+                raise OrderError(
+                    f"step {step!r} would find the state {state!r} as another step leaves it"
+                )
+
+    def _writes_before(self, order: Sequence[Step]) -> dict[tuple[str, str], int]:
+        """Return for each step and each of its states how often it is written before."""
+        writes: Counter[str] = Counter()
+        found: dict[tuple[str, str], int] = {}
+        for step in order:
+            roots = {self.root(name)[0] for name in (*step.reads, *step.writes)}
+            states = {name for name in roots if self.tensors[name].kind is TensorKind.STATE}
+            found.update({(step.name, state): writes[state] for state in states})
+            writes.update(states & {self.root(name)[0] for name in step.writes})
+        return found
 
     def root(self, name: str) -> tuple[str, int]:
         """Return the tensor in whose storage `name` lies, and the byte it starts at."""
