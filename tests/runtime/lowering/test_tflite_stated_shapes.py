@@ -10,14 +10,15 @@ pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
 pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installed")
 
 from ai_edge_litert.interpreter import Interpreter
+from tflite import BuiltinOperator as Op
 
 from arenite.planner.program import Program
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from support.running import build
-from support.tiny_signals import dilated, front_end
-from support.tiny_tflite import TinySubgraph, tiny_tflite
+from support.tiny_signals import dilated, front_end, integers
+from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 
 def written(folder: Path, model: TinySubgraph) -> Path:
@@ -85,4 +86,27 @@ def test_an_operator_of_unknown_meaning_keeps_the_shape_that_is_stated(tmp_path:
     operators = [*model.operators[:2], replace(model.operators[2], code="theirs")]
     model = replace(model, operators=[*operators, model.operators[3]])
     with pytest.raises(UnsupportedOperatorsError, match="'theirs_2'"):
+        compile_model(written(tmp_path, model))
+
+
+@pytest.mark.parametrize("blocks", [(1 << 14, 1 << 14), (0, 2), (-1, -2)])
+def test_blocks_without_end_are_refused_at_once(tmp_path: Path, blocks: tuple[int, int]) -> None:
+    model = dilated(8)
+    tensors = [integers("blocks", *blocks) if t.name == "blocks" else t for t in model.tensors]
+    with pytest.raises(UnsupportedOperatorsError, match=r"'SPACE_TO_BATCH_ND_0'.*blocks"):
+        compile_model(written(tmp_path, replace(model, tensors=tensors)))
+
+
+def test_operands_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
+    tensors = [TinyTensor("x", (2, 3)), TinyTensor("w", (4, 3), data=bytes(12)), TinyTensor("y")]
+    model = TinySubgraph(tensors, [TinyOperator(Op.ADD, [0, 1], [2])], [0], [2])
+    with pytest.raises(UnsupportedOperatorsError, match=r"\(2, 3\) and \(4, 3\) do not broadcast"):
+        compile_model(written(tmp_path, model))
+
+
+def test_an_operator_with_too_few_inputs_is_refused(tmp_path: Path) -> None:
+    model = TinySubgraph(
+        [TinyTensor("x"), TinyTensor("y")], [TinyOperator(Op.ADD, [0], [1])], [0], [1]
+    )
+    with pytest.raises(UnsupportedOperatorsError, match=r"'ADD_0' .* it has no input 1"):
         compile_model(written(tmp_path, model))

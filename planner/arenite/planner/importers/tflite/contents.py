@@ -116,6 +116,7 @@ class TfliteContents(Mapping[str, Array]):
         dtype = _NUMPY.get(tensor.dtype.label)
         try:
             stated = self._at(place)
+            sparsity = stated.Sparsity()
             buffer = self._model.Buffers(stated.Buffer())
             if buffer.DataLength():
                 data = bytes(buffer.DataAsNumpy())
@@ -125,8 +126,8 @@ class TfliteContents(Mapping[str, Array]):
             raise self._damaged(name) from error
         if dtype is None or not data:
             return None
-        if stated.Sparsity() is not None:
-            return self._dense(tensor, stated.Sparsity(), data, dtype)
+        if sparsity is not None:
+            return self._dense(tensor, sparsity, data, dtype)
         if len(data) != tensor.size:
             raise ModelFormatError(
                 f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",

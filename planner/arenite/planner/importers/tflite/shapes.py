@@ -21,6 +21,10 @@ class MisfitError(Exception):
     """The operator does not take inputs of these shapes."""
 
 
+class UnknownShapeError(MisfitError):
+    """What shape the operator makes is known only in the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resized:
     """An operator some of whose inputs have another shape than in the file.
@@ -47,7 +51,7 @@ class Resized:
     def integers(self, position: int) -> Shape:
         """Return the elements of an input that must be known."""
         if position not in self.values:
-            raise MisfitError(f"its input {position} is known only in the run")
+            raise UnknownShapeError(f"its input {position} is known only in the run")
         return tuple(int(each) for each in self.values[position].reshape(-1))
 
     def integer(self, name: str, default: int = 0) -> int:

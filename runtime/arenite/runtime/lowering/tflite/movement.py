@@ -1,6 +1,7 @@
 """Operators that move elements and compute nothing."""
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -299,7 +300,14 @@ def _image(t: Translation) -> Value:
     value = t.value()
     if len(value.shape) != 4 or len(t.integers(1)) != 2:
         raise NotLoweredError("it has other axes than rows and columns")
+    blocks = t.integers(1)
+    if not (min(blocks) > 0 and math.prod(blocks) <= _MOST_PHASES):
+        raise NotLoweredError(f"its blocks are of {' x '.join(map(str, blocks))}")
     return value
+
+
+_MOST_PHASES = 65_536
+"""A move copies each place of a block; a damaged file may state blocks without end."""
 
 
 def _numpy(dtype: DType) -> np.dtype[np.generic]:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Resized
+from arenite.planner.importers.tflite.shapes import (
+    SHAPES,
+    MisfitError,
+    Resized,
+    UnknownShapeError,
+)
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -44,7 +49,7 @@ def restate(t: Translation) -> None:
     """Give the outputs the shapes that follow from the inputs, if the file states others.
 
     Raises:
-        NotLoweredError: A window does not fit into its input.
+        NotLoweredError: The inputs do not fit together, or a window into its input.
     """
     infer = SHAPES.get(t.kind)
     if infer is None:
@@ -56,12 +61,13 @@ def restate(t: Translation) -> None:
     attributes = t.step.operator.attributes if isinstance(t.step.operator, Imported) else {}
     try:
         found = infer(Resized(inputs, values, outputs, t.options, attributes))
-    except MisfitError as reason:
-        if t.kind in _WINDOWS:
-            raise NotLoweredError(
-                f"{reason}; if the model leaves the size of its input open, give it with --shape"
-            ) from reason
+    except UnknownShapeError:
         return  # whether it is run all the same is for its translator to say
+    except MisfitError as reason:
+        hint = "if the model leaves the size of its input open, give it with --shape"
+        raise NotLoweredError(
+            f"{reason}; {hint}" if t.kind in _WINDOWS else str(reason)
+        ) from reason
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return
     if len(found) == len(outputs):

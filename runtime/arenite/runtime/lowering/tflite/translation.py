@@ -49,12 +49,18 @@ class Translation:
         return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def source(self, position: int = 0) -> str:
-        """Return the name of an input."""
+        """Return the name of an input.
+
+        Raises:
+            NotLoweredError: The operator has fewer.
+        """
+        if position >= len(self.step.inputs):
+            raise NotLoweredError(f"it has no input {position}")
         return self.step.inputs[position]
 
     def value(self, position: int = 0) -> Value:
         """Return an input, stored as the model has it."""
-        value = self.builder.value(self.step.inputs[position])
+        value = self.builder.value(self.source(position))
         return self.builder.as_written(value, self.target)
 
     def optional_value(self, position: int) -> Value | None:
@@ -63,7 +69,7 @@ class Translation:
 
     def array(self, position: int) -> Array:
         """Return the elements of an input that must be constant."""
-        array = self.builder.array(self.step.inputs[position])
+        array = self.builder.array(self.source(position))
         if array is None:
             raise NotLoweredError(f"its input {position} is not constant")
         return array
