@@ -15,6 +15,10 @@ def i8(*shape: int, **quantisation: object) -> Operand:
     return Operand("int8", shape, quantisation=quantisation)
 
 
+def i16(*shape: int, **quantisation: object) -> Operand:
+    return Operand("int16", shape, quantisation=quantisation)
+
+
 def i32(*shape: int) -> Operand:
     return Operand("int32", shape)
 
@@ -78,6 +82,18 @@ SOUND = {
         (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),), kept=(4,)),
+    "integer lstm": OneStep(
+        "Lstm",
+        (i8(2, 1, 3, **SCALED),
+         weights(1, 8, 3, dtype="int8", scales=[0.5] * 8, axis=1),
+         weights(1, 8, 2, dtype="int8", scales=[0.5] * 8, axis=1),
+         weights(1, 8, dtype="int32"), i8(1, 2, **SCALED), i16(1, 2, scales=[2**-11])),
+        (i8(2, 1, 1, 2, **SCALED),), {"keeps_state": True, "hidden_scale": 0.5}, kept=(4, 5)),
+    "detection": OneStep(
+        "DetectionPostProcess", (f32(1, 5, 4), f32(1, 5, 3), f32(5, 4)),
+        (f32(1, 6, 4), f32(1, 6), f32(1, 6), f32(1)),
+        {"num_classes": 2, "max_detections": 3, "classes_per_detection": 2,
+         "scales": [1.0, 1.0, 1.0, 1.0]}, scratch=5 * 24 + 3 * 16 + 5),
     "load": OneStep("LoadWeights", (weights(4, 3), weights(4)), (f32(16),)),
 }  # fmt: skip
 
@@ -212,6 +228,56 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "an LSTM without what it keeps": (
         "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2),)},
         "needs all operands"),
+    "an LSTM of integers that forgets": (
+        "integer lstm",
+        {"told": {"keeps_state": False}, "outs": (i8(2, 1, 1, 2), i8(1, 2), i16(1, 2))},
+        "of integers, it keeps its state"),
+    "an LSTM of integers both ways": (
+        "integer lstm",
+        {"in": {1: weights(2, 8, 3, dtype="int8"), 2: weights(2, 8, 2, dtype="int8")},
+         "out": {0: i8(2, 2, 1, 2)}},
+        "of integers, it has one direction"),
+    "weights of numbers beside integers": (
+        "integer lstm", {"in": {1: weights(1, 8, 3)}}, "left out, or of another type"),
+    "a state of numbers beside integers": (
+        "integer lstm", {"in": {5: f32(1, 2)}}, "left out, or of another type"),
+    "weights of integers that are computed": (
+        "integer lstm", {"in": {1: i8(1, 8, 3)}}, "its weights are not constant"),
+    "one scale for all gates": (
+        "integer lstm", {"in": {2: weights(1, 8, 2, dtype="int8", **SCALED)}},
+        "scales that are not those of its gates"),
+    "cells whose scale is no power": (
+        "integer lstm", {"in": {5: i16(1, 2, scales=[0.001])}}, "not a power of 2"),
+    "cells whose scale is too large": (
+        "integer lstm", {"in": {5: i16(1, 2, scales=[0.25])}}, "not a power of 2"),
+    "a hidden state without a scale": (
+        "integer lstm", {"in": {4: i8(1, 2)}}, "no scale, or too many"),
+    "a hidden state of no scale": (
+        "integer lstm", {"told": {"hidden_scale": 0.0}}, "its hidden state does not fit"),
+    "a gate's scale too large": (
+        "integer lstm", {"in": {0: i8(2, 1, 3, scales=[1e30])}}, "scales do not fit each other"),
+    "anchors too few": ("detection", {"in": {2: f32(4, 4)}}, "do not fit each other"),
+    "boxes of three numbers": ("detection", {"in": {0: f32(1, 5, 3)}}, "do not fit each other"),
+    "two images": (
+        "detection", {"in": {0: f32(2, 5, 4), 1: f32(2, 5, 3)}}, "do not fit each other"),
+    "scores of other classes": (
+        "detection", {"told": {"num_classes": 4}}, "not those of its classes"),
+    "scores of no classes": ("detection", {"told": {"num_classes": 0}}, "not those of its"),
+    "no detections": ("detection", {"told": {"max_detections": 0}}, "it makes no detections"),
+    "no classes of a detection": (
+        "detection", {"told": {"classes_per_detection": 0}}, "it makes no detections"),
+    "a class without detections": (
+        "detection", {"told": {"detections_per_class": 0}}, "it makes no detections"),
+    "detections too many": (
+        "detection", {"told": {"max_detections": 4}}, "a row for each detection"),
+    "boxes too few": ("detection", {"out": {0: f32(1, 5, 4)}}, "a row for each detection"),
+    "counts of detections": ("detection", {"out": {3: f32(2)}}, "a row for each detection"),
+    "a box's scale too few": (
+        "detection", {"told": {"scales": [1.0] * 3}}, "a scale for each number of a box"),
+    "detections of integers": ("detection", {"out": {1: i32(1, 6)}}, "in 32-bit floats"),
+    "detections without a count": (
+        "detection", {"outs": (f32(1, 6, 4), f32(1, 6), f32(1, 6))}, "too few outputs"),
+    "detections without room": ("detection", {"scratch": 172}, "has 172 B; it needs 173"),
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),

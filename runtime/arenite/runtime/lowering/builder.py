@@ -108,6 +108,7 @@ class Builder:
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
         self._drafts: list[Draft] = []
+        self._initial: dict[str, Array] = {}
         self._names = Names(model.tensors)
         self._step_names = Names()
         self._num_readers = Counter(name for each in model.steps for name in each.inputs)
@@ -160,9 +161,16 @@ class Builder:
         self._storages[name].model_tensors.append(name)
         self._quantise(name, self.stated_quantisation(name))
 
-    def add_state(self, name: str) -> None:
-        """Add a state, a tensor that is kept from one run to the next."""
+    def add_state(self, name: str, initial: Array | None = None) -> None:
+        """Add a state, a tensor that is kept from one run to the next.
+
+        Args:
+            name: Its name in the model.
+            initial: What it starts from where the model does not say; zeros if left out.
+        """
         tensor = self.model.tensors[name]
+        if initial is not None and name not in self.model.initial:
+            self._initial[name] = initial
         order = as_written(len(tensor.shape))
         self._values[name] = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
         self._quantise(name, self.stated_quantisation(name))
@@ -344,9 +352,10 @@ class Builder:
             for port, value in zip(self.model.outputs, outputs, strict=True)
         ]
         tensors.mark_outputs(value.tensor for value in outputs)
+        stated = {name: self.model.constants[at] for name, at in self.model.initial.items()}
         initial = {
-            name: tensors.initial(name, self.model.constants[start])
-            for name, start in self.model.initial.items()
+            name: tensors.initial(name, array)
+            for name, array in {**stated, **self._initial}.items()
         }
         return Program.of(
             self.model.name,

@@ -5,6 +5,7 @@ from functools import cache
 
 from arenite.runtime.operators import (  # noqa: F401  # so that every class is defined
     convolution,
+    detection,
     elementwise,
     external,
     movement,

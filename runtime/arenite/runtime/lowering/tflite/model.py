@@ -2,12 +2,16 @@
 
 from collections.abc import Container
 
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.program import Array, Program
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.lowering.builder import Builder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
+    detection,
     elementwise,
     linear,
     movement,
@@ -36,7 +40,7 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
     builder = Builder(model, supported)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
-            builder.add_state(tensor.name)
+            builder.add_state(tensor.name, _initial(tensor))
     for name in model.input_tensors:
         builder.add_input(name, as_written(len(model.tensors[name].shape)))
     producers = {name: step for step in model.steps for name in step.outputs}
@@ -58,6 +62,14 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
             "LiteRT keeps if that runs it",
         )
     return builder.finish()
+
+
+def _initial(tensor: Tensor) -> Array | None:
+    """Return what TFLite starts a state from: of int8 what stands for 0, of all else zeros."""
+    stated = tensor.quantisation
+    if tensor.dtype is not DType.INT8 or stated is None or not stated.zero_point:
+        return None
+    return np.full(tensor.shape, stated.zero_point, np.int8)
 
 
 def _translate(t: Translation) -> None:
