@@ -94,6 +94,10 @@ SOUND = {
         (f32(1, 6, 4), f32(1, 6), f32(1, 6), f32(1)),
         {"num_classes": 2, "max_detections": 3, "classes_per_detection": 2,
          "scales": [1.0, 1.0, 1.0, 1.0]}, scratch=5 * 24 + 3 * 16 + 5),
+    "rfft2d": OneStep("Rfft2D", (f32(3, 2, 5),), (f32(3, 4, 3, 2),), {"rows": 4, "columns": 4},
+                      scratch=16 * (4 + 12)),
+    "top k": OneStep("TopK", (f32(2, 5),), (f32(2, 3), i32(2, 3))),
+    "scatter": OneStep("ScatterAdd", (i32(2), f32(2, 3)), (f32(4, 3),)),
     "load": OneStep("LoadWeights", (weights(4, 3), weights(4)), (f32(16),)),
 }  # fmt: skip
 
@@ -205,7 +209,10 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
     "a running sum over no axis": (
         "cumulative sum", {"told": {"axis": 2}}, "its axis is beyond its input"),
-    "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "no kernel runs it"),
+    "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "differ in type"),
+    "a running sum of truths": (
+        "cumulative sum", {"in": {0: boolean(2, 4)}, "out": {0: boolean(2, 4)}},
+        "no kernel runs it"),
     "slices of no axis": ("gather", {"told": {"axis": 2}}, "its axis is beyond its input"),
     "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "its axis is beyond its"),
     "batches that differ": (
@@ -278,6 +285,33 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "detections without a count": (
         "detection", {"outs": (f32(1, 6, 4), f32(1, 6), f32(1, 6))}, "too few outputs"),
     "detections without room": ("detection", {"scratch": 172}, "has 172 B; it needs 173"),
+    "a transform of three rows": ("rfft2d", {"told": {"rows": 3}}, "are no powers of 2"),
+    "a transform of one column": ("rfft2d", {"told": {"columns": 1}}, "are no powers of 2"),
+    "a transform of too many rows": ("rfft2d", {"told": {"rows": 2**31}}, "are no powers of 2"),
+    "a transform without imaginary parts": (
+        "rfft2d", {"out": {0: f32(3, 4, 3)}}, "make pairs"),
+    "a transform of a vector": (
+        "rfft2d", {"in": {0: f32(5)}, "out": {0: f32(3, 2)}}, "make pairs"),
+    "a transform of other columns": (
+        "rfft2d", {"told": {"columns": 8}}, "not that of its transform"),
+    "transforms too many": ("rfft2d", {"out": {0: f32(4, 4, 3, 2)}}, "input and output differ"),
+    "a transform of integers": ("rfft2d", {"in": {0: i32(3, 2, 5)}}, "in 32-bit floats"),
+    "a transform without room": ("rfft2d", {"scratch": 255}, "has 255 B; it needs 256"),
+    "more than there are": (
+        "top k", {"in": {0: f32(2, 2)}}, "some of each row"),
+    "the largest of no rows": (
+        "top k", {"in": {0: f32(0, 5)}, "outs": (f32(0, 3), i32(0, 3))}, "some of each row"),
+    "the largest of other rows": ("top k", {"in": {0: f32(3, 5)}}, "some of each row"),
+    "the largest without indices": ("top k", {"outs": (f32(2, 3),)}, "too few outputs"),
+    "indices of others": ("top k", {"out": {1: i32(2, 2)}}, "its outputs differ"),
+    "indices that are no integers": ("top k", {"out": {1: f32(2, 3)}}, "no kernel runs it"),
+    "the largest of another type": ("top k", {"in": {0: i32(2, 5)}}, "differ in type"),
+    "the largest of another rank": ("top k", {"in": {0: f32(2, 1, 5)}}, "differ in rank"),
+    "slices too few": ("scatter", {"in": {1: f32(1, 3)}}, "one slice for each index"),
+    "parts of slices": ("scatter", {"in": {1: f32(2, 2)}}, "one slice for each index"),
+    "no rows to add to": ("scatter", {"out": {0: f32(0, 3)}}, "it has no rows"),
+    "places that are numbers": ("scatter", {"in": {0: f32(2)}}, "no kernel runs it"),
+    "slices of another type": ("scatter", {"in": {1: i32(2, 3)}}, "differ in type"),
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),

@@ -4,10 +4,10 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.tflite.numbers import as_numbers
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.detection import DetectionPostProcess
-from arenite.runtime.operators.elementwise import Convert
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
@@ -56,12 +56,4 @@ def _count(t: Translation, name: str, default: int) -> int:
 
 def _numbers(t: Translation, position: int) -> Value:
     value = t.value(position)
-    if value.array is not None:
-        return t.weights(position)
-    if value.dtype is DType.FLOAT32:
-        return value
-    (result,) = t.builder.emit(
-        Convert(), [value], [(f"{t.source(position)}/numbers", value.shape, value.order)],
-        dtype=DType.FLOAT32,
-    )  # fmt: skip
-    return result
+    return as_numbers(t, value) if value.array is None else t.weights(position)

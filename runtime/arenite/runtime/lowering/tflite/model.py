@@ -11,16 +11,20 @@ from arenite.runtime.lowering.builder import Builder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
+    batches,
     detection,
     elementwise,
+    gathering,
     linear,
     movement,
     pooling,
     recurrent,
     resizing,
+    spectrum,
 )
 from arenite.runtime.lowering.tflite.registry import TRANSLATORS
 from arenite.runtime.lowering.tflite.shapes import fold, restate
+from arenite.runtime.lowering.tflite.spectrum import check_complex
 from arenite.runtime.lowering.tflite.translation import Translation, options_of
 from arenite.runtime.lowering.types import check_input_types
 
@@ -72,7 +76,27 @@ def _initial(tensor: Tensor) -> Array | None:
     return np.full(tensor.shape, stated.zero_point, np.int8)
 
 
+_OF_16_BITS = frozenset(
+    {"BATCH_MATMUL", "BATCH_TO_SPACE_ND", "BROADCAST_TO", "CAST", "CONCATENATION",
+     "DEPTH_TO_SPACE", "DEQUANTIZE", "EXPAND_DIMS", "FILL", "GATHER", "GATHER_ND",
+     "L2_NORMALIZATION", "LOG_SOFTMAX", "MIRROR_PAD", "PACK", "PAD", "PADV2", "QUANTIZE",
+     "RESHAPE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SOFTMAX", "SPACE_TO_BATCH_ND",
+     "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "SVDF", "TILE",
+     "TRANSPOSE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNPACK", "ZEROS_LIKE"}
+)  # fmt: skip
+"""Operators that move or convert integers of 16 bits, keep a state of them, or go by numbers."""
+
+
+def _check_integers(t: Translation) -> None:
+    tensors = t.builder.model.tensors
+    names = (*t.step.reads, *t.step.writes)
+    if t.kind not in _OF_16_BITS and any(tensors[n].dtype is DType.INT16 for n in names):
+        raise NotLoweredError("it computes in int16")
+
+
 def _translate(t: Translation) -> None:
+    check_complex(t)
+    _check_integers(t)
     restate(t)
     if fold(t):
         return
