@@ -7,8 +7,8 @@ Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tiling
 plan is known.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
-`tiny_chains`, `tflite_operator`, `command_models`, `tiny_programs`, `coded_programs`,
-`two_memories`.
+`tiny_chains`, `tflite_operator`, `tflite_layers`, `command_models`, `tiny_programs`,
+`coded_programs`, `two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `flipped`.

@@ -5,38 +5,8 @@ import pytest
 
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
-from support.tflite_operator import Given, Reference, operator_model, weights
-
-CODE = "TFLite_Detection_PostProcess"
-OPTIONS = {
-    "max_detections": 10, "max_classes_per_detection": 1, "nms_score_threshold": 0.3,
-    "nms_iou_threshold": 0.4, "num_classes": 3, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0,
-    "w_scale": 5.0, "use_regular_nms": False,
-}  # fmt: skip
-
-
-def detector(options, boxes=60, columns=4, dtype="float32", coding=4):
-    """A model of the operator alone, its anchors constant, and what it is to be fed."""
-    generator = np.random.default_rng(4)
-    anchors = generator.uniform(0.1, 0.9, (boxes, 4)).astype(np.float32)
-    coded = generator.normal(0, 2, (1, boxes, coding)).astype(np.float32)
-    scores = generator.uniform(0, 1, (1, boxes, columns)).astype(np.float32)
-    told = {**OPTIONS, **options}
-    count = abs(told["max_detections"] * told["max_classes_per_detection"])
-    if dtype == "float32":
-        inputs = [Given(coded.shape), Given(scores.shape), weights(anchors)]
-    else:
-        coded = generator.integers(0, 256, coded.shape).astype(np.uint8)
-        # No score is there twice: which of equal ones is the better is for the library to say.
-        scores = generator.permutation(boxes * columns).astype(np.uint8).reshape(scores.shape)
-        inputs = [
-            Given(coded.shape, dtype, None, (0.05,), 120),
-            Given(scores.shape, dtype, None, (1 / 256,), 0),
-            weights((anchors * 200).astype(np.uint8), scales=(0.005,), zero_point=2),
-        ]
-    outputs = [Given((1, count, 4)), Given((1, count)), Given((1, count)), Given((1,))]
-    return operator_model(CODE, inputs, outputs, ("", told)), [coded, scores]
-
+from support.tflite_layers import DETECTION, detector
+from support.tflite_operator import Reference
 
 CASES = {
     "all at once": {},
@@ -62,7 +32,7 @@ def test_detections_are_those_of_litert(name, tmp_path):
     session = PoisonedSession(build(path, tmp_path))
     feeds = {port.name: array for port, array in zip(session.inputs, arrays, strict=True)}
     made = list(session.run(feeds).values())
-    each = {**OPTIONS, **CASES[name].get("options", {})}["max_classes_per_detection"]
+    each = {**DETECTION, **CASES[name].get("options", {})}["max_classes_per_detection"]
     count = int(expected[3][0])
     np.testing.assert_array_equal(made[3], expected[3])
     # LiteRT leaves what is not detected as it was, ours is zeros.

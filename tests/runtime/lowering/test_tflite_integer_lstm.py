@@ -7,47 +7,8 @@ from arenite.planner.errors import ModelFormatError
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from support.running import PoisonedSession, build
+from support.tflite_layers import LSTM, integer_lstm
 from support.tflite_operator import Given, Reference, operator_model, weights
-
-CODE, OPTIONS = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
-
-
-def integer_lstm(
-    batch=2, times=6, inputs=5, units=7, *, clip=0.0, time_major=False, zero_point=-4,
-    cell_scale=2**-11, hidden_zero_point=None, seed=3, left_out=(), intermediates=5,
-):  # fmt: skip
-    generator = np.random.default_rng(seed)
-
-    def matrix(*shape):
-        array = generator.integers(-127, 128, shape).astype(np.int8)
-        return weights(array, scales=(float(generator.uniform(0.004, 0.02)),))
-
-    gates = [matrix(units, inputs) for _ in range(4)]
-    recurrent = [matrix(units, units) for _ in range(4)]
-    biases = [
-        weights(generator.integers(-3000, 3000, units).astype(np.int32),
-                scales=(gate.scales[0] * 0.03,))
-        for gate in gates
-    ]  # fmt: skip
-    hidden = Given((batch, units), "int8", None, (1 / 128,), zero_point, is_variable=True)
-    cell = Given((batch, units), "int16", None, (cell_scale,), 0, is_variable=True)
-    rows = (times, batch) if time_major else (batch, times)
-    x = Given((*rows, inputs), "int8", None, (0.03,), 9)
-    tensors = [
-        x, *gates, *recurrent, None, None, None, *biases, None, None, hidden, cell,
-        None, None, None, None,
-    ]  # fmt: skip
-    for position in left_out:
-        tensors[position] = None
-    y = Given((*rows, units), "int8", None, (1 / 128,), zero_point)
-    told = zero_point if hidden_zero_point is None else hidden_zero_point
-    between = [Given((), "int16", None, (2**-12,), 0)] * 4
-    between = [*between, Given((), "int8", None, (1 / 128,), told)]
-    options = {"fusedActivationFunction": 4, "cellClip": clip, "timeMajor": time_major}
-    return operator_model(
-        CODE, tensors, [y], (OPTIONS, options), intermediates=between[:intermediates]
-    )
-
 
 CASES = {
     "plain": {},
@@ -101,7 +62,7 @@ def float_lstm(matrices, biases, batch=2, times=5):
         state, state, None, None, None, None,
     ]  # fmt: skip
     options = {"fusedActivationFunction": 4}
-    return operator_model(CODE, tensors, [Given((batch, times, units))], (OPTIONS, options))
+    return operator_model(LSTM[0], tensors, [Given((batch, times, units))], (LSTM[1], options))
 
 
 def test_an_lstm_of_numbers_takes_weights_of_8_bits_as_numbers(tmp_path):

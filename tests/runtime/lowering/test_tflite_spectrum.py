@@ -2,36 +2,11 @@
 
 import numpy as np
 import pytest
-from tflite import BuiltinOperator, TensorType
 
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
+from support.tflite_layers import PARTS, spectrum
 from support.tflite_operator import Reference
-from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
-
-FLOAT, COMPLEX, INTEGER = TensorType.FLOAT32, TensorType.COMPLEX64, TensorType.INT32
-PARTS = ("COMPLEX_ABS", "REAL", "IMAG")
-
-
-def spectrum(shape, rows, columns, parts=PARTS):
-    """A model of a transform and of operators that read it."""
-    made = (*shape[:-2], rows, columns // 2 + 1)
-    tensors = [
-        TinyTensor("x", shape, FLOAT),
-        TinyTensor("lengths", (2,), INTEGER, np.array([rows, columns], np.int32).tobytes()),
-        TinyTensor("spectrum", made, COMPLEX),
-        *(TinyTensor(part, made, FLOAT) for part in parts),
-    ]
-    operators = [
-        TinyOperator(BuiltinOperator.RFFT2D, [0, 1], [2]),
-        *(
-            TinyOperator(getattr(BuiltinOperator, part), [2], [3 + n])
-            for n, part in enumerate(parts)
-        ),
-    ]
-    outputs = [3 + n for n in range(len(parts))] or [2]
-    return tiny_tflite(TinySubgraph(tensors, operators, [0], outputs))
-
 
 SHAPES = {
     "frames of a signal": ((5, 1, 64), 1, 64),

@@ -96,11 +96,11 @@ def _check_integers(t: Translation) -> None:
 
 def _translate(t: Translation) -> None:
     check_complex(t)
-    _check_integers(t)
     restate(t)
     if fold(t):
         return
     translate = TRANSLATORS.find(t.kind)
     if translate is None:
         raise NotLoweredError("there is no kernel of ours")
+    _check_integers(t)
     translate(t)
