@@ -171,6 +171,13 @@ REFUSED = {
     "it takes 10 of a tensor": (
         "TOPK_V2", [given(3, 9), integers(10)], [given(3, 10), given(3, 10, dtype="int32")],
         ("TopKV2Options", {})),
+    "its blocks have more than 4096 places": (
+        "SPACE_TO_BATCH_ND", [given(1, 4, 2), integers([5000]), integers([[4996, 0]])],
+        [given(5000, 1, 2)], ("SpaceToBatchNDOptions", {})),
+    "it compares with 1048577 indices": (
+        "ONE_HOT", [COUNTS, integers(2**20 + 1), integers(1.0, np.float32),
+                    integers(0.0, np.float32)],
+        [given(4, 2**20 + 1)], ("OneHotOptions", {"axis": -1})),
     "it has blocks": (
         "SPACE_TO_BATCH_ND", [given(4), integers([2]), integers([[0, 0]])], [given(4)],
         ("SpaceToBatchNDOptions", {})),

@@ -42,6 +42,7 @@ def test_an_lstm_of_integers_gives_the_bits_that_litert_gives(name, tmp_path):
 REFUSED = {
     "its input gate is coupled": {"left_out": (1, 5, 12)},
     "not a power of 2": {"cell_scale": 0.001},
+    "the zero point of its hidden state is 400": {"hidden_zero_point": 400},
     "does not state the scale of its hidden state": {"intermediates": 4},
 }
 
@@ -101,4 +102,11 @@ def test_a_tensor_between_that_is_none_of_the_file_is_damage(index, tmp_path):
     path = tmp_path / "lstm.tflite"
     path.write_bytes(builder.Output())
     with pytest.raises(ModelFormatError, match="options lie outside the file"):
+        build(path, tmp_path)
+
+
+def test_a_state_whose_zero_point_its_type_does_not_hold_is_damage(tmp_path):
+    path = tmp_path / "lstm.tflite"
+    path.write_bytes(integer_lstm(zero_point=300))
+    with pytest.raises(ModelFormatError, match="zero point, 300, is no int8"):
         build(path, tmp_path)

@@ -1,6 +1,7 @@
 """SPACE_TO_BATCH_ND and its inverse."""
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,9 @@ from arenite.runtime.lowering.layout import Shape, strides
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.movement import Copy, Move
+
+_MAX_PLACES = 4_096
+"""Of a block; each is a move of its own."""
 
 
 @translates("SPACE_TO_BATCH_ND")
@@ -99,4 +103,6 @@ def _blocks(t: Translation, shape: Shape) -> tuple[tuple[int, ...], Array]:
     blocks, margins = t.integers(1), t.array(2).reshape(-1, 2)
     if not 0 < len(blocks) < len(shape) or len(margins) != len(blocks) or min(blocks) < 1:
         raise NotLoweredError(f"it has blocks {blocks} of a tensor {shape}")
+    if math.prod(blocks) > _MAX_PLACES:
+        raise NotLoweredError(f"its blocks have more than {_MAX_PLACES} places")
     return blocks, margins

@@ -10,16 +10,19 @@ from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.detection import DetectionPostProcess
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
+_TOO_LARGE = 1e30
+"""Of a number that is to be a 32-bit float."""
 
 
 @translates("TFLite_Detection_PostProcess")
 def detection_post_process(t: Translation) -> None:
     """Translate TFLite_Detection_PostProcess; integers are dequantised before it."""
-    missing = [
-        name for name in ("num_classes", "max_detections", *_SCALES) if not t.number(name, 0)
-    ]
-    if missing:
-        raise NotLoweredError(f"its options state no {', '.join(missing)}")
+    for name in _SCALES:
+        if not 0 < abs(t.number(name, 0)) < _TOO_LARGE:
+            raise NotLoweredError(f"its {name} is {t.number(name, 0)}")
+    thresholds = t.number("nms_score_threshold", 0.0), t.number("nms_iou_threshold", 0.0)
+    if not all(abs(each) < _TOO_LARGE for each in thresholds):
+        raise NotLoweredError(f"its thresholds are {thresholds}")
     if len(t.step.inputs) != 3 or len(t.step.outputs) != 4:
         raise NotLoweredError("it does not read 3 tensors and make 4")
     operator = DetectionPostProcess(
@@ -28,8 +31,8 @@ def detection_post_process(t: Translation) -> None:
         classes_per_detection=_count(t, "max_classes_per_detection", 0),
         detections_per_class=_count(t, "detections_per_class", 100),
         by_class=bool(t.integer("use_regular_nms", 0)),
-        score_threshold=t.number("nms_score_threshold", 0.0),
-        overlap_threshold=t.number("nms_iou_threshold", 0.0),
+        score_threshold=thresholds[0],
+        overlap_threshold=thresholds[1],
         scales=tuple(t.number(name, 0.0) for name in _SCALES),
     )
     count = operator.max_detections * operator.classes_per_detection

@@ -14,6 +14,9 @@ from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
 from arenite.runtime.operators.movement import Gather, ScatterAdd
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction, TopK
 
+_MAX_DEPTH = 1 << 20
+"""Of a one-hot code, whose indices become a constant."""
+
 
 @translates("GATHER")
 def gather(t: Translation) -> None:
@@ -114,6 +117,8 @@ def one_hot(t: Translation) -> None:
     rank = len(t.shape)
     axis = t.integer("Axis", -1) % rank
     depth = t.shape[axis]
+    if depth > _MAX_DEPTH:
+        raise NotLoweredError(f"it compares with {depth} indices, of at most {_MAX_DEPTH}")
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     all_indices = np.arange(depth, dtype=indices.dtype.label)
     all_indices = all_indices.reshape([depth if each == axis else 1 for each in range(rank)])

@@ -5,6 +5,7 @@ from collections.abc import Container
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.errors import ModelFormatError
 from arenite.planner.program import Array, Program
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.lowering.builder import Builder
@@ -37,6 +38,7 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
         supported: Names of the operators that the core runs; None for all.
 
     Raises:
+        ModelFormatError: A state starts from what its type does not hold.
         UnsupportedModelError: An input is of a type that the core does not have.
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
@@ -73,6 +75,10 @@ def _initial(tensor: Tensor) -> Array | None:
     stated = tensor.quantisation
     if tensor.dtype is not DType.INT8 or stated is None or not stated.zero_point:
         return None
+    if not -128 <= stated.zero_point <= 127:
+        raise ModelFormatError(
+            f"tensor {tensor.name!r}: its zero point, {stated.zero_point}, is no int8"
+        )
     return np.full(tensor.shape, stated.zero_point, np.int8)
 
 

@@ -204,8 +204,8 @@ def reverse(t: Translation) -> None:
 @translates("ZEROS_LIKE")
 def zeros_like(t: Translation) -> None:
     """Translate ZEROS_LIKE."""
-    zeros = np.zeros(t.shape, t.numpy_dtype)
-    t.finish(t.builder.constant(zeros, t.target, t.builder.stated_quantisation(t.target)))
+    fill = np.zeros((), t.numpy_dtype).tobytes()
+    t.finish(t.emit(Copy(moves=(), fill=fill), [t.value()]))
 
 
 @translates("FILL")

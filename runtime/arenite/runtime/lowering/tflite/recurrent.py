@@ -64,6 +64,8 @@ def _of_integers(t: Translation, operator: Lstm) -> Lstm:
     if scale <= 0:
         raise NotLoweredError("the file does not state the scale of its hidden state")
     zero_point = t.integer("Intermediate4ZeroPoint", 0)
+    if not -128 <= zero_point <= 127:
+        raise NotLoweredError(f"the zero point of its hidden state is {zero_point}")
     return replace(operator, hidden_scale=scale, hidden_zero_point=zero_point)
 
 
