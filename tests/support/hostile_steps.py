@@ -239,6 +239,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "integer lstm",
         {"told": {"keeps_state": False}, "outs": (i8(2, 1, 1, 2), i8(1, 2), i16(1, 2))},
         "of integers, it keeps its state"),
+    "cells of integers clipped to nothing": (
+        "integer lstm", {"told": {"cell_clip": -1.0}}, "it clips its cells to nothing"),
     "an LSTM of integers both ways": (
         "integer lstm",
         {"in": {1: weights(2, 8, 3, dtype="int8"), 2: weights(2, 8, 2, dtype="int8")},
@@ -277,6 +279,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "detection", {"told": {"detections_per_class": 0}}, "it makes no detections"),
     "detections too many": (
         "detection", {"told": {"max_detections": 4}}, "a row for each detection"),
+    "detections beyond measure": (
+        "detection", {"told": {"max_detections": 2**27}}, "too many boxes, classes or"),
     "boxes too few": ("detection", {"out": {0: f32(1, 5, 4)}}, "a row for each detection"),
     "counts of detections": ("detection", {"out": {3: f32(2)}}, "a row for each detection"),
     "a box's scale too few": (
@@ -288,6 +292,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a transform of three rows": ("rfft2d", {"told": {"rows": 3}}, "are no powers of 2"),
     "a transform of one column": ("rfft2d", {"told": {"columns": 1}}, "are no powers of 2"),
     "a transform of too many rows": ("rfft2d", {"told": {"rows": 2**31}}, "are no powers of 2"),
+    "a transform of too many rows and columns": (
+        "rfft2d", {"told": {"rows": 2**20, "columns": 2**20}}, "too many rows and columns"),
     "a transform without imaginary parts": (
         "rfft2d", {"out": {0: f32(3, 4, 3)}}, "make pairs"),
     "a transform of a vector": (

@@ -220,6 +220,9 @@ class DetectionStep final : public Step {
   std::uint8_t* marks_;
 };
 
+// Of boxes, classes and detections each, so that no product of theirs wraps around.
+constexpr std::size_t kMost = std::size_t{1} << 26;
+
 Sizes checked_sizes(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DetectionPostProcess();
   const auto& codes = *operands.inputs[0];
@@ -243,6 +246,8 @@ Sizes checked_sizes(const Operands& operands) {
               (sizes.columns == sizes.classes || sizes.columns - 1 == sizes.classes) &&
               predictions.num_elements() < (std::size_t{1} << 31),
           "its scores are not those of its classes");
+  require(operands, sizes.boxes < kMost && sizes.columns < kMost && sizes.detections < kMost,
+          "it has too many boxes, classes or detections");
   require(operands, sizes.detections > 0 && sizes.each > 0 && sizes.of_class > 0,
           "it makes no detections");
   const auto& boxes = *operands.outputs[0];

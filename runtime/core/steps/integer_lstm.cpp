@@ -174,6 +174,7 @@ CellScales checked_scales(const Operands& operands) {
 std::unique_ptr<Step> make_integer_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   require(operands, attributes.keeps_state(), "of integers, it keeps its state");
+  require(operands, attributes.cell_clip() > 0, "it clips its cells to nothing");
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major(), Type::int8);
   require(operands, sizes.directions == 1, "of integers, it has one direction");
   const auto& bias = *operands.inputs[3];

@@ -172,6 +172,8 @@ std::unique_ptr<Step> make_rfft2d(const Operands& operands) {
           is_power_of_two(sizes.rows) && is_power_of_two(sizes.columns) && sizes.columns >= 2 &&
               sizes.rows < (1u << 24) && sizes.columns < (1u << 24),
           "its rows and columns are no powers of 2");
+  require(operands, std::uint64_t{sizes.rows} * sizes.made() < (1u << 26),
+          "it has too many rows and columns");
   for (std::size_t i = 0; i + 2 < rank; ++i) {
     require(operands, target.shape[i] == source.shape[i], "input and output differ");
     sizes.slices *= source.shape[i];

@@ -184,6 +184,8 @@ REFUSED = {
     "of a tensor": (
         "GATHER_ND", [given(4, 5), given(6, 3, dtype="int32")], [given(6)],
         ("GatherNdOptions", {})),
+    "it takes slices of a scalar": (
+        "GATHER", [given(), given(2, dtype="int32")], [given(2)], ("GatherOptions", {})),
     "it puts": (
         "SCATTER_ND", [integers([[1]]), given(1, 4), integers([5, 4])], [given(5, 3)],
         ("ScatterNdOptions", {})),

@@ -22,6 +22,8 @@ _MAX_DEPTH = 1 << 20
 def gather(t: Translation) -> None:
     """Translate GATHER."""
     data, indices = t.value(0), _indices(t, 1)
+    if not data.shape:
+        raise NotLoweredError("it takes slices of a scalar")
     batch_axes = t.integer("BatchDims", 0) % (len(indices.shape) + 1)
     operator = Gather(axis=t.integer("Axis", 0) % len(data.shape), batch_axes=batch_axes)
     t.finish(t.emit(operator, [data, indices]))
