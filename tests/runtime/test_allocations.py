@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.running import build, with_random_weights
+from support.tflite_layers import detector, integer_lstm, spectrum
 from support.tiny_onnx import parse, save
 
 COUNTER = r"""
@@ -85,14 +86,35 @@ def counter(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_warm_run_allocates_nothing(counter, tmp_path, threads):
     model = save(tmp_path, with_random_weights(parse(NETWORK)))
-    program = build(model, tmp_path)
+    counted = count(counter, build(model, tmp_path), threads)
+    assert counted["heap"] == 0
+    assert counted["kernels"] == 0
+    assert counted["ever"] > 0  # the kernels' hook is in force
+    assert counted["control"] > 0  # and so is the counter
+
+
+LAYERS = {
+    "detection": lambda: detector({})[0],
+    "detection by class": lambda: detector({"use_regular_nms": True})[0],
+    "lstm of integers": integer_lstm,
+    "spectrum": lambda: spectrum((2, 5, 11), 8, 32),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_with_working_memory_allocate_nothing(counter, tmp_path, layer):
+    path = tmp_path / "layer.tflite"
+    path.write_bytes(LAYERS[layer]())
+    counted = count(counter, build(path, tmp_path), 1)
+    assert counted["heap"] == 0
+    assert counted["control"] > 0
+
+
+def count(counter, program, threads):
+    """Return how often memory is asked for in 20 runs of a program."""
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, counter, program, str(threads)],
         env={"LD_PRELOAD": str(counter), "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    counted = json.loads(process.stdout)
-    assert counted["heap"] == 0
-    assert counted["kernels"] == 0
-    assert counted["ever"] > 0  # the kernels' hook is in force
-    assert counted["control"] > 0  # and so is the counter
+    return json.loads(process.stdout)

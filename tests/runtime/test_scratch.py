@@ -11,7 +11,9 @@ from arenite.planner.tensors import Tensor
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import MatMul
+from arenite.runtime.operators.detection import DetectionPostProcess
 from arenite.runtime.operators.recurrent import Gru, Lstm
+from arenite.runtime.operators.spectrum import Rfft2D
 from arenite.runtime.session import Session
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, build, random_feeds, reference_outputs
@@ -46,6 +48,22 @@ def random_layer(kind):
     return operator, kind.__name__, {"batch_major": operator.batch_major}, inputs, outputs
 
 
+def random_detection():
+    boxes, columns, most = map(int, GENERATOR.integers(1, 40, 3))
+    kernel = {"num_classes": columns, "max_detections": most, "scales": [1.0] * 4}
+    inputs = [Given((1, boxes, 4)), Given((1, boxes, columns)), Given((boxes, 4))]
+    outputs = [Given((1, most, 4)), Given((1, most)), Given((1, most)), Given((1,))]
+    operator = DetectionPostProcess(num_classes=columns, max_detections=most)
+    return operator, "DetectionPostProcess", kernel, inputs, outputs
+
+
+def random_transform():
+    rows, columns = (2 ** int(exponent) for exponent in GENERATOR.integers((0, 1), 6))
+    result = Given((3, rows, columns // 2 + 1, 2))
+    kernel = {"rows": rows, "columns": columns}
+    return Rfft2D(**kernel), "Rfft2D", kernel, [Given((3, 5, 9))], [result]
+
+
 def operands_of(inputs, outputs):
     """Return what an operator is asked about, of the operands of a step."""
     one, other = (
@@ -62,6 +80,8 @@ RANDOM = {
     "MatMul": random_matmul,
     "Lstm": lambda: random_layer(Lstm),
     "Gru": lambda: random_layer(Gru),
+    "DetectionPostProcess": random_detection,
+    "Rfft2D": random_transform,
 }
 
 

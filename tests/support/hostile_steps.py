@@ -15,6 +15,10 @@ def i8(*shape: int, **quantisation: object) -> Operand:
     return Operand("int8", shape, quantisation=quantisation)
 
 
+def i16(*shape: int, **quantisation: object) -> Operand:
+    return Operand("int16", shape, quantisation=quantisation)
+
+
 def i32(*shape: int) -> Operand:
     return Operand("int32", shape)
 
@@ -78,6 +82,22 @@ SOUND = {
         (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),), kept=(4,)),
+    "integer lstm": OneStep(
+        "Lstm",
+        (i8(2, 1, 3, **SCALED),
+         weights(1, 8, 3, dtype="int8", scales=[0.5] * 8, axis=1),
+         weights(1, 8, 2, dtype="int8", scales=[0.5] * 8, axis=1),
+         weights(1, 8, dtype="int32"), i8(1, 2, **SCALED), i16(1, 2, scales=[2**-11])),
+        (i8(2, 1, 1, 2, **SCALED),), {"keeps_state": True, "hidden_scale": 0.5}, kept=(4, 5)),
+    "detection": OneStep(
+        "DetectionPostProcess", (f32(1, 5, 4), f32(1, 5, 3), f32(5, 4)),
+        (f32(1, 6, 4), f32(1, 6), f32(1, 6), f32(1)),
+        {"num_classes": 2, "max_detections": 3, "classes_per_detection": 2,
+         "scales": [1.0, 1.0, 1.0, 1.0]}, scratch=5 * 24 + 3 * 16 + 5),
+    "rfft2d": OneStep("Rfft2D", (f32(3, 2, 5),), (f32(3, 4, 3, 2),), {"rows": 4, "columns": 4},
+                      scratch=16 * (4 + 12)),
+    "top k": OneStep("TopK", (f32(2, 5),), (f32(2, 3), i32(2, 3))),
+    "scatter": OneStep("ScatterAdd", (i32(2), f32(2, 3)), (f32(4, 3),)),
     "load": OneStep("LoadWeights", (weights(4, 3), weights(4)), (f32(16),)),
 }  # fmt: skip
 
@@ -189,7 +209,10 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
     "a running sum over no axis": (
         "cumulative sum", {"told": {"axis": 2}}, "its axis is beyond its input"),
-    "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "no kernel runs it"),
+    "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "differ in type"),
+    "a running sum of truths": (
+        "cumulative sum", {"in": {0: boolean(2, 4)}, "out": {0: boolean(2, 4)}},
+        "no kernel runs it"),
     "slices of no axis": ("gather", {"told": {"axis": 2}}, "its axis is beyond its input"),
     "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "its axis is beyond its"),
     "batches that differ": (
@@ -212,6 +235,89 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "an LSTM without what it keeps": (
         "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2),)},
         "needs all operands"),
+    "an LSTM of integers that forgets": (
+        "integer lstm",
+        {"told": {"keeps_state": False}, "outs": (i8(2, 1, 1, 2), i8(1, 2), i16(1, 2))},
+        "of integers, it keeps its state"),
+    "cells of integers clipped to nothing": (
+        "integer lstm", {"told": {"cell_clip": -1.0}}, "it clips its cells to nothing"),
+    "an LSTM of integers both ways": (
+        "integer lstm",
+        {"in": {1: weights(2, 8, 3, dtype="int8"), 2: weights(2, 8, 2, dtype="int8")},
+         "out": {0: i8(2, 2, 1, 2)}},
+        "of integers, it has one direction"),
+    "weights of numbers beside integers": (
+        "integer lstm", {"in": {1: weights(1, 8, 3)}}, "left out, or of another type"),
+    "a state of numbers beside integers": (
+        "integer lstm", {"in": {5: f32(1, 2)}}, "left out, or of another type"),
+    "weights of integers that are computed": (
+        "integer lstm", {"in": {1: i8(1, 8, 3)}}, "its weights are not constant"),
+    "one scale for all gates": (
+        "integer lstm", {"in": {2: weights(1, 8, 2, dtype="int8", **SCALED)}},
+        "scales that are not those of its gates"),
+    "cells whose scale is no power": (
+        "integer lstm", {"in": {5: i16(1, 2, scales=[0.001])}}, "not a power of 2"),
+    "cells whose scale is too large": (
+        "integer lstm", {"in": {5: i16(1, 2, scales=[0.25])}}, "not a power of 2"),
+    "a hidden state without a scale": (
+        "integer lstm", {"in": {4: i8(1, 2)}}, "no scale, or too many"),
+    "a hidden state of no scale": (
+        "integer lstm", {"told": {"hidden_scale": 0.0}}, "its hidden state does not fit"),
+    "a gate's scale too large": (
+        "integer lstm", {"in": {0: i8(2, 1, 3, scales=[1e30])}}, "scales do not fit each other"),
+    "anchors too few": ("detection", {"in": {2: f32(4, 4)}}, "do not fit each other"),
+    "boxes of three numbers": ("detection", {"in": {0: f32(1, 5, 3)}}, "do not fit each other"),
+    "two images": (
+        "detection", {"in": {0: f32(2, 5, 4), 1: f32(2, 5, 3)}}, "do not fit each other"),
+    "scores of other classes": (
+        "detection", {"told": {"num_classes": 4}}, "not those of its classes"),
+    "scores of no classes": ("detection", {"told": {"num_classes": 0}}, "not those of its"),
+    "no detections": ("detection", {"told": {"max_detections": 0}}, "it makes no detections"),
+    "no classes of a detection": (
+        "detection", {"told": {"classes_per_detection": 0}}, "it makes no detections"),
+    "a class without detections": (
+        "detection", {"told": {"detections_per_class": 0}}, "it makes no detections"),
+    "detections too many": (
+        "detection", {"told": {"max_detections": 4}}, "a row for each detection"),
+    "detections beyond measure": (
+        "detection", {"told": {"max_detections": 2**27}}, "too many boxes, classes or"),
+    "boxes too few": ("detection", {"out": {0: f32(1, 5, 4)}}, "a row for each detection"),
+    "counts of detections": ("detection", {"out": {3: f32(2)}}, "a row for each detection"),
+    "a box's scale too few": (
+        "detection", {"told": {"scales": [1.0] * 3}}, "a scale for each number of a box"),
+    "detections of integers": ("detection", {"out": {1: i32(1, 6)}}, "in 32-bit floats"),
+    "detections without a count": (
+        "detection", {"outs": (f32(1, 6, 4), f32(1, 6), f32(1, 6))}, "too few outputs"),
+    "detections without room": ("detection", {"scratch": 172}, "has 172 B; it needs 173"),
+    "a transform of three rows": ("rfft2d", {"told": {"rows": 3}}, "are no powers of 2"),
+    "a transform of one column": ("rfft2d", {"told": {"columns": 1}}, "are no powers of 2"),
+    "a transform of too many rows": ("rfft2d", {"told": {"rows": 2**31}}, "are no powers of 2"),
+    "a transform of too many rows and columns": (
+        "rfft2d", {"told": {"rows": 2**20, "columns": 2**20}}, "too many rows and columns"),
+    "a transform without imaginary parts": (
+        "rfft2d", {"out": {0: f32(3, 4, 3)}}, "make pairs"),
+    "a transform of a vector": (
+        "rfft2d", {"in": {0: f32(5)}, "out": {0: f32(3, 2)}}, "make pairs"),
+    "a transform of other columns": (
+        "rfft2d", {"told": {"columns": 8}}, "not that of its transform"),
+    "transforms too many": ("rfft2d", {"out": {0: f32(4, 4, 3, 2)}}, "input and output differ"),
+    "a transform of integers": ("rfft2d", {"in": {0: i32(3, 2, 5)}}, "in 32-bit floats"),
+    "a transform without room": ("rfft2d", {"scratch": 255}, "has 255 B; it needs 256"),
+    "more than there are": (
+        "top k", {"in": {0: f32(2, 2)}}, "some of each row"),
+    "the largest of no rows": (
+        "top k", {"in": {0: f32(0, 5)}, "outs": (f32(0, 3), i32(0, 3))}, "some of each row"),
+    "the largest of other rows": ("top k", {"in": {0: f32(3, 5)}}, "some of each row"),
+    "the largest without indices": ("top k", {"outs": (f32(2, 3),)}, "too few outputs"),
+    "indices of others": ("top k", {"out": {1: i32(2, 2)}}, "its outputs differ"),
+    "indices that are no integers": ("top k", {"out": {1: f32(2, 3)}}, "no kernel runs it"),
+    "the largest of another type": ("top k", {"in": {0: i32(2, 5)}}, "differ in type"),
+    "the largest of another rank": ("top k", {"in": {0: f32(2, 1, 5)}}, "differ in rank"),
+    "slices too few": ("scatter", {"in": {1: f32(1, 3)}}, "one slice for each index"),
+    "parts of slices": ("scatter", {"in": {1: f32(2, 2)}}, "one slice for each index"),
+    "no rows to add to": ("scatter", {"out": {0: f32(0, 3)}}, "it has no rows"),
+    "places that are numbers": ("scatter", {"in": {0: f32(2)}}, "no kernel runs it"),
+    "slices of another type": ("scatter", {"in": {1: i32(2, 3)}}, "differ in type"),
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),

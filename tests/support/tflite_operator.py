@@ -34,14 +34,24 @@ def operator_model(
     inputs: Sequence[Given | None],
     outputs: Sequence[Given],
     options: tuple[str, Mapping[str, object]] | None = None,
+    *,
+    intermediates: Sequence[Given] = (),
 ) -> bytes:
-    """Return the file; inputs without an array are those of the graph."""
+    """Return the file; inputs without an array are those of the graph.
+
+    Args:
+        code: Name of the operator in the schema, or of a custom one.
+        inputs: None where one is left out.
+        outputs: All of them outputs of the graph.
+        options: Their name in the schema and their fields; of a custom operator the name is "".
+        intermediates: Tensors that tell how an operator quantises what it computes on the way.
+    """
     schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
     flatbuffers = pytest.importorskip("flatbuffers")
     model, graph, operator = schema.ModelT(), schema.SubGraphT(), schema.OperatorT()
     model.version, model.buffers, graph.tensors = 3, [schema.BufferT()], []
     indexes = []
-    for given in (*inputs, *outputs):
+    for given in (*inputs, *outputs, *intermediates):
         if given is None:
             indexes.append(-1)
             continue
@@ -64,12 +74,19 @@ def operator_model(
         indexes.append(len(graph.tensors))
         graph.tensors.append(tensor)
     entry = schema.OperatorCodeT()
-    entry.builtinCode = getattr(schema.BuiltinOperator, code)
+    entry.builtinCode = getattr(schema.BuiltinOperator, code, schema.BuiltinOperator.CUSTOM)
+    if entry.builtinCode == schema.BuiltinOperator.CUSTOM:
+        entry.customCode = code.encode()
     entry.deprecatedBuiltinCode, entry.version = min(entry.builtinCode, 127), 1
     operator.opcodeIndex = 0
-    operator.inputs, operator.outputs = indexes[: len(inputs)], indexes[len(inputs) :]
-    if options is not None:
-        kind, fields = options
+    operator.inputs = indexes[: len(inputs)]
+    operator.outputs = indexes[len(inputs) : len(inputs) + len(outputs)]
+    operator.intermediates = indexes[len(inputs) + len(outputs) :] or None
+    kind, fields = ("", {}) if options is None else options
+    if fields and not kind:
+        flexbuffers = pytest.importorskip("flatbuffers.flexbuffers")
+        operator.customOptions = np.frombuffer(flexbuffers.Dumps(dict(fields)), np.uint8)
+    if kind:
         operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
         operator.builtinOptions = getattr(schema, f"{kind}T")()
         for name, value in fields.items():

@@ -1,4 +1,5 @@
 // Running sums along an axis.
+#include "kernels/wrapping.hpp"
 #include "registry.hpp"
 #include "steps/axis_split.hpp"
 
@@ -6,11 +7,12 @@ namespace arenite {
 
 namespace {
 
+template <typename T>
 class CumulativeSumStep final : public Step {
  public:
   CumulativeSumStep(const Operands& operands, const AxisSplit& split, bool exclusive, bool reverse)
-      : source_(operands.inputs[0]->as<float>()),
-        target_(operands.outputs[0]->as<float>()),
+      : source_(operands.inputs[0]->as<T>()),
+        target_(operands.outputs[0]->as<T>()),
         split_(split),
         is_empty_(operands.inputs[0]->size == 0),
         exclusive_(exclusive),
@@ -23,13 +25,13 @@ class CumulativeSumStep final : public Step {
     for (std::size_t outer = 0; outer < split_.outer; ++outer) {
       for (std::size_t inner = 0; inner < split_.inner; ++inner) {
         const std::size_t start = outer * split_.length * split_.inner + inner;
-        float sum = 0;
+        T total = 0;
         for (std::size_t i = 0; i < split_.length; ++i) {
           const std::size_t place = reverse_ ? split_.length - 1 - i : i;
           const std::size_t at = start + place * split_.inner;
-          const float value = source_[at];
-          target_[at] = exclusive_ ? sum : sum + value;
-          sum += value;
+          const T before = total;
+          total = sum(total, source_[at]);
+          target_[at] = exclusive_ ? before : total;
         }
       }
     }
@@ -38,8 +40,8 @@ class CumulativeSumStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
-  const float* source_;
-  float* target_;
+  const T* source_;
+  T* target_;
   AxisSplit split_;
   bool is_empty_;
   bool exclusive_;
@@ -51,12 +53,22 @@ std::unique_ptr<Step> make_cumulative_sum(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
   require(operands, source.shape == operands.outputs[0]->shape, "input and output differ");
-  if (source.type != program::Type::float32 || operands.outputs[0]->type != source.type) {
-    return nullptr;
-  }
+  require(operands, operands.outputs[0]->type == source.type, "input and output differ in type");
   const AxisSplit split(operands, source, attributes.axis());
-  return std::make_unique<CumulativeSumStep>(operands, split, attributes.exclusive(),
-                                             attributes.reverse());
+  const auto make = [&](auto zero) -> std::unique_ptr<Step> {
+    return std::make_unique<CumulativeSumStep<decltype(zero)>>(
+        operands, split, attributes.exclusive(), attributes.reverse());
+  };
+  switch (source.type) {
+    case program::Type::float32:
+      return make(0.0f);
+    case program::Type::int32:
+      return make(std::int32_t{0});
+    case program::Type::int64:
+      return make(std::int64_t{0});
+    default:
+      return nullptr;
+  }
 }
 
 const Registration registered{program::Operator::CumulativeSum, make_cumulative_sum};

@@ -120,6 +120,9 @@ std::unique_ptr<Step> make_lstm(const Operands& operands) {
   for (std::size_t i = 0; i < 4; ++i) {
     require(operands, operands.inputs[i] != nullptr, "an input is left out");
   }
+  if (operands.inputs[0]->type == program::Type::int8) {
+    return nullptr;
+  }
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major());
   require_numbers(operands, operands.inputs[3], sizes.directions * kGates * sizes.units);
   require(operands, attributes.cell_clip() > 0, "it clips its cells to nothing");

@@ -32,15 +32,22 @@ struct RecurrentSizes {
   std::size_t state() const { return batch * units; }
 };
 
-inline void require_numbers(const Operands& operands, const TensorView* view, std::size_t count) {
-  require(operands, view != nullptr && view->type == program::Type::float32,
-          "it computes in 32-bit floats, and needs all operands");
+inline void require_elements(const Operands& operands, const TensorView* view, program::Type type,
+                             std::size_t count) {
+  require(operands, view != nullptr && view->type == type,
+          type == program::Type::float32 ? "it computes in 32-bit floats, and needs all operands"
+                                         : "an operand is left out, or of another type");
   require(operands, view->num_elements() == count, "an operand has another size");
 }
 
-// Requires that x, the weights and y fit each other.
+inline void require_numbers(const Operands& operands, const TensorView* view, std::size_t count) {
+  require_elements(operands, view, program::Type::float32, count);
+}
+
+// Requires that x, the weights and y fit each other, and are of this type.
 inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gates,
-                                      bool is_batch_major) {
+                                      bool is_batch_major,
+                                      program::Type type = program::Type::float32) {
   const auto& x = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& recurrent = *operands.inputs[2];
@@ -59,10 +66,11 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
               recurrent.shape[0] == sizes.directions && recurrent.shape[1] == rows,
           "its weights do not fit");
   require(operands, operands.outputs[0]->size > 0, "it has no times, sequences or units");
-  require_numbers(operands, &x, sizes.times * sizes.batch * sizes.inputs);
-  require_numbers(operands, &weights, weights.num_elements());
-  require_numbers(operands, &recurrent, recurrent.num_elements());
-  require_numbers(operands, operands.outputs[0], sizes.times * sizes.directions * sizes.state());
+  require_elements(operands, &x, type, sizes.times * sizes.batch * sizes.inputs);
+  require_elements(operands, &weights, type, weights.num_elements());
+  require_elements(operands, &recurrent, type, recurrent.num_elements());
+  require_elements(operands, operands.outputs[0], type,
+                   sizes.times * sizes.directions * sizes.state());
   return sizes;
 }
 

@@ -78,6 +78,7 @@ class Builder:
         self._drafts: list[Draft] = []
         self._states: dict[str, Value] = {}
         self._assigned: dict[str, Value] = {}
+        self._initial: dict[str, Array] = {}
         self._names = Names(model.tensors)
         self._step_names = Names()
         self._num_readers = Counter(name for each in model.steps for name in each.inputs)
@@ -130,9 +131,16 @@ class Builder:
         self._storages[name].model_tensors.append(name)
         self._quantise(name, self.stated_quantisation(name))
 
-    def add_state(self, name: str) -> None:
-        """Add a state, a tensor that is kept from one run to the next."""
+    def add_state(self, name: str, initial: Array | None = None) -> None:
+        """Add a state, a tensor that is kept from one run to the next.
+
+        Args:
+            name: Its name in the model.
+            initial: What it starts from where the model does not say; zeros if left out.
+        """
         tensor = self.model.tensors[name]
+        if initial is not None and name not in self.model.initial:
+            self._initial[name] = initial
         order = as_written(len(tensor.shape))
         state = self._new(name, tensor.dtype, tensor.shape, order, TensorKind.STATE)
         self._values[name] = self._states[name] = state
@@ -204,7 +212,7 @@ class Builder:
         inputs: Sequence[Value | None],
         outputs: Sequence[tuple[str, Shape, Order]],
         *,
-        dtype: DType | None = None,
+        dtype: DType | Sequence[DType] | None = None,
         step: str = "",
         quantisation: Quantisation | None = None,
     ) -> list[Value]:
@@ -214,7 +222,7 @@ class Builder:
             operator: The operator of the core.
             inputs: Its inputs; None where an optional one is left out.
             outputs: For each output its name, the model's if it has one, shape and order.
-            dtype: Type of the outputs; by default that of the first input.
+            dtype: Type of the outputs, one or one each; by default that of the first input.
             step: Name of the step; by default that of the first output.
             quantisation: Quantisation of the outputs; by default what the model states.
 
@@ -227,12 +235,13 @@ class Builder:
         if dtype is None:
             assert inputs[0] is not None
             dtype = inputs[0].dtype
+        dtypes = [dtype] * len(outputs) if isinstance(dtype, DType) else dtype
         made: list[Value] = []
         draft = Draft(self._step_names.take(step or outputs[0][0]), operator, list(inputs), made)
-        for name, shape, order in outputs:
+        for (name, shape, order), each in zip(outputs, dtypes, strict=True):
             unique = name if name in self.model.tensors and name not in self._storages else ""
             unique = unique or self._names.take(name)
-            made.append(self._new(unique, dtype, shape, order, TensorKind.ACTIVATION))
+            made.append(self._new(unique, each, shape, order, TensorKind.ACTIVATION))
             self._storages[unique].draft = draft
             self._quantise(unique, quantisation or self.stated_quantisation(name))
         for value in inputs:
@@ -341,9 +350,10 @@ class Builder:
             for port, value in zip(self.model.outputs, outputs, strict=True)
         ]
         tensors.mark_outputs(value.tensor for value in outputs)
+        stated = {name: self.model.constants[at] for name, at in self.model.initial.items()}
         initial = {
-            name: tensors.initial(name, self.model.constants[start])
-            for name, start in self.model.initial.items()
+            name: tensors.initial(name, array)
+            for name, array in {**stated, **self._initial}.items()
         }
         return Program.of(
             self.model.name,

@@ -100,6 +100,16 @@ class Gather(RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScatterAdd(RuntimeOperator):
+    """Reads indices and slices: zeros, to which each slice is added at its index.
+
+    The index is that of the first axis; a slice whose index is beyond it is lost.
+    """
+
+    number: ClassVar[int] = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resize2D(RuntimeOperator):
     """Rows and columns of the input for each of the output.
 

@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
 
@@ -19,6 +20,10 @@ class Lstm(RuntimeOperator):
 
     Gates are input, forget, cell, output. Returns y, the hidden and the cell state; with
     `keeps_state` it updates its states in place and returns only y.
+
+    Of integers x, weights, hidden state and y are int8, the bias int32 and the cell state int16;
+    weights have a scale for each row. Then it has one direction and keeps its state, and
+    `hidden_scale` and `hidden_zero_point` are what y is rounded to.
     """
 
     number: ClassVar[int] = 24
@@ -27,6 +32,8 @@ class Lstm(RuntimeOperator):
     batch_major: bool = False
     keeps_state: bool = False
     cell_clip: float = math.inf
+    hidden_scale: float = 1.0
+    hidden_zero_point: Annotated[int, "int"] = 0
 
     @property
     def updates(self) -> tuple[int, ...]:
@@ -34,7 +41,9 @@ class Lstm(RuntimeOperator):
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of one time step's products with both weights, for all gates."""
+        """Return the bytes of one time step's products with both weights; integers need none."""
+        if operands.source is not None and operands.source.dtype is DType.INT8:
+            return 0
         batch, units = _sizes(operands, batch_major=self.batch_major)
         return FLOAT_BYTES * 2 * batch * 4 * units
 

@@ -52,6 +52,16 @@ class ArgReduce(RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopK(RuntimeOperator):
+    """The largest elements along the last axis, as many as fit the outputs, and their indices.
+
+    They are sorted; of equal elements the first comes first.
+    """
+
+    number: ClassVar[int] = 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CumulativeSum(RuntimeOperator):
     """Cumulative sum along an axis."""
 

@@ -5,6 +5,7 @@ from functools import cache
 
 from arenite.runtime.operators import (  # noqa: F401  # so that every class is defined
     convolution,
+    detection,
     elementwise,
     external,
     movement,
@@ -12,6 +13,7 @@ from arenite.runtime.operators import (  # noqa: F401  # so that every class is 
     pooling,
     recurrent,
     reduction,
+    spectrum,
 )
 from arenite.runtime.operators.base import RuntimeOperator
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.importers.tflite.custom_options import custom_options
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
 from arenite.planner.importers.tflite.sparse import made_dense
@@ -27,6 +28,8 @@ _NUMPY = {
     "int64": np.int64, "uint64": np.uint64, "float64": np.float64, "bool": np.bool_,
 }  # fmt: skip
 _NO_FIELDS = ("Init", "GetRootAs")
+_MAX_INTERMEDIATES = 5
+"""Of an LSTM: the sums of its four gates, and its hidden state."""
 
 
 class TfliteContents(Mapping[str, Array]):
@@ -175,15 +178,30 @@ class TfliteContents(Mapping[str, Array]):
         """Return the options of the operator at a step, by the schema's names."""
         try:
             operator = self._subgraph.Operators(step)
+            if operator.CustomOptionsLength():
+                return custom_options(bytes(operator.CustomOptionsAsNumpy()))
             table = operator.BuiltinOptions()
             kind = self._options_type(operator.BuiltinOptionsType())
             if table is None or kind is None:
                 return {}
             options = kind()
             options.Init(table.Bytes, table.Pos)
-            return _fields(options)
+            return {**_fields(options), **self._intermediates(operator)}
         except DAMAGE as error:
             raise ModelFormatError(f"operator {step}: its options lie outside the file") from error
+
+    def _intermediates(self, operator: Any) -> dict[str, int | float]:
+        """Return how a recurrent operator quantises what it computes on the way."""
+        found: dict[str, int | float] = {}
+        for position in range(min(operator.IntermediatesLength(), _MAX_INTERMEDIATES)):
+            index = operator.Intermediates(position)
+            if not 0 <= index < self._subgraph.TensorsLength():
+                raise IndexError(index)
+            stated = self._subgraph.Tensors(index).Quantization()
+            if stated is not None and stated.ScaleLength() and stated.ZeroPointLength():
+                found[f"Intermediate{position}Scale"] = stated.Scale(0)
+                found[f"Intermediate{position}ZeroPoint"] = stated.ZeroPoint(0)
+        return found
 
     def _options_type(self, code: int) -> Any:
         for name, value in vars(self._schema.BuiltinOptions).items():

@@ -7,6 +7,7 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import aligned_to
+from arenite.runtime.lowering.tflite.numbers import as_numbers
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.elementwise import (
@@ -82,9 +83,28 @@ def gelu(t: Translation) -> None:
 def binary(t: Translation) -> None:
     """Translate a function of two numbers."""
     kind = t.kind
-    rank = max(len(t.value(0).shape), len(t.value(1).shape))
-    operands: list[Value | None] = [_aligned(t.value(p), rank) for p in (0, 1)]
+    values = [t.value(0), t.value(1)]
+    if t.dtype is DType.BOOL and values[0].dtype in (DType.INT8, DType.UINT8):
+        values = [as_numbers(t, value) for value in values]
+    rank = max(len(value.shape) for value in values)
+    operands: list[Value | None] = [_aligned(value, rank) for value in values]
     t.finish(t.emit(Binary(function=BINARY[kind]), operands))
+
+
+@translates("ADD_N")
+def add_all(t: Translation) -> None:
+    """Translate ADD_N, a sum at a time."""
+    total = t.value(0)
+    last = len(t.step.inputs) - 1
+    for position in range(1, last):
+        (total,) = t.builder.emit(
+            Binary(function=B.ADD),
+            [total, t.value(position)],
+            [(f"{t.target}/sum", total.shape, total.order)],
+        )
+    if last:
+        total = t.emit(Binary(function=B.ADD), [total, t.value(last)])
+    t.finish(total)
 
 
 def _aligned(value: Value, rank: int) -> Value:
@@ -98,6 +118,10 @@ def select(t: Translation) -> None:
     """Translate SELECT or SELECT_V2."""
     values = [t.value(position) for position in range(3)]
     rank = max(len(value.shape) for value in values)
+    if t.kind == "SELECT" and len(values[0].shape) == 1 and rank > 1:
+        # One truth for each row, not for each element of one.
+        shape = (*values[0].shape, *(1,) * (rank - 1))
+        values[0] = t.builder.reshaped(values[0], shape, t.target)
     operands: list[Value | None] = [_aligned(value, rank) for value in values]
     t.finish(t.emit(Select(), operands))
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.tflite import movement
+from arenite.runtime.lowering.tflite import batches
+from arenite.runtime.lowering.tflite.numbers import through_numbers
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import VALID, Translation, options_of
 from arenite.runtime.operators.convolution import (
@@ -75,7 +76,7 @@ def batch_to_space(t: Translation) -> None:
     Converters write a dilated convolution as these three operators.
     """
     if not _dilated(t):
-        movement.batch_to_space(t)
+        batches.batch_to_space(t)
 
 
 def _dilated(t: Translation) -> bool:
@@ -161,13 +162,11 @@ def _rows(value: Value, num_inputs: int) -> int:
 
 @translates("BATCH_MATMUL")
 def batch_matmul(t: Translation) -> None:
-    """Translate BATCH_MATMUL."""
-    if t.is_quantised:
-        raise NotLoweredError("it multiplies integers")
+    """Translate BATCH_MATMUL; integers are multiplied as numbers."""
     operator = MatMul(
         transpose_a=bool(t.integer("AdjX", 0)), transpose_b=bool(t.integer("AdjY", 0))
     )
-    t.finish(t.emit(operator, [t.value(0), t.value(1)]))
+    through_numbers(t, operator, [t.value(0), t.value(1)])
 
 
 def _strides(t: Translation) -> tuple[int, int]:

@@ -2,22 +2,31 @@
 
 from collections.abc import Container
 
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import ModelFormatError
+from arenite.planner.program import Array, Program
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.lowering.builder import Builder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
+    batches,
+    detection,
     elementwise,
+    gathering,
     linear,
     movement,
     pooling,
     recurrent,
     resizing,
+    spectrum,
     variables,
 )
 from arenite.runtime.lowering.tflite.registry import TRANSLATORS
 from arenite.runtime.lowering.tflite.shapes import fold, restate
+from arenite.runtime.lowering.tflite.spectrum import check_complex
 from arenite.runtime.lowering.tflite.translation import Translation, options_of
 from arenite.runtime.lowering.types import check_input_types
 
@@ -30,6 +39,7 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
         supported: Names of the operators that the core runs; None for all.
 
     Raises:
+        ModelFormatError: A state starts from what its type does not hold.
         UnsupportedModelError: An input is of a type that the core does not have.
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
@@ -37,7 +47,7 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
     builder = Builder(model, supported)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
-            builder.add_state(tensor.name)
+            builder.add_state(tensor.name, _initial(tensor))
     for name in model.input_tensors:
         builder.add_input(name, as_written(len(model.tensors[name].shape)))
     producers = {name: step for step in model.steps for name in step.outputs}
@@ -61,11 +71,43 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
     return builder.finish()
 
 
+def _initial(tensor: Tensor) -> Array | None:
+    """Return what TFLite starts a state from: of int8 what stands for 0, of all else zeros."""
+    stated = tensor.quantisation
+    if tensor.dtype is not DType.INT8 or stated is None or not stated.zero_point:
+        return None
+    if not -128 <= stated.zero_point <= 127:
+        raise ModelFormatError(
+            f"tensor {tensor.name!r}: its zero point, {stated.zero_point}, is no int8"
+        )
+    return np.full(tensor.shape, stated.zero_point, np.int8)
+
+
+_OF_16_BITS = frozenset(
+    {"BATCH_MATMUL", "BATCH_TO_SPACE_ND", "BROADCAST_TO", "CAST", "CONCATENATION",
+     "DEPTH_TO_SPACE", "DEQUANTIZE", "EXPAND_DIMS", "FILL", "GATHER", "GATHER_ND",
+     "L2_NORMALIZATION", "LOG_SOFTMAX", "MIRROR_PAD", "PACK", "PAD", "PADV2", "QUANTIZE",
+     "RESHAPE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SOFTMAX", "SPACE_TO_BATCH_ND",
+     "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "SVDF", "TILE",
+     "TRANSPOSE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNPACK", "ZEROS_LIKE"}
+)  # fmt: skip
+"""Operators that move or convert integers of 16 bits, keep a state of them, or go by numbers."""
+
+
+def _check_integers(t: Translation) -> None:
+    tensors = t.builder.model.tensors
+    names = (*t.step.reads, *t.step.writes)
+    if t.kind not in _OF_16_BITS and any(tensors[n].dtype is DType.INT16 for n in names):
+        raise NotLoweredError("it computes in int16")
+
+
 def _translate(t: Translation) -> None:
+    check_complex(t)
     restate(t)
     if fold(t):
         return
     translate = TRANSLATORS.find(t.kind)
     if translate is None:
         raise NotLoweredError("there is no kernel of ours")
+    _check_integers(t)
     translate(t)

@@ -1,21 +1,18 @@
 """Operators that move elements and compute nothing."""
 
-import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Shape, as_written, strides
+from arenite.runtime.lowering.layout import Shape, as_written
 from arenite.runtime.lowering.moves import padded, picked, tiled, whole
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.elementwise import Convert
-from arenite.runtime.operators.movement import Copy, Gather, Move
+from arenite.runtime.operators.movement import Copy, Move
 
 
 @translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
@@ -126,23 +123,44 @@ def slice_(t: Translation) -> None:
 def strided_slice(t: Translation) -> None:
     """Translate STRIDED_SLICE with constant bounds."""
     value = t.value()
-    if t.integer("EllipsisMask", 0) or t.integer("NewAxisMask", 0):
-        raise NotLoweredError("it has an ellipsis or a new axis")
     begins, ends, steps = (t.integers(position) for position in (1, 2, 3))
-    shrink = t.integer("ShrinkAxisMask", 0)
+    shrink, begin_mask, end_mask = (
+        t.integer(name, 0) for name in ("ShrinkAxisMask", "BeginMask", "EndMask")
+    )
     picks: list[tuple[int, int, int]] = []  # first, step, count
-    for axis, length in enumerate(value.shape):
-        if axis >= len(begins):
+    for place, length in zip(_places(t, len(begins), value.shape), value.shape, strict=True):
+        if place is None:
             picks.append((0, 1, length))
-        elif shrink >> axis & 1:
-            picks.append((begins[axis] % length, 1, 1))
+        elif shrink >> place & 1:
+            picks.append((begins[place] % length, 1, 1))
         else:
-            begin = None if t.integer("BeginMask", 0) >> axis & 1 else begins[axis]
-            end = None if t.integer("EndMask", 0) >> axis & 1 else ends[axis]
-            span = range(*slice(begin, end, steps[axis]).indices(length))
-            picks.append((span.start, steps[axis], len(span)))
-    first, step, shape = zip(*picks, strict=True)
+            begin = None if begin_mask >> place & 1 else begins[place]
+            end = None if end_mask >> place & 1 else ends[place]
+            span = range(*slice(begin, end, steps[place]).indices(length))
+            picks.append((span.start, steps[place], len(span)))
+    first, step, shape = zip(*picks, strict=True) if picks else ((), (), ())
     _pick(t, value, first, step, shape)
+
+
+def _places(t: Translation, count: int, shape: Shape) -> list[int | None]:
+    """Return for each axis the place of its bounds, None where it is taken whole.
+
+    Bounds of a new axis belong to none; an ellipsis stands for the axes that have no bounds.
+    """
+    new, ellipsis = t.integer("NewAxisMask", 0), t.integer("EllipsisMask", 0)
+    dots = next((place for place in range(count) if ellipsis >> place & 1), count)
+    bounds = [p for p in range(count) if p == dots or not new >> p & 1]
+    if dots == count:
+        bounds.append(dots)
+    whole_axes = len(shape) - (len(bounds) - 1)
+    if whole_axes < 0:
+        raise NotLoweredError("it has bounds for more axes than there are")
+    if ellipsis and not whole_axes:
+        raise NotLoweredError("its ellipsis stands for no axis, which kernels of TFLite misread")
+    found: list[int | None] = []
+    for place in bounds:
+        found += [None] * whole_axes if place == dots else [place]
+    return found
 
 
 def _pick(
@@ -171,9 +189,41 @@ def pad(t: Translation) -> None:
     number = quantisation.zero_point if quantisation is not None else 0
     if t.kind == "PADV2":
         number = t.array(2).reshape(-1)[0]
-    fill = np.array(number, _numpy(t.dtype)).tobytes()
+    fill = np.array(number, t.numpy_dtype).tobytes()
     operator = Copy(moves=padded(value, t.shape, before, "constant"), fill=fill)
     t.finish(t.emit(operator, [value]))
+
+
+@translates("REVERSE_V2")
+def reverse(t: Translation) -> None:
+    """Translate REVERSE_V2."""
+    value = t.value()
+    rank = len(value.shape)
+    axes = {axis % rank for axis in t.integers(1)}
+    first = [value.shape[axis] - 1 if axis in axes else 0 for axis in range(rank)]
+    step = [-1 if axis in axes else 1 for axis in range(rank)]
+    if math.prod(value.shape) == 0:
+        t.finish(value)
+        return
+    t.finish(t.emit(Copy(moves=(picked(value, value.shape, first, step),)), [value]))
+
+
+@translates("ZEROS_LIKE")
+def zeros_like(t: Translation) -> None:
+    """Translate ZEROS_LIKE."""
+    fill = np.zeros((), t.numpy_dtype).tobytes()
+    t.finish(t.emit(Copy(moves=(), fill=fill), [t.value()]))
+
+
+@translates("FILL")
+def fill(t: Translation) -> None:
+    """Translate FILL with constant lengths."""
+    shape = t.integers(0)
+    if shape != t.shape:
+        raise NotLoweredError(f"it fills {shape}, and the file states {t.shape}")
+    value = t.builder.reshaped(t.value(1), (1,) * len(shape), t.target)
+    move = picked(value, shape, (0,) * len(shape), (0,) * len(shape))
+    t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
 @translates("TILE")
@@ -193,17 +243,6 @@ def broadcast_to(t: Translation) -> None:
     step = [int(old == new) for old, new in zip(shape, t.shape, strict=True)]
     move = picked(value, t.shape, (0,) * len(shape), step)
     t.finish(t.emit(Copy(moves=(move,)), [value]))
-
-
-@translates("GATHER")
-def gather(t: Translation) -> None:
-    """Translate GATHER."""
-    data, indices = t.value(0), t.value(1)
-    if indices.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError(f"its indices are {indices.dtype.label}")
-    batch_axes = t.integer("BatchDims", 0) % (len(indices.shape) + 1)
-    operator = Gather(axis=t.integer("Axis", 0) % len(data.shape), batch_axes=batch_axes)
-    t.finish(t.emit(operator, [data, indices]))
 
 
 @translates("DEPTH_TO_SPACE")
@@ -226,92 +265,3 @@ def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:
     """Split axes, permute them and join them again."""
     value = t.builder.transposed(t.builder.reshaped(t.value(), parts, t.target), axes)
     t.finish(t.builder.as_written(value, t.target))
-
-
-@translates("SPACE_TO_BATCH_ND")
-def space_to_batch(t: Translation) -> None:
-    """Translate SPACE_TO_BATCH_ND over rows and columns."""
-    value = _image(t)
-    blocks, paddings = t.integers(1), t.array(2).reshape(-1, 2)
-    n = value.shape[0]
-    source, target = strides(value.shape, value.order), strides(t.shape, value.order)
-    moves: list[Move] = []
-    for place, phase in enumerate(itertools.product(range(blocks[0]), range(blocks[1]))):
-        starts, firsts, counts = _phase(phase, blocks, paddings, value.shape)
-        moves.append(
-            Move(
-                shape=(n, *counts, value.shape[3]),
-                input_start=firsts[0] * source[1] + firsts[1] * source[2],
-                input_strides=(source[0], blocks[0] * source[1], blocks[1] * source[2], 1),
-                output_start=place * n * target[0] + starts[0] * target[1] + starts[1] * target[2],
-                output_strides=target,
-            )
-        )
-    quantisation = t.builder.stated_quantisation(t.target)
-    zero = quantisation.zero_point if quantisation is not None else 0
-    fill = np.array(zero, _numpy(t.dtype)).tobytes()
-    t.finish(t.emit(Copy(moves=tuple(moves), fill=fill), [value]))
-
-
-def batch_to_space(t: Translation) -> None:
-    """Translate BATCH_TO_SPACE_ND over rows and columns."""
-    value = _image(t)
-    blocks, crops = t.integers(1), t.array(2).reshape(-1, 2)
-    n = t.shape[0]
-    source, target = strides(value.shape, value.order), strides(t.shape, value.order)
-    moves: list[Move] = []
-    for place, phase in enumerate(itertools.product(range(blocks[0]), range(blocks[1]))):
-        firsts, starts, counts = _phase(phase, blocks, crops, t.shape)
-        moves.append(
-            Move(
-                shape=(n, *counts, value.shape[3]),
-                input_start=place * n * source[0] + firsts[0] * source[1] + firsts[1] * source[2],
-                input_strides=source,
-                output_start=starts[0] * target[1] + starts[1] * target[2],
-                output_strides=(target[0], blocks[0] * target[1], blocks[1] * target[2], 1),
-            )
-        )
-    t.finish(t.emit(Copy(moves=tuple(moves)), [value]))
-
-
-def _phase(
-    phase: Sequence[int], blocks: Sequence[int], margins: Array, image: Shape
-) -> tuple[list[int], list[int], list[int]]:
-    """Return of rows and columns where a phase begins: in its batch, in the image, how many.
-
-    Args:
-        phase: Of the rows and columns of a block, those that the batch holds.
-        blocks: Rows and columns of a block.
-        margins: Rows and columns around the image, before and after.
-        image: Batch, rows, columns, channels.
-    """
-    starts, firsts, counts = [], [], []
-    for offset, block, (front, _), length in zip(phase, blocks, margins, image[1:3], strict=True):
-        # The first row of the batch whose row is inside the image.
-        start = max(-(-(int(front) - offset) // block), 0)
-        first = start * block + offset - int(front)
-        starts.append(start)
-        firsts.append(first)
-        counts.append(max(-(-(length - first) // block), 0))
-    return starts, firsts, counts
-
-
-def _image(t: Translation) -> Value:
-    value = t.value()
-    if len(value.shape) != 4 or len(t.integers(1)) != 2:
-        raise NotLoweredError("it has other axes than rows and columns")
-    blocks = t.integers(1)
-    if not (min(blocks) > 0 and math.prod(blocks) <= _MOST_PHASES):
-        raise NotLoweredError(f"its blocks are of {' x '.join(map(str, blocks))}")
-    return value
-
-
-_MOST_PHASES = 65_536
-"""A move copies each place of a block; a damaged file may state blocks without end."""
-
-
-def _numpy(dtype: DType) -> np.dtype[np.generic]:
-    try:
-        return np.dtype(dtype.label)
-    except TypeError:
-        raise NotLoweredError(f"it pads {dtype.label}") from None

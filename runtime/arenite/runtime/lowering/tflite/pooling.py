@@ -4,10 +4,12 @@ import math
 
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import Shape, as_written
+from arenite.runtime.lowering.tflite.numbers import through_numbers
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import L2Norm, LocalResponseNorm, Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.operators.reduction import ArgReduce, CumulativeSum, Reduce, ReduceFunction
@@ -17,6 +19,8 @@ REDUCTIONS = {
     "MEAN": R.MEAN, "REDUCE_MAX": R.MAXIMUM, "REDUCE_MIN": R.MINIMUM, "REDUCE_PROD": R.PRODUCT,
     "SUM": R.SUM,
 }  # fmt: skip
+
+_TRUTHS = {"REDUCE_ALL": R.MINIMUM, "REDUCE_ANY": R.MAXIMUM}
 
 
 @translates("AVERAGE_POOL_2D", "MAX_POOL_2D")
@@ -33,6 +37,43 @@ def pool(t: Translation) -> None:
         padding=t.padding(value.shape[1:3], window, strides, (1, 1)),
     )
     t.finish(t.emit(operator, [value]))
+
+
+@translates("L2_POOL_2D")
+def l2_pool(t: Translation) -> None:
+    """Translate L2_POOL_2D: the root of the average of squares."""
+    _check_float(t)
+    value = t.value()
+    window, strides = t.pair("FilterHeight", "FilterWidth"), t.pair("StrideH", "StrideW")
+    padding = t.padding(value.shape[1:3], window, strides, (1, 1))
+    average = Pool2D(kind=PoolKind.AVERAGE, window=window, strides=strides, padding=padding)
+    order = value.order
+    for name, operator, shape in (
+        ("squares", Unary(function=UnaryFunction.SQUARE), value.shape),
+        ("averages", average, t.shape),
+    ):
+        (value,) = t.builder.emit(operator, [value], [(f"{t.target}/{name}", shape, order)])
+    t.finish(t.emit(Unary(function=UnaryFunction.SQUARE_ROOT), [value]))
+
+
+@translates(*_TRUTHS)
+def truth_reduction(t: Translation) -> None:
+    """Translate REDUCE_ALL or REDUCE_ANY: the least of zeros and ones, or the largest."""
+    value = t.value()
+    rank = len(value.shape)
+    axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
+    steps: tuple[tuple[str, RuntimeOperator, Shape], ...] = (
+        ("integers", Convert(), value.shape),
+        ("reduced", Reduce(function=_TRUTHS[t.kind], axes=axes), t.shape),
+    )
+    for name, operator, shape in steps:
+        (value,) = t.builder.emit(
+            operator,
+            [value],
+            [(f"{t.target}/{name}", shape, as_written(len(shape)))],
+            dtype=DType.UINT8,
+        )
+    t.finish(t.emit(Convert(), [value]))
 
 
 @translates(*REDUCTIONS)
@@ -79,26 +120,16 @@ def softmax(t: Translation) -> None:
     is_log = t.kind == "LOG_SOFTMAX"
     operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
     value = t.value()
-    if value.dtype is t.dtype:
+    if value.dtype is t.dtype is not DType.INT16:
         t.finish(t.emit(operator, [value]))
         return
-    steps: tuple[tuple[str, RuntimeOperator], ...] = (
-        ("numbers", Convert()),
-        ("softmax", operator),
-    )
-    for name, each in steps:
-        (value,) = t.builder.emit(
-            each, [value], [(f"{t.target}/{name}", value.shape, value.order)],
-            dtype=DType.FLOAT32,
-        )  # fmt: skip
-    t.finish(t.emit(Convert(), [value]))
+    through_numbers(t, operator, [value])
 
 
 @translates("L2_NORMALIZATION")
 def l2_normalisation(t: Translation) -> None:
-    """Translate L2_NORMALIZATION."""
-    _check_float(t)
-    t.finish(t.emit(L2Norm(epsilon=1e-6), [t.value()]))
+    """Translate L2_NORMALIZATION; integers are normalised as numbers."""
+    through_numbers(t, L2Norm(epsilon=1e-6), [t.value()])
 
 
 @translates("LOCAL_RESPONSE_NORMALIZATION")

@@ -1,11 +1,12 @@
 """Recurrent layers, whose state is kept from one run to the next."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
+from arenite.planner.tensors import Quantisation
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
@@ -23,8 +24,8 @@ _UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
 
 @translates("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(t: Translation) -> None:
-    """Translate UNIDIRECTIONAL_SEQUENCE_LSTM of floating-point numbers."""
-    if t.dtype is not DType.FLOAT32:
+    """Translate UNIDIRECTIONAL_SEQUENCE_LSTM, of numbers or of integers of 8 bits."""
+    if t.dtype not in (DType.FLOAT32, DType.INT8):
         raise NotLoweredError(f"it computes in {t.dtype.label}")
     if any(map(t.has, _UNKNOWN)):
         raise NotLoweredError("it has peepholes, a projection or a layer norm")
@@ -32,24 +33,19 @@ def sequence_lstm(t: Translation) -> None:
         raise NotLoweredError("its activation is not the hyperbolic tangent")
     if not all(map(t.has, (*_INPUT_WEIGHTS, *_RECURRENT_WEIGHTS))):
         raise NotLoweredError("its input gate is coupled")
-    source = t.value(0)
-    weights = _stacked(t, _INPUT_WEIGHTS)
-    recurrent = _stacked(t, _RECURRENT_WEIGHTS)
-    num_units = recurrent.shape[2]
-    given = [
-        t.array(position) if t.has(position) else np.zeros(num_units, np.float32)
-        for position in _BIASES
-    ]
     operator = Lstm(
         batch_major=not t.integer("TimeMajor", 0),
         keeps_state=True,
         cell_clip=t.number("CellClip", 0.0) or math.inf,
     )
+    if t.dtype is DType.INT8:
+        operator = _of_integers(t, operator)
+    weights, recurrent = _stacked(t, _INPUT_WEIGHTS), _stacked(t, _RECURRENT_WEIGHTS)
     inputs: list[Value | None] = [
-        source,
-        t.builder.constant(weights, t.source(1)),
-        t.builder.constant(recurrent, t.source(5)),
-        t.builder.constant(np.concatenate(given).reshape(1, -1), t.source(12)),
+        t.value(0),
+        weights,
+        recurrent,
+        _biases(t, recurrent.shape[2]),
         t.value(_HIDDEN_STATE),
         t.value(_CELL_STATE),
     ]
@@ -59,10 +55,41 @@ def sequence_lstm(t: Translation) -> None:
     t.finish(result)
 
 
-def _stacked(t: Translation, positions: tuple[int, ...]) -> Array:
+def _of_integers(t: Translation, operator: Lstm) -> Lstm:
+    """Return the operator with what its hidden state is rounded to."""
+    cells = t.builder.stated_quantisation(t.source(_CELL_STATE))
+    if cells is None or math.frexp(cells.scales[0])[0] != 0.5:
+        raise NotLoweredError("the scale of its cell state is not a power of 2")
+    scale = t.number("Intermediate4Scale", 0.0)
+    if scale <= 0:
+        raise NotLoweredError("the file does not state the scale of its hidden state")
+    zero_point = t.integer("Intermediate4ZeroPoint", 0)
+    if not -128 <= zero_point <= 127:
+        raise NotLoweredError(f"the zero point of its hidden state is {zero_point}")
+    return replace(operator, hidden_scale=scale, hidden_zero_point=zero_point)
+
+
+def _stacked(t: Translation, positions: tuple[int, ...]) -> Value:
     """Return the weights of the four gates, stacked for one direction."""
-    arrays = [t.weights(position).array for position in positions]
-    return np.concatenate([array for array in arrays if array is not None])[np.newaxis]
+    parts = [t.weights(position) for position in positions]
+    arrays = [part.array for part in parts if part.array is not None]
+    stated = [t.builder.quantisation(part) for part in parts]
+    scales = tuple(
+        each.scales[0]
+        for each, array in zip(stated, arrays, strict=True)
+        if each is not None
+        for _ in range(len(array))
+    )
+    quantisation = Quantisation(scales, axis=1) if t.dtype is DType.INT8 else None
+    stacked = np.concatenate(arrays)[np.newaxis]
+    return t.builder.constant(stacked, t.source(positions[0]), quantisation)
+
+
+def _biases(t: Translation, num_units: int) -> Value:
+    """Return the biases of the four gates for one direction, zeros where one is left out."""
+    zeros = np.zeros(num_units, np.int32 if t.dtype is DType.INT8 else np.float32)
+    given = [t.array(position) if t.has(position) else zeros for position in _BIASES]
+    return t.builder.constant(np.concatenate(given).reshape(1, -1), t.source(_BIASES[0]))
 
 
 @translates("SVDF")

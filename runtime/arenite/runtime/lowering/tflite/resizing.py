@@ -17,8 +17,10 @@ def resize(t: Translation) -> None:
     if t.kind == "RESIZE_BILINEAR":
         operator = linear(rows, columns, height, width)
     else:
-        rounding = np.round if t.integer("AlignCorners", 0) else np.floor
-        operator = nearest(rounding(rows), rounding(columns), height, width)
+        # Halves are rounded up, not to even.
+        half = 0.5 if t.integer("AlignCorners", 0) else 0.0
+        rows, columns = (np.floor(each.astype(np.float64) + half) for each in (rows, columns))
+        operator = nearest(rows, columns, height, width)
     t.finish(t.emit(operator, [value]))
 
 

@@ -83,6 +83,8 @@ _WINDOWS = frozenset(
 
 def _strided_slice(t: Translation, arrays: list[Array]) -> Array:
     data, begins, ends, steps = arrays
+    if t.integer("EllipsisMask", 0) or t.integer("NewAxisMask", 0):
+        raise ValueError("its bounds are not those of the axes in order")
     index: list[slice | int] = []
     for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
         if t.integer("ShrinkAxisMask", 0) >> axis & 1:

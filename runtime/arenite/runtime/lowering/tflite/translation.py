@@ -110,6 +110,18 @@ class Translation:
         return self.builder.model.tensors[self.target].dtype
 
     @property
+    def numpy_dtype(self) -> np.dtype[np.generic]:
+        """Type of the first output, as numpy has it.
+
+        Raises:
+            NotLoweredError: numpy has no such type.
+        """
+        try:
+            return np.dtype(self.dtype.label)
+        except TypeError:
+            raise NotLoweredError(f"it makes {self.dtype.label}") from None
+
+    @property
     def is_quantised(self) -> bool:
         """Whether the first output is quantised."""
         return self.builder.stated_quantisation(self.target) is not None

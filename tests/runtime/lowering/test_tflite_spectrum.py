@@ -1,0 +1,53 @@
+"""RFFT2D and what is read of it, beside LiteRT."""
+
+import numpy as np
+import pytest
+
+from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from support.running import PoisonedSession, build
+from support.tflite_layers import PARTS, spectrum
+from support.tflite_operator import Reference
+
+SHAPES = {
+    "frames of a signal": ((5, 1, 64), 1, 64),
+    "frames filled up": ((3, 1, 50), 1, 64),
+    "frames cut": ((3, 2, 50), 1, 32),
+    "an image": ((8, 16), 8, 16),
+    "images filled up": ((2, 5, 11), 8, 32),
+    "more rows than columns": ((20, 3), 32, 4),
+    "pairs": ((2, 2), 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_transform_gives_what_litert_gives(name, tmp_path):
+    shape, rows, columns = SHAPES[name]
+    path = tmp_path / "spectrum.tflite"
+    path.write_bytes(spectrum(shape, rows, columns))
+    session = PoisonedSession(build(path, tmp_path))
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    made = session.run({"x": x})
+    padded = np.zeros((*shape[:-2], rows, columns))
+    part = x[..., :rows, :columns]
+    padded[..., : part.shape[-2], : part.shape[-1]] = part
+    exact = np.fft.rfft2(padded)
+    for name, expected in zip(PARTS, (np.abs(exact), exact.real, exact.imag), strict=True):
+        np.testing.assert_allclose(made[name], expected, rtol=1e-6, atol=1e-6)
+    if rows > 1:  # LiteRT's own makes too little of a single row
+        for own, other in zip(made.values(), Reference(path).run([x]), strict=True):
+            np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-6)
+
+
+REFUSED = {
+    "outputs of the model": ((5, 1, 64), 1, 64, ()),
+    "no powers of 2": ((5, 1, 64), 1, 48, PARTS),
+    "it computes in complex numbers": ((5, 1, 64), 1, 64, ("NEG",)),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_complex_numbers_that_we_do_not_have_are_refused(reason, tmp_path):
+    path = tmp_path / "spectrum.tflite"
+    path.write_bytes(spectrum(*REFUSED[reason]))
+    with pytest.raises(UnsupportedOperatorsError, match=reason):
+        build(path, tmp_path)
