@@ -208,7 +208,7 @@ class Builder:
         inputs: Sequence[Value | None],
         outputs: Sequence[tuple[str, Shape, Order]],
         *,
-        dtype: DType | None = None,
+        dtype: DType | Sequence[DType] | None = None,
         step: str = "",
         quantisation: Quantisation | None = None,
     ) -> list[Value]:
@@ -218,7 +218,7 @@ class Builder:
             operator: The operator of the core.
             inputs: Its inputs; None where an optional one is left out.
             outputs: For each output its name, the model's if it has one, shape and order.
-            dtype: Type of the outputs; by default that of the first input.
+            dtype: Type of the outputs, one or one each; by default that of the first input.
             step: Name of the step; by default that of the first output.
             quantisation: Quantisation of the outputs; by default what the model states.
 
@@ -231,12 +231,13 @@ class Builder:
         if dtype is None:
             assert inputs[0] is not None
             dtype = inputs[0].dtype
+        dtypes = [dtype] * len(outputs) if isinstance(dtype, DType) else dtype
         made: list[Value] = []
         draft = Draft(self._step_names.take(step or outputs[0][0]), operator, list(inputs), made)
-        for name, shape, order in outputs:
+        for (name, shape, order), each in zip(outputs, dtypes, strict=True):
             unique = name if name in self.model.tensors and name not in self._storages else ""
             unique = unique or self._names.take(name)
-            made.append(self._new(unique, dtype, shape, order, TensorKind.ACTIVATION))
+            made.append(self._new(unique, each, shape, order, TensorKind.ACTIVATION))
             self._storages[unique].draft = draft
             self._quantise(unique, quantisation or self.stated_quantisation(name))
         for value in inputs:

@@ -55,7 +55,7 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
                 f"and the shape of its output {node.output[-1]!r} depends on that",
             )
         types += [_with_axis(tensor_type, 0, count) for tensor_type in stacked]
-    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, types, (walked,))]
 
 
 def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
@@ -100,7 +100,7 @@ def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
         rank = len(tensor_type.shape) + 1
         require(name, -rank <= axis < rank, "axis of a scanned output")
         types.append(_with_axis(tensor_type, axis % rank, min(lengths)))
-    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, types, (walked,))]
 
 
 def _types(name: str, operands: Sequence[Operand]) -> list[TensorType]:

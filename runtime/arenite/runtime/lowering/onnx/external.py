@@ -13,7 +13,9 @@ def external(builder: Builder, step: Step) -> None:
     """Emit the step that ONNX Runtime runs for a step of the model.
 
     Raises:
-        NotLoweredError: It has subgraphs, or tensors of a type that the core does not know.
+        NotLoweredError: It has tensors of a type that the core does not know, or is no node
+            of the file.
+        MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
     """
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
@@ -21,13 +23,10 @@ def external(builder: Builder, step: Step) -> None:
             raise NotLoweredError(f"it works on {tensors[name].dtype.label}")
     single = operator_model(builder.model, step)
     if single is None:
-        raise NotLoweredError("it has subgraphs")
+        raise NotLoweredError("the file has no node for it")
     sources: list[Value | None] = [
         builder.as_written(builder.value(name), step.name) for name in single.inputs
     ]
-    dtypes = {tensors[name].dtype for name in single.outputs}
-    if len(dtypes) != 1:
-        raise NotLoweredError("its outputs are of different types")
     shapes = {name: tensors[name].shape for name in single.outputs}
     made = builder.emit(
         External(
@@ -39,7 +38,7 @@ def external(builder: Builder, step: Step) -> None:
         ),
         sources,
         [(name, shape, as_written(len(shape))) for name, shape in shapes.items()],
-        dtype=dtypes.pop(),
+        dtype=[tensors[name].dtype for name in single.outputs],
         step=step.name,
     )
     for name, value in zip(shapes, made, strict=True):
