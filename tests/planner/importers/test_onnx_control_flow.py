@@ -142,6 +142,23 @@ def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> Non
     assert caught.value.culprit == "choice"
 
 
+def test_a_branch_that_cannot_run_is_refused_with_the_way_to_choose_the_other(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UnsupportedModelError, match=r"one cannot: .*--value INPUT=") as caught:
+        read_text(
+            tmp_path,
+            """
+            (float[8] x, float[4] z, bool c) => (y) {
+                [choice] y = If (c) <
+                    then_branch = t () => (a) { a = Neg(x) },
+                    else_branch = e () => (a) { a = Add(x, z) }>
+            }
+            """,
+        )
+    assert caught.value.culprit == "choice"
+
+
 LOOP = """
     (float[8] x, int64 count, bool go) => (final, rows) <int64 three = {3}, bool true = {1}> {
         h = Sin(x)
