@@ -22,10 +22,9 @@ CASES = {
     "{y, s, z = DynamicQuantizeLinear(x)}",
     "product of integers": "(int8[2,3,5] a, int8[5,7] b) => (int32[2,3,7] y) <int8 p = {3}, "
     "int8 q = {-2}> {y = MatMulInteger(a, b, p, q)}",
-    "layer quantised by the run": "(float[4,6] x) => (float[4,5] y) <int8[6,5] w = {1,2,3,-4,5,6,7,"
-    "8,9,10,11,12,13,14,15,16,17,18,19,20,-21,22,23,24,25,26,27,28,29,30}, int8 wz = {0}, "
-    "float ws = {0.1}> {q, s, z = DynamicQuantizeLinear(x) m = MatMulInteger(q, w, z, wz) "
-    "f = Cast<to=1>(m) t = Mul(s, ws) y = Mul(f, t)}",
+    "layer quantised by the run": "(float[4,6] x) => (float[4,2] y) <int8[6,2] w = {1,2,3,-4,5,6,"
+    "7,8,-9,10,11,127}, int8 wz = {0}, float ws = {0.1}> {q, s, z = DynamicQuantizeLinear(x) "
+    "m = MatMulInteger(q, w, z, wz) f = Cast<to=1>(m) t = Mul(s, ws) y = Mul(f, t)}",
     "largest elements": "(float[4,9] x) => (float[4,3] v, int64[4,3] i) <int64[1] k = {3}> "
     "{v, i = TopK(x, k)}",
     "slices by indices": "(float[4,3,2] x, int64[5,2] i) => (float[5,2] y) {y = GatherND(x, i)}",
