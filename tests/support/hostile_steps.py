@@ -75,7 +75,7 @@ SOUND = {
     "gru": OneStep(
         "Gru", (f32(2, 1, 3), weights(1, 6, 3), weights(1, 6, 2), weights(1, 6), weights(1, 6),
                 None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 10),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),), kept=(4,)),
     "load": OneStep("LoadWeights", (weights(4, 3), weights(4)), (f32(16),)),
@@ -215,6 +215,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),
+    "a GRU's scratch too small": ("gru", {"scratch": 39}, "has 39 B; it needs 40"),
     "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "another size"),
     "a window smaller than its weights": (
         "load", {"out": {0: f32(11)}}, "its window has 44 B; its weights have 48"),
