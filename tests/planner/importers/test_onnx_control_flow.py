@@ -202,7 +202,19 @@ def test_a_loop_ends_where_its_condition_is_known_to_fail(
     assert graph.tensors["rows"].shape == (num_rows, 8)
 
 
-@pytest.mark.parametrize(("count", "go"), [("count", "true"), ("three", "go"), ('""', "true")])
+@pytest.mark.parametrize("again", ["again", "stop"])
+def test_rows_of_a_loop_that_may_end_early_are_planned_for_all_of_them(
+    tmp_path: Path, again: str
+) -> None:
+    text = LOOP.replace("COUNT", "three").replace("GO", "go")
+    text = text.replace("next_again = Identity(again)", "stop = Not(go) next_again = Or(again, X)")
+    graph = read_text(tmp_path, text.replace("X", again))
+    assert graph.tensors["rows"].shape == (3, 8)
+    assert graph.steps[-1].operator.is_bound
+    assert any("depends on the data; planned for the most" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize(("count", "go"), [("count", "true"), ("count", "go"), ('""', "true")])
 def test_rows_of_an_unknown_number_are_refused_by_name(
     tmp_path: Path, count: str, go: str
 ) -> None:

@@ -110,6 +110,8 @@ def opaque_step(
     scope: Scope,
     types: Sequence[TensorType],
     bodies: Sequence[Body],
+    *,
+    is_bound: bool = False,
 ) -> Step:
     """Return the step that stands for `bodies`, one of which runs.
 
@@ -122,6 +124,7 @@ def opaque_step(
         scope: Scope in which to define its outputs.
         types: Types of its outputs.
         bodies: The subgraphs that may run.
+        is_bound: Whether the types are the largest that the outputs can have.
     """
     node = without_dead_nodes(node)
     captured = captures(node)
@@ -130,10 +133,15 @@ def opaque_step(
         walk.define(scope, local, tensor_type) if local else ""
         for local, tensor_type in zip(node.output, types, strict=False)
     ]
+    made_inside = (name for body in bodies for name in body.outputs)
+    is_bound = is_bound or not walk.bounded.isdisjoint((*reads, *made_inside))
+    if is_bound:
+        walk.bounded.update(filter(None, outputs))
     operator = onnx_operator(
         node.op_type,
         attributes(node),
         reserve=max(body.reserve for body in bodies),
         origin=Origin(node, walk.dialect, captured),
+        is_bound=is_bound,
     )
     return Step(name, operator, tuple(reads), tuple(outputs))

@@ -180,6 +180,12 @@ def _notes(walk: Walk, steps: Sequence[Step], num_dead: int) -> list[str]:
         for step in steps
         if step.operator.label in _HIDDEN
     ]
+    notes += [
+        f"{step.operator.label} {step.name!r}: how much it makes depends on the data; planned for "
+        f"the most, {', '.join(f'{name!r} of {walk.types[name]}' for name in step.writes)}"
+        for step in steps
+        if isinstance(step.operator, Imported) and step.operator.is_bound
+    ]
     if walk.num_folded:
         notes.append(f"operators left out because they make constants only: {walk.num_folded}")
     if num_dead:

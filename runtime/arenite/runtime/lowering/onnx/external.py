@@ -1,6 +1,7 @@
 """Operators that the core does not run: models of one operator for ONNX Runtime."""
 
 from arenite.planner.importers.onnx.reader import operator_model
+from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Step
 from arenite.runtime.lowering.builder import Builder, Value
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -13,10 +14,14 @@ def external(builder: Builder, step: Step) -> None:
     """Emit the step that ONNX Runtime runs for a step of the model.
 
     Raises:
-        NotLoweredError: It has tensors of a type that the core does not know, or is no node
-            of the file.
+        NotLoweredError: It has tensors of a type that the core does not know, makes as much as
+            its data say, or is no node of the file.
         MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
     """
+    if isinstance(step.operator, Imported) and step.operator.is_bound:
+        raise NotLoweredError(
+            "how much it makes depends on the data, so the shapes behind it change from run to run"
+        )
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
         if tensors[name].dtype not in KNOWN_TYPES:
