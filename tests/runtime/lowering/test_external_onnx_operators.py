@@ -13,8 +13,8 @@ from support.running import (
 from support.tiny_onnx import parse, save
 
 CASES = {
-    "max pool with indices": "(float[1,3,6,6] x) => (float[1,3,3,3] y, int64[1,3,3,3] i) "
-    "{y, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)}",
+    "max pool with indices by columns": "(float[1,3,6,6] x) => (float[1,3,3,3] y, "
+    "int64[1,3,3,3] i) {y, i = MaxPool<kernel_shape=[2,2], strides=[2,2], storage_order=1>(x)}",
     "max unpool": "(float[1,3,6,6] x) => (float[1,3,6,6] y) "
     "{m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
     "y = MaxUnpool<kernel_shape=[2,2], strides=[2,2]>(m, i)}",
