@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
 
 from arenite.planner import planfile
@@ -82,6 +83,67 @@ def test_onnx_runtimes_plan_is_of_a_run_with_the_value(gain, tmp_path, run):
     code, _, err = run("plan", gain, "--target", "onnxruntime", *FIXED[:2], "--value", "sr=0.5")
     assert code == 1
     assert "which cannot be 0.5" in err
+
+
+def test_the_planned_session_is_measured_with_the_value(gain, run_json):
+    pytest.importorskip("onnxruntime")
+    engines = "onnxruntime,onnxruntime-planned"
+    brief = ("--rounds", "1", "--seconds", "0.01")
+    _, *others = run_json("bench", gain, *FIXED, "--against", engines, *brief)["engines"]
+    assert [each["engine"] for each in others] == engines.split(",")
+    # Exp of random numbers, not the roots of negative ones.
+    assert all(each["max_difference"] < 1e-5 for each in others)
+
+
+def test_an_exported_model_does_not_take_the_fixed_input(gain, tmp_path, run, run_json):
+    pytest.importorskip("onnxruntime")
+    exported = tmp_path / "exported.onnx"
+    run_json("export", gain, "--to", "onnxruntime", *FIXED, "-o", exported)
+    x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
+    found = reference_outputs(exported, {"x": x})
+    expected = reference_outputs(gain, {"x": x, "sr": np.array(16000)})
+    np.testing.assert_array_equal(found["y"], expected["y"])
+    for value, reason in (("r=1", "'r': is not an input"), ("sr=0.5", "cannot be 0.5")):
+        code, _, err = run(
+            "export", gain, "--to", "onnxruntime", *FIXED[:2], "--value", value, "-o", exported
+        )
+        assert code == 1
+        assert str(gain) in err
+        assert reason in err or reason.replace(":", "") in err
+
+
+def test_a_fixed_input_takes_its_own_dimensions_along(tmp_path, run_json):
+    pytest.importorskip("onnxruntime")
+    text = "(float[N, 6] x, float[K, 1] gain) => (y) { h = Mul(x, gain) y = Exp(h) }"
+    path, exported = save(tmp_path, parse(text)), tmp_path / "exported.onnx"
+    dims = ("--dim", "N=2", "--dim", "K=1", "--value", "gain=0.5")
+    run_json("export", path, "--to", "onnxruntime", *dims, "-o", exported)
+    x = np.ones((2, 6), np.float32)
+    np.testing.assert_allclose(reference_outputs(exported, {"x": x})["y"], np.exp(x / 2))
+
+
+def test_weights_beside_a_model_with_a_fixed_input_come_into_the_export(tmp_path, run_json):
+    pytest.importorskip("onnxruntime")
+    model = parse("(float[2] x, float[2] gain) => (y) { h = Mul(x, gain) y = Add(h, w) }")
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[2])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="w.bin")
+    model.graph.initializer.append(tensor)
+    path = save(tmp_path, model)
+    exported = tmp_path / "elsewhere.onnx"
+    fix = ("export", path, "--to", "onnxruntime", "--value", "gain=2", "-o", exported)
+    (tmp_path / "w.bin").write_bytes(np.array([3, 4], np.float32).tobytes())
+    run_json(*fix)
+    (tmp_path / "w.bin").unlink()
+    x = np.ones(2, np.float32)
+    assert reference_outputs(exported, {"x": x})["y"].tolist() == [5, 6]
+
+
+def test_an_export_for_microcontrollers_takes_no_value(tmp_path, misused):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(dense_chain())
+    said = misused("export", path, "--to", "tflm", "-o", tmp_path / "o.tflite", "--value", "x=1")
+    assert "--value are for --to onnxruntime" in " ".join(said.split())
 
 
 def test_compression_judges_with_the_value(tmp_path, run):

@@ -23,6 +23,10 @@ def i32(*shape: int) -> Operand:
     return Operand("int32", shape)
 
 
+def i64(*shape: int) -> Operand:
+    return Operand("int64", shape)
+
+
 def boolean(*shape: int) -> Operand:
     return Operand("boolean", shape)
 
@@ -50,6 +54,9 @@ SOUND = {
                       scratch=4 * 16 * 4),
     "pool": OneStep("Pool2D", (f32(1, 4, 4, 2),), (f32(1, 2, 2, 2),),
                     {"kind": "maximum", "window": [2, 2], "strides": [2, 2]}),
+    "pool with places": OneStep(
+        "Pool2D", (f32(1, 4, 4, 2),), (f32(1, 2, 2, 2), i64(1, 2, 2, 2)),
+        {"kind": "maximum", "window": [2, 2], "strides": [2, 2]}),
     "quantised pool": OneStep("Pool2D", (i8(1, 4, 4, 2, **SCALED),), (i8(1, 2, 2, 2, **SCALED),),
                               {"kind": "average", "window": [2, 2], "strides": [2, 2]}),
     "unary": OneStep("Unary", (f32(8),), (f32(8),), {"function": "sine"}),
@@ -79,7 +86,7 @@ SOUND = {
     "gru": OneStep(
         "Gru", (f32(2, 1, 3), weights(1, 6, 3), weights(1, 6, 2), weights(1, 6), weights(1, 6),
                 None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 14),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 10),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),), kept=(4,)),
     "integer lstm": OneStep(
@@ -321,6 +328,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
         "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),
+    "places of an average": (
+        "pool with places", {"told": {"kind": "average"}}, "an average lies nowhere"),
+    "places of another type": (
+        "pool with places", {"out": {1: i32(1, 2, 2, 2)}}, "its places do not fit"),
+    "too few places": (
+        "pool with places", {"out": {1: i64(1, 2, 2, 1)}}, "its places do not fit"),
+    "a GRU's scratch too small": ("gru", {"scratch": 39}, "has 39 B; it needs 40"),
     "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "another size"),
     "a window smaller than its weights": (
         "load", {"out": {0: f32(11)}}, "its window has 44 B; its weights have 48"),

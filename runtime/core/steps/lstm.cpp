@@ -10,6 +10,8 @@ namespace arenite {
 namespace {
 
 constexpr std::size_t kGates = 4;  // input, forget, cell, output
+// Units of which the products of all gates are in working memory at once.
+constexpr std::size_t kUnitsAtOnce = kGemmPanel;
 
 class LstmStep final : public Step {
  public:
@@ -18,18 +20,16 @@ class LstmStep final : public Step {
         source_(operands.inputs[0]->as<float>()),
         bias_(operands.inputs[3]->as<float>()),
         target_(operands.outputs[0]->as<float>()),
-        scratch_(reinterpret_cast<float*>(
-            require_scratch(operands, 2 * sizes.batch * kGates * sizes.units * sizeof(float)))) {
+        scratch_(reinterpret_cast<float*>(require_scratch(
+            operands,
+            2 * kGates * sizes.batch * std::min(sizes.units, kUnitsAtOnce) * sizeof(float)))),
+        weights_(packed_gates(operands.inputs[1]->as<float>(), sizes.directions * kGates,
+                              sizes.units, sizes.inputs)),
+        recurrent_(packed_gates(operands.inputs[2]->as<float>(), sizes.directions * kGates,
+                                sizes.units, sizes.units)) {
     const auto& attributes = *operands.step.kernel_as_Lstm();
     clip_ = attributes.cell_clip();
     is_reverse_ = attributes.reverse();
-    const std::size_t rows = kGates * sizes.units;
-    for (std::size_t d = 0; d < sizes.directions; ++d) {
-      weights_.emplace_back(operands.inputs[1]->as<float>() + d * rows * sizes.inputs, rows,
-                            sizes.inputs);
-      recurrent_.emplace_back(operands.inputs[2]->as<float>() + d * rows * sizes.units, rows,
-                              sizes.units);
-    }
     if (attributes.keeps_state()) {
       hidden_ = operands.inputs[4]->as<float>();
       cell_ = operands.inputs[5]->as<float>();
@@ -69,29 +69,44 @@ class LstmStep final : public Step {
   }
 
   void advance(std::size_t time, std::size_t direction) const {
-    const std::size_t units = sizes_.units;
-    const std::size_t rows = kGates * units;
-    float* products = scratch_;
-    float* recurrent = scratch_ + sizes_.batch * rows;
     float* hidden = hidden_ + direction * sizes_.state();
-    float* cell = cell_ + direction * sizes_.state();
-    const float* bias = bias_ + direction * rows;
-    weights_[direction].multiply(source_ + sizes_.source(time), sizes_.source_stride(),
-                                 sizes_.batch, products);
-    recurrent_[direction].multiply(hidden, units, sizes_.batch, recurrent);
+    float* target = target_ + sizes_.target(time, direction);
+    const float* source = source_ + sizes_.source(time);
+    for (std::size_t first = 0; first < sizes_.units; first += kUnitsAtOnce) {
+      advance_units(first, std::min(kUnitsAtOnce, sizes_.units - first), direction, source, hidden,
+                    target);
+    }
+    // Only now, as all units read the state from before.
     for (std::size_t b = 0; b < sizes_.batch; ++b) {
-      const auto gate = [&](std::size_t index, std::size_t unit) {
-        const std::size_t row = index * units + unit;
-        return products[b * rows + row] + recurrent[b * rows + row] + bias[row];
-      };
-      float* target = target_ + sizes_.target(time, direction) + b * sizes_.target_stride();
-      for (std::size_t j = 0; j < units; ++j) {
+      const float* made = target + b * sizes_.target_stride();
+      std::copy(made, made + sizes_.units, hidden + b * sizes_.units);
+    }
+  }
+
+  void advance_units(std::size_t first, std::size_t count, std::size_t direction,
+                     const float* source, const float* hidden, float* target) const {
+    const std::size_t units = sizes_.units;
+    float* products = scratch_;
+    float* recurrent = scratch_ + kGates * sizes_.batch * count;
+    for (std::size_t i = 0; i < kGates; ++i) {
+      const std::size_t gate = direction * kGates + i;
+      const std::size_t place = i * sizes_.batch * count;
+      weights_[gate].multiply(source, sizes_.source_stride(), sizes_.batch, first, count,
+                              products + place);
+      recurrent_[gate].multiply(hidden, units, sizes_.batch, first, count, recurrent + place);
+    }
+    const float* bias = bias_ + direction * kGates * units + first;
+    float* cell = cell_ + direction * sizes_.state() + first;
+    for (std::size_t b = 0; b < sizes_.batch; ++b) {
+      for (std::size_t j = 0; j < count; ++j) {
+        const auto gate = [&](std::size_t index) {
+          const std::size_t place = (index * sizes_.batch + b) * count + j;
+          return products[place] + recurrent[place] + bias[index * units + j];
+        };
         float& memory = cell[b * units + j];
-        memory = sigmoid(gate(1, j)) * memory + sigmoid(gate(0, j)) * std::tanh(gate(2, j));
+        memory = sigmoid(gate(1)) * memory + sigmoid(gate(0)) * std::tanh(gate(2));
         memory = std::min(std::max(memory, -clip_), clip_);
-        const float result = sigmoid(gate(3, j)) * std::tanh(memory);
-        hidden[b * units + j] = result;
-        target[j] = result;
+        target[b * sizes_.target_stride() + first + j] = sigmoid(gate(3)) * std::tanh(memory);
       }
     }
   }
@@ -100,7 +115,9 @@ class LstmStep final : public Step {
   const float* source_;
   const float* bias_;
   float* target_;
-  float* scratch_;  // products with both weights: 2, batch, 4 * units
+  float* scratch_;  // products with both weights: 2, gates, batch, units at once
+  std::vector<PackedWeights> weights_;  // by direction and gate
+  std::vector<PackedWeights> recurrent_;
   float clip_;
   bool is_reverse_;
   bool starts_anew_ = false;
@@ -108,8 +125,6 @@ class LstmStep final : public Step {
   const TensorView* initial_cell_ = nullptr;
   float* hidden_;
   float* cell_;
-  std::vector<PackedWeights> weights_;  // by direction
-  std::vector<PackedWeights> recurrent_;
 };
 
 std::unique_ptr<Step> make_lstm(const Operands& operands) {

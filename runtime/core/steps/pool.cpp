@@ -22,6 +22,7 @@ class PoolStep final : public Step {
   PoolStep(const Operands& operands, const SlidingWindow& window, const program::Pool2D& attributes)
       : source_(operands.inputs[0]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
+        places_(operands.outputs.size() > 1 ? operands.outputs[1]->as<std::int64_t>() : nullptr),
         source_shape_(operands.inputs[0]->shape),
         target_shape_(operands.outputs[0]->shape),
         window_(window),
@@ -36,14 +37,17 @@ class PoolStep final : public Step {
   void run() override {
     const std::size_t width = target_shape_[2];
     const std::size_t cost = window_.kernel[0] * window_.kernel[1] * target_shape_[3] * sizeof(T);
-    parallel(threads_, target_shape_[0] * target_shape_[1] * width, cost,
-             [this, width](std::size_t first, std::size_t count) {
-               for (std::size_t i = first; i < first + count; ++i) {
-                 const std::size_t row = i / width % target_shape_[1];
-                 pixel(i / width / target_shape_[1], row, i % width,
-                       target_ + i * target_shape_[3]);
-               }
-             });
+    parallel(
+        threads_, target_shape_[0] * target_shape_[1] * width, cost,
+        [this, width](std::size_t first, std::size_t count) {
+          for (std::size_t i = first; i < first + count; ++i) {
+            const std::size_t row = i / width % target_shape_[1];
+            pixel(i / width / target_shape_[1], row, i % width, target_ + i * target_shape_[3]);
+            if (places_ != nullptr) {
+              places(i / width / target_shape_[1], row, i % width, places_ + i * target_shape_[3]);
+            }
+          }
+        });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -102,6 +106,33 @@ class PoolStep final : public Step {
     }
   }
 
+  // Writes where the first of the largest elements lies, counted over N, C, H, W.
+  void places(std::size_t image, std::size_t row, std::size_t column, std::int64_t* found) const {
+    const Span rows = span(row, 0);
+    const Span columns = span(column, 1);
+    const std::size_t height = source_shape_[1];
+    const std::size_t width = source_shape_[2];
+    const std::size_t channels = source_shape_[3];
+    for (std::size_t c = 0; c < channels; ++c) {
+      const T* best = nullptr;
+      std::size_t place = 0;
+      for (std::uint32_t i = rows.first; i < rows.last; ++i) {
+        for (std::uint32_t j = columns.first; j < columns.last; ++j) {
+          const auto y =
+              static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
+          const auto x =
+              static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
+          const T& element = source_[((image * height + y) * width + x) * channels + c];
+          if (best == nullptr || element > *best) {
+            best = &element;
+            place = y * width + x;
+          }
+        }
+      }
+      found[c] = static_cast<std::int64_t>((image * channels + c) * height * width + place);
+    }
+  }
+
   float to_float(T value) const {
     if constexpr (std::is_same_v<T, float>) {
       return value;
@@ -120,6 +151,7 @@ class PoolStep final : public Step {
 
   const T* source_;
   T* target_;
+  std::int64_t* places_;  // null: not asked for
   std::vector<std::size_t> source_shape_;
   std::vector<std::size_t> target_shape_;
   SlidingWindow window_;
@@ -134,7 +166,7 @@ class PoolStep final : public Step {
 
 std::unique_ptr<Step> make_pool(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
-  require_arity(operands, 1, 1);
+  require_arity(operands, 1, 1, 2);
   require(operands, attributes.kind() <= PoolKind::MAX, "its kind is unknown");
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
@@ -145,6 +177,12 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   require_images(operands, window);
   require(operands, source.shape[3] == target.shape[3], "the channels differ");
   require(operands, source.type == target.type, "input and output differ in type");
+  if (operands.outputs.size() > 1) {
+    const auto& places = *operands.outputs[1];
+    require(operands, attributes.kind() == PoolKind::maximum, "an average lies nowhere");
+    require(operands, places.type == Type::int64 && places.shape == target.shape,
+            "its places do not fit the output");
+  }
   switch (source.type) {
     case Type::float32:
       return std::make_unique<PoolStep<float>>(operands, window, attributes);

@@ -74,23 +74,34 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
   return sizes;
 }
 
-// Weights of one direction: `rows` outputs of `depth` inputs, as the kernel reads them.
+// Weights of a gate in one direction: `rows` outputs of `depth` inputs, as the kernel reads them.
 struct PackedWeights {
-  std::size_t rows;
   std::size_t depth;
   std::vector<float> packed;  // on the heap for as long as the step lives
 
   PackedWeights(const float* weights, std::size_t row_count, std::size_t column_count)
-      : rows(row_count), depth(column_count), packed(gemm_scratch(row_count, column_count)) {
-    gemm_pack(weights, 1, depth, rows, depth, packed.data());
+      : depth(column_count), packed(gemm_scratch(row_count, column_count)) {
+    gemm_pack(weights, 1, depth, row_count, depth, packed.data());
   }
 
-  // Writes batch x rows products of vectors that are `stride` elements apart.
-  void multiply(const float* vectors, std::size_t stride, std::size_t batch,
-                float* products) const {
-    gemm_rows({vectors, stride, 1}, packed.data(), rows, depth, 0, batch, products);
+  // Writes batch x count products, of the rows from `first` on, a multiple of kGemmPanel, with
+  // vectors that are `stride` elements apart.
+  void multiply(const float* vectors, std::size_t stride, std::size_t batch, std::size_t first,
+                std::size_t count, float* products) const {
+    gemm_rows({vectors, stride, 1}, packed.data() + first * depth, count, depth, 0, batch,
+              products);
   }
 };
+
+// Packs the weights of each gate, those of one direction after those of the other.
+inline std::vector<PackedWeights> packed_gates(const float* weights, std::size_t count,
+                                               std::size_t units, std::size_t depth) {
+  std::vector<PackedWeights> packed;
+  for (std::size_t i = 0; i < count; ++i) {
+    packed.emplace_back(weights + i * units * depth, units, depth);
+  }
+  return packed;
+}
 
 // Of the inputs of a recurrent layer, those of which it keeps PackedWeights.
 inline bool is_packed(std::size_t input) { return input == 1 || input == 2; }

@@ -11,6 +11,9 @@ namespace {
 
 std::unique_ptr<Step> make_pool_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
+  if (operands.outputs.size() > 1) {
+    return nullptr;
+  }
   require_arity(operands, 1, 1);
   require(operands, attributes.kind() <= program::PoolKind::MAX, "its kind is unknown");
   require_one_scale(operands);

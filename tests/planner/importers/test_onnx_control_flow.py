@@ -81,11 +81,29 @@ def test_an_unknown_condition_reserves_for_the_larger_branch_and_says_so(tmp_pat
     )
     choice = graph.steps[-1]
     assert choice.inputs == ("c", "h")
-    assert choice.operator.reserve == 3 * 8 * 4
+    # `inner` and `other` meet; `a` lies where `y` does.
+    assert choice.operator.reserve == 2 * 8 * 4
     assert graph.tensors["y"].shape == (8,)
-    assert "If 'choice': its branches are not planned; 96 B reserved" in graph.notes
+    assert any("'choice': the branch it takes needs at most 64 B" in n for n in graph.notes)
     scratch = next(r for r in liveness(graph).records if r.name == "choice/scratch")
-    assert scratch.size == 96
+    assert scratch.size == 64
+
+
+def test_a_long_branch_reserves_what_is_live_at_once_and_no_more(tmp_path: Path) -> None:
+    graph = read_text(
+        tmp_path,
+        """
+        (float[8] x, bool c) => (y) {
+            [choice] y = If (c) <
+                then_branch = t () => (a) {
+                    p = Abs(x) q = Concat<axis=0>(p, p) r = Neg(q) s = ReduceSum(r) a = Add(p, s)
+                },
+                else_branch = e () => (a) { a = Abs(x) }>
+        }
+        """,
+    )
+    # p, q and r; the sum takes the place of q.
+    assert graph.steps[-1].operator.reserve == 32 + 64 + 64
 
 
 def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_path: Path) -> None:
@@ -105,8 +123,8 @@ def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_pat
         """,
     )
     assert graph.steps[-1].inputs == ("c", "d", "far")
-    # The inner If makes `a` and reserves for `p` and `b`.
-    assert graph.steps[-1].operator.reserve == 3 * 32
+    # The inner If makes `a`, where `y` lies, and reserves for `p`.
+    assert graph.steps[-1].operator.reserve == 32
 
 
 def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> None:
@@ -118,6 +136,23 @@ def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> Non
                 [choice] y = If (c) <
                     then_branch = t () => (a) { a = Neg(x) },
                     else_branch = e () => (a) { a = Unsqueeze(x, zero) }>
+            }
+            """,
+        )
+    assert caught.value.culprit == "choice"
+
+
+def test_a_branch_that_cannot_run_is_refused_with_the_way_to_choose_the_other(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UnsupportedModelError, match=r"one cannot: .*--value INPUT=") as caught:
+        read_text(
+            tmp_path,
+            """
+            (float[8] x, float[4] z, bool c) => (y) {
+                [choice] y = If (c) <
+                    then_branch = t () => (a) { a = Neg(x) },
+                    else_branch = e () => (a) { a = Add(x, z) }>
             }
             """,
         )
@@ -143,9 +178,11 @@ def test_a_loop_stacks_its_rows_and_reserves_for_its_body(tmp_path: Path) -> Non
     assert graph.tensors["final"].shape == (8,)
     assert graph.tensors["rows"].shape == (3, 8)
     assert repeat.inputs == ("three", "true", "x", "h")
-    # Given: i, again, state; made: next_again, row, next.
-    assert repeat.operator.reserve == 8 + 1 + 32 + 1 + 32 + 32
-    assert graph.notes == ("Loop 'repeat': its body is not planned; 106 B reserved",)
+    # Given: i, again, state; made: next_again, row, next; all are there at the end.
+    assert repeat.operator.reserve == 16 + 16 + 32 + 16 + 32 + 32
+    assert [note.partition(" B,")[0] for note in graph.notes] == [
+        "Loop 'repeat': its body needs at most 144"
+    ]
 
 
 def test_a_loop_without_a_condition_runs_its_count(tmp_path: Path) -> None:
@@ -165,7 +202,19 @@ def test_a_loop_ends_where_its_condition_is_known_to_fail(
     assert graph.tensors["rows"].shape == (num_rows, 8)
 
 
-@pytest.mark.parametrize(("count", "go"), [("count", "true"), ("three", "go"), ('""', "true")])
+@pytest.mark.parametrize("again", ["again", "stop"])
+def test_rows_of_a_loop_that_may_end_early_are_planned_for_all_of_them(
+    tmp_path: Path, again: str
+) -> None:
+    text = LOOP.replace("COUNT", "three").replace("GO", "go")
+    text = text.replace("next_again = Identity(again)", "stop = Not(go) next_again = Or(again, X)")
+    graph = read_text(tmp_path, text.replace("X", again))
+    assert graph.tensors["rows"].shape == (3, 8)
+    assert graph.steps[-1].operator.is_bound
+    assert any("depends on the data; planned for the most" in note for note in graph.notes)
+
+
+@pytest.mark.parametrize(("count", "go"), [("count", "true"), ("count", "go"), ('""', "true")])
 def test_rows_of_an_unknown_number_are_refused_by_name(
     tmp_path: Path, count: str, go: str
 ) -> None:
@@ -218,7 +267,8 @@ def test_a_scan_slices_what_it_reads_and_stacks_what_it_makes(tmp_path: Path) ->
     assert graph.tensors["last"].shape == (4,)
     assert graph.tensors["sums"].shape == (4, 5)
     assert graph.tensors["sums"].dtype is DType.FLOAT32
-    assert graph.steps[0].operator.reserve == 4 * 16
+    # state, row, and `next`, which `out` is.
+    assert graph.steps[0].operator.reserve == 3 * 16
 
 
 def test_a_body_that_does_not_fit_its_operator_is_refused(tmp_path: Path) -> None:

@@ -57,6 +57,12 @@ CASES = {
     "{y = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
     "max pool rounded up": "(float[1,6,9,12] x) => (y) "
     "{y = MaxPool<kernel_shape=[3,3], strides=[2,2], ceil_mode=1>(x)}",
+    "max pool with indices": "(float[2,6,9,11] x) => (float[2,6,5,6] y, int64[2,6,5,6] i) "
+    "{y, i = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
+    "max pool with indices between images": "(float[1,3,9,11] x) => (y, i) <float[4,3,1,1] w> "
+    "{c = Conv(x, w) y, i = MaxPool<kernel_shape=[2,3], dilations=[2,1]>(c)}",
+    "indices of a max pool of rows": "(float[2,3,12] x) => (float[2,3,6] y, int64[2,3,6] i) "
+    "{s = Sign(x) y, i = MaxPool<kernel_shape=[2], strides=[2]>(s)}",
     "average pool": "(float[1,6,9,11] x) => (y) "
     "{y = AveragePool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
     "average pool counting padding": "(float[1,6,9,11] x) => (y) "
@@ -106,6 +112,13 @@ CASES = {
     "gather": "(float[5,6,7] x, int64[2,3] i) => (y) {y = Gather<axis=1>(x, i)}",
     "gather of one": "(float[5,6,7] x) => (y) <int64 i = {-2}> {y = Gather<axis=1>(x, i)}",
     "embedding": "(int64[2,3] i) => (y) <float[10,6] w> {y = Gather(w, i)}",
+    "gather of slices": "(float[5,6,7] x, int64[2,3,1] i) => (y) {y = GatherND(x, i)}",
+    "gather of elements": "(float[5,6,7] x) => (y) <int64[2,3] i = {4,0,-1,-5,3,2}> "
+    "{y = GatherND(x, i)}",
+    "gather of slices of an image": "(float[1,6,4,5] x) => (y) <float[6,6,1,1] w, "
+    "int64[3,2] i = {0,1,0,-1,-1,3}> {c = Conv(x, w) y = GatherND(c, i)}",
+    "gather of one element": "(float[5,6] x) => (float y) <int64[2] i = {4,5}> "
+    "{y = GatherND(x, i)}",
     "depth to space": "(float[1,8,4,5] x) => (y) {y = DepthToSpace<blocksize=2>(x)}",
     "depth to space by columns": "(float[1,8,4,5] x) => (y) "
     '{y = DepthToSpace<blocksize=2, mode="CRD">(x)}',

@@ -5,9 +5,21 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from arenite.planner.importers import read
+from arenite.planner.rewrites.aliasing import SAFE_KINDS
+from arenite.runtime.compiler import compile_model
+from arenite.strategies import find
+from arenite.strategies.order import find_order
+from support.running import (
+    PoisonedSession,
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
 from support.shared_material import shared
-from support.tiny_onnx import save
+from support.tiny_onnx import parse, save
 
 TIMES, BATCH, INPUTS, UNITS = 5, 3, 7, 6
 GATES = {"LSTM": 4, "GRU": 3}
@@ -90,3 +102,56 @@ def test_the_voice_activity_detector_runs_without_fallback(tmp_path):
     assert "onnxruntime" not in session.backends()
     feeds = random_feeds(session)
     assert_same(session.run(feeds), reference_outputs(path, feeds | {"sr": np.array(16_000)}))
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("kind", "resets_after"), [("LSTM", 0), ("GRU", 0), ("GRU", 1)])
+def test_layers_of_more_units_than_are_made_at_once(kind, resets_after, direction, tmp_path):
+    """Each unit reads the whole state from before, whichever were made already."""
+    n, rows = 2 if direction == "bidirectional" else 1, 70 * GATES[kind]
+    option = f", linear_before_reset={resets_after}" if kind == "GRU" else ""
+    text = f"""(float[5,3,7] x, float[{n},3,70] h) => (y, last)
+        <float[{n},{rows},7] w, float[{n},{rows},70] r, float[{n},{2 * rows}] b> {{
+            y, last = {kind}<hidden_size=70, direction="{direction}"{option}>(x, w, r, b, , h)
+        }}"""
+    model = with_random_weights(parse(text))
+    for tensor in model.graph.initializer:  # small enough that errors do not grow
+        small = 0.1 * numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array(small.astype(np.float32), tensor.name))
+    check(model, tmp_path)
+
+
+DENOISER = """
+    (float[1,1,257] x, float[1,2,128,2] s) => (float[1,1,257] y, float[1,2,128,2] t) <
+        float[1,512,257] w, float[1,512,128] r, float[1,1024] b, float[1,512,128] v,
+        float[1,512,128] u, float[1,1024] c, float[128,257] d, float[257] e,
+        int64[3] one = {1,1,128}, int64[4] pair = {1,1,128,1}, int64[2] axes = {1,3},
+        int64[2] f = {0,0}, int64[2] g = {1,1}, int64[2] h = {0,1}, int64[2] i = {1,2},
+        int64[2] j = {1,0}, int64[2] k = {2,1}, int64[2] l = {2,2}
+    > {
+        s0 = Slice(s, f, g, axes) s1 = Slice(s, h, i, axes)
+        s2 = Slice(s, j, k, axes) s3 = Slice(s, g, l, axes)
+        h0 = Reshape(s0, one) c0 = Reshape(s1, one) h1 = Reshape(s2, one) c1 = Reshape(s3, one)
+        y0, a0, b0 = LSTM<hidden_size=128>(x, w, r, b, , h0, c0)
+        y1, a1, b1 = LSTM<hidden_size=128>(a0, v, u, c, , h1, c1)
+        m = MatMul(a1, d) n = Add(m, e) y = Sigmoid(n)
+        r0 = Reshape(a0, pair) r1 = Reshape(b0, pair)
+        r2 = Reshape(a1, pair) r3 = Reshape(b1, pair)
+        o0 = Concat<axis=3>(r0, r1) o1 = Concat<axis=3>(r2, r3) t = Concat<axis=1>(o0, o1)
+    }
+"""
+"""Two layers of 128 units, their states beside each other in one tensor: one step of DTLN."""
+
+
+def test_a_recurrent_network_takes_no_more_than_the_graph_as_written(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(DENOISER)))
+    ours = compile_model(path, order=find_order("best")).source.problem
+    written = read(path, alignment=64, order=find_order("best"), aliases=SAFE_KINDS).problem
+    assert find("best")(ours).height <= find("best")(written).height
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype == np.float32:
+            small = (0.05 * array).astype(np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(small, tensor.name))
+    check(model, tmp_path)

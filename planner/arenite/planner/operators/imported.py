@@ -28,12 +28,14 @@ class Imported(Operator):
         attributes: Its attributes or options.
         reserve: Bytes that hidden subgraphs need while it runs.
         origin: The operator as the file has it, for lowering.
+        is_bound: Whether how much it makes depends on data: the sizes of its outputs are bounds.
     """
 
     op_type: str
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     reserve: int = 0
     origin: object = field(default=None, compare=False, repr=False)
+    is_bound: bool = False
 
     @property
     def label(self) -> str:

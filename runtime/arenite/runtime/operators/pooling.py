@@ -19,7 +19,11 @@ class PoolKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool2D(SlidingOperator):
-    """Maximum or average over windows; with `count_padding`, averages count padding as zeros."""
+    """Maximum or average over windows; with `count_padding`, averages count padding as zeros.
+
+    Of a maximum a second output, int64, is where it lies, counted over N, C, H, W: the first of
+    the largest.
+    """
 
     number: ClassVar[int] = 6
 
@@ -31,7 +35,9 @@ class Pool2D(SlidingOperator):
     count_padding: bool = False
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides over the image."""
+        """Return how the window slides over the image; its places take another look at it."""
+        if len(operands.outputs) > 1:
+            return None
         source = operands.source
         channels = source.shape[-1] if source is not None and source.shape else 1
         return sliding_over(

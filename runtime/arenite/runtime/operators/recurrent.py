@@ -8,6 +8,9 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
 
+LSTM_UNITS_AT_ONCE, GRU_UNITS_AT_ONCE = 16, 64
+"""Units of which a recurrent layer holds the products of all gates at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lstm(RuntimeOperator):
@@ -41,11 +44,11 @@ class Lstm(RuntimeOperator):
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of one time step's products with both weights; integers need none."""
+        """Return the bytes of some units' products with both weights; integers need none."""
         if operands.source is not None and operands.source.dtype is DType.INT8:
             return 0
         batch, units = _sizes(operands, batch_major=self.batch_major)
-        return FLOAT_BYTES * 2 * batch * 4 * units
+        return FLOAT_BYTES * 2 * 4 * batch * min(units, LSTM_UNITS_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +68,12 @@ class Gru(RuntimeOperator):
     reset_after: bool = False
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of a time step: products for 3, 2 and 1 gates, and the reset state."""
+        """Return the bytes of some units' products, and of new states that wait for the others."""
         batch, units = _sizes(operands, batch_major=self.batch_major)
-        return FLOAT_BYTES * 7 * batch * units
+        products = 2 * batch * min(units, GRU_UNITS_AT_ONCE)
+        if self.reset_after:
+            return FLOAT_BYTES * 3 * products
+        return FLOAT_BYTES * (2 * products + batch * units)
 
 
 def _sizes(operands: Operands, *, batch_major: bool) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 
 from arenite.cli.commands.export import onnxruntime
 from arenite.cli.console.results import Results
-from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
@@ -18,7 +18,7 @@ from arenite.cli.planning import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.targets.order_search import order_finder
-from arenite.planner.importers import Shapes
+from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
 from arenite.strategies.order import ORDERS, find_order
@@ -35,6 +35,7 @@ class _Request:
     order_name: str | None
     dims: Mapping[str, int]
     shapes: Shapes
+    values: InputValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ class _Exported:
 
 
 def _to_tflm(request: _Request) -> _Exported:
-    if request.order_name or request.dims or request.shapes:
-        raise click.UsageError("--order, --dim and --shape are for --to onnxruntime")
+    if request.order_name or request.dims or request.shapes or request.values:
+        raise click.UsageError("--order, --dim, --shape and --value are for --to onnxruntime")
     export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
@@ -71,7 +72,9 @@ def _to_onnxruntime(request: _Request) -> _Exported:
         )
     order_name = request.order_name or "best"
     find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
-    export = export_onnxruntime(request.model, find, dims=request.dims, shapes=request.shapes)
+    export = export_onnxruntime(
+        request.model, find, dims=request.dims, shapes=request.shapes, values=request.values
+    )
     return _Exported(
         export.model,
         None,
@@ -91,7 +94,7 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
     cls=SectionedCommand,
     sections={
         "For TensorFlow Lite Micro (tflm)": ("header_path", "requested", "seed"),
-        "For ONNX Runtime (onnxruntime)": ("order_name", "dims", "shapes"),
+        "For ONNX Runtime (onnxruntime)": ("order_name", "dims", "shapes", "values"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -126,6 +129,7 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
 )
 @dim_option
 @shape_option
+@value_option
 @strategy_option
 @time_limit_option()
 @seed_option
@@ -138,6 +142,7 @@ def export(
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
+    values: InputValues,
     requested: str,
     time_limit_s: float | None,
     seed: int | None,
@@ -150,7 +155,7 @@ def export(
     results = Results(as_json=as_json)
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
-        _Request(model, requested, seed, time_limit_s, order_name, dims, shapes)
+        _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)
     )
     if header_path is not None and exported.header is None:
         raise click.UsageError(f"--header is for --to tflm; {target} has no use for one")

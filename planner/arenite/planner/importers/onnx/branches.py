@@ -1,9 +1,9 @@
-"""If: the branch taken if the condition is known, else one step that reserves memory for both."""
+"""If: the branch taken if the condition is known, else one step that reserves for the larger."""
 
 import onnx
 
-from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers.onnx.body import opaque_step, require, subgraph, walk_body
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.importers.onnx.body import Body, opaque_step, require, subgraph, walk_body
 from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.walk import Walk
 from arenite.planner.program import Step
@@ -26,7 +26,7 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
     if value is not None:
         require(name, value.size == 1, "condition")
         return _inline(walk, node, name, branches[0 if value.item() else 1], scope)
-    on_true, on_false = (walk_body(walk, branch, Scope(scope)) for branch in branches)
+    on_true, on_false = (_either(walk, branch, name, scope) for branch in branches)
     for local, one, other in zip(node.output, on_true.types, on_false.types, strict=True):
         if local and one != other:
             raise UnsupportedModelError(
@@ -34,7 +34,19 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
                 f"its output {local!r} is {one} in one branch and {other} in the other, "
                 "and which one runs is not known before the run",
             )
-    return [opaque_step(walk, node, name, scope, (condition,), on_true.types, (on_true, on_false))]
+    return [opaque_step(walk, node, name, scope, on_true.types, (on_true, on_false))]
+
+
+def _either(walk: Walk, branch: onnx.GraphProto, name: str, scope: Scope) -> Body:
+    """Return one of the branches of which either may run."""
+    try:
+        return walk_body(walk, branch, Scope(scope), outputs_elsewhere=True)
+    except (ModelFormatError, UnsupportedModelError) as error:
+        raise UnsupportedModelError(
+            name,
+            f"which of its branches runs is not known before the run, and one cannot: "
+            f"{error.reason}; an input that decides can be fixed with --value INPUT=NUMBER",
+        ) from error
 
 
 def _inline(

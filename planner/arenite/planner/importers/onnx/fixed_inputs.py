@@ -1,15 +1,20 @@
 """Inputs of a model that the user fixes at a value: constants from then on."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx.numpy_helper
 from numpy.typing import NDArray
+from onnx.external_data_helper import uses_external_data
 
-from arenite.planner.errors import BindingError
+from arenite.planner.errors import BindingError, MissingDataError, about_file
 from arenite.planner.importers.onnx.binding import bind, open_names
+from arenite.planner.importers.onnx.external_data import UnreadableTensorError, read_tensor
+from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype
 
 _MAX_ELEMENTS = 65_536
@@ -61,6 +66,50 @@ def fix_inputs(
     kept = [each for each in graph.input if each.name not in values]
     del graph.input[:]
     graph.input.extend(kept)
+
+
+def fixed_model(
+    path: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
+) -> onnx.ModelProto:
+    """Return a model whose fixed inputs are constants, all its weights inside.
+
+    Args:
+        path: An ONNX file.
+        dims: Values of free dimensions by name; those of other inputs stay free.
+        shapes: Whole shapes of inputs by name.
+        values: One for each input that is to be fixed.
+
+    Raises:
+        ModelError: The file cannot be read, or what is given does not fit it.
+    """
+    with about_file(path):
+        model = load_model(path)
+        arrays = fixed_feeds(model.graph, dims, shapes, values)
+        for name, array in arrays.items():
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        kept = [each for each in model.graph.input if each.name not in arrays]
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+        for tensor in _tensors(model.graph):
+            if uses_external_data(tensor):
+                try:
+                    loaded = read_tensor(tensor, path.parent)
+                except UnreadableTensorError as error:
+                    raise MissingDataError(tensor.name, str(error)) from error
+                tensor.CopyFrom(onnx.numpy_helper.from_array(loaded, tensor.name))
+        return model
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Yield the constants of a graph and of the subgraphs of its nodes."""
+    yield from graph.initializer
+    for node in graph.node:
+        yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
+        for subgraph in subgraphs(node):
+            yield from _tensors(subgraph)
 
 
 def fixed_feeds(

@@ -31,8 +31,8 @@ def read_onnx(
     """Return the program of an ONNX model.
 
     Weights are read only when asked for. An If whose condition is known is replaced by the
-    branch taken; other control flow stays one step, with scratch for everything that its
-    subgraphs make, and a note says so.
+    branch taken; other control flow stays one step, whose scratch holds what the larger of its
+    subgraphs has live at once, and a note says so.
 
     Args:
         path: An ONNX file, operator set 7 or later; external data lie beside it.

@@ -37,10 +37,11 @@ class Inference:
         name: str,
         inputs: Sequence[Operand],
         declared: Sequence[onnx.TypeProto | None],
+        bound: TensorType | None = None,
     ) -> list[TensorType | None]:
         """Return the type of each output, None where the node leaves it out.
 
-        What the onnx package infers comes first, then what the file declares, then what
+        What the onnx package infers comes first, then a bound, what the file declares, and what
         ONNX Runtime says.
 
         Args:
@@ -48,6 +49,7 @@ class Inference:
             name: Name of the operator.
             inputs: One for each of the node's inputs.
             declared: What the file says about each output.
+            bound: The largest type of the first output, if how much there is depends on data.
 
         Raises:
             ModelFormatError: The node does not fit its operator's definition.
@@ -73,6 +75,8 @@ class Inference:
             if constants and complete(self._infer(node, name, inputs, constants, is_strict)):
                 return found
         if complete(self._values.result_types(node, inputs)):
+            return found
+        if bound is not None and complete([bound]):
             return found
         if complete([read_type(proto) if proto is not None else None for proto in declared]):
             return found

@@ -1,4 +1,4 @@
-"""Loop and Scan: one operator that reserves what its body needs."""
+"""Loop and Scan: one operator, whose scratch holds what its body needs."""
 
 from collections.abc import Sequence
 
@@ -46,8 +46,11 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
     _check_carried(name, carried, walked.types[1:])
     types = [*carried]
     stacked = walked.types[len(carried) + 1 :]
+    is_bound = False
     if stacked:
         count = _num_iterations(walk, trip_count, condition, walked)
+        if count is None:
+            count, is_bound = _most_iterations(walk, trip_count), True
         if count is None:
             raise UnsupportedModelError(
                 name,
@@ -55,7 +58,7 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
                 f"and the shape of its output {node.output[-1]!r} depends on that",
             )
         types += [_with_axis(tensor_type, 0, count) for tensor_type in stacked]
-    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, types, (walked,), is_bound=is_bound)]
 
 
 def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
@@ -100,7 +103,7 @@ def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
         rank = len(tensor_type.shape) + 1
         require(name, -rank <= axis < rank, "axis of a scanned output")
         types.append(_with_axis(tensor_type, axis % rank, min(lengths)))
-    return [opaque_step(walk, node, name, scope, [o.name for o in operands], types, (walked,))]
+    return [opaque_step(walk, node, name, scope, types, (walked,))]
 
 
 def _types(name: str, operands: Sequence[Operand]) -> list[TensorType]:
@@ -131,10 +134,15 @@ def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[Tens
             )
 
 
+def _most_iterations(walk: Walk, trip_count: Operand) -> int | None:
+    """Return how often the body of a Loop runs at most, None if it may run for ever."""
+    count = walk.values.get(trip_count.name)
+    return None if count is None else max(0, int(count.item()))
+
+
 def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:
     """Return how often the body of a Loop runs, None if that is known only at run time."""
-    count = walk.values.get(trip_count.name)
-    limit = None if count is None else max(0, int(count.item()))
+    limit = _most_iterations(walk, trip_count)
     if condition.type is None:
         return limit
     first, later = walk.values.get(condition.name), walk.values.get(body.outputs[0])

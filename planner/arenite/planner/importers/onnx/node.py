@@ -39,12 +39,15 @@ class Origin:
     """The node that an operator was imported from.
 
     Attributes:
-        node: A node without subgraphs.
+        node: The node.
         dialect: The versions that determine its meaning.
+        captured: Names, in the node's graph, of what its subgraphs read from outside, if it has
+            any; the step reads these after the node's own inputs.
     """
 
     node: onnx.NodeProto
     dialect: Dialect
+    captured: tuple[str, ...] = ()
 
 
 class Operand(NamedTuple):
@@ -92,12 +95,8 @@ def single_node_model(
         inputs: One for each of the node's inputs.
         values: Values of the inputs that become constants of the new model, by position.
     """
-    # Version 4 is the first in which constants need not be inputs as well.
-    model = onnx.ModelProto(ir_version=max(4, dialect.ir_version))
-    for domain, version in dialect.opsets.items():
-        model.opset_import.add(domain=domain, version=version)
+    model = empty_model(dialect)
     graph = model.graph
-    graph.name = "node"
     copy = graph.node.add()
     copy.CopyFrom(node)
     _rename(copy.input, (input_name(p) if i.type else "" for p, i in enumerate(inputs)))
@@ -114,6 +113,16 @@ def single_node_model(
     for name in copy.output:
         if name:
             graph.output.add().name = name
+    return model
+
+
+def empty_model(dialect: Dialect) -> onnx.ModelProto:
+    """Return a model without operators."""
+    # Version 4 is the first in which constants need not be inputs as well.
+    model = onnx.ModelProto(ir_version=max(4, dialect.ir_version))
+    for domain, version in dialect.opsets.items():
+        model.opset_import.add(domain=domain, version=version)
+    model.graph.name = "node"
     return model
 
 

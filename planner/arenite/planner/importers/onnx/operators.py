@@ -252,6 +252,7 @@ def onnx_operator(
     *,
     reserve: int = 0,
     origin: object = None,
+    is_bound: bool = False,
 ) -> Imported:
     """Return the operator of this name.
 
@@ -260,6 +261,7 @@ def onnx_operator(
         attributes: Attributes of the node.
         reserve: Bytes that hidden subgraphs need.
         origin: The node as the file has it, for lowering.
+        is_bound: Whether the sizes of its outputs are what it makes at most.
     """
     kind = _CLASSES.get(op_type, Imported)
-    return kind(op_type, attributes or {}, reserve, origin)
+    return kind(op_type, attributes or {}, reserve, origin, is_bound)

@@ -41,7 +41,7 @@ def node_reads(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the tensors that a node reads, including those its subgraphs capture."""
     yield from filter(None, node.input)
     for subgraph in subgraphs(node):
-        yield from _captures(subgraph)
+        yield from captured_names(subgraph)
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -58,7 +58,8 @@ def constant_names(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (tensor.values.name for tensor in graph.sparse_initializer)
 
 
-def _captures(graph: onnx.GraphProto) -> Iterator[str]:
+def captured_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield the names that a subgraph reads from outside, in order of mention."""
     own = {value.name for value in graph.input}
     own.update(constant_names(graph))
     own.update(name for node in graph.node for name in node.output)

@@ -19,7 +19,8 @@ from arenite.planner.importers.onnx.node import (
     input_name,
     single_node_model,
 )
-from arenite.planner.importers.onnx.order import live_steps
+from arenite.planner.importers.onnx.order import live_steps, subgraphs
+from arenite.planner.importers.onnx.subgraphs import subgraph_model
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.importers.onnx.walk import Walk
@@ -50,11 +51,14 @@ class OperatorModel:
 
 
 def operator_model(program: Program, step: Step) -> OperatorModel | None:
-    """Return a step as a model of its own, its constants inside; None if it has subgraphs.
+    """Return a step as a model of its own, its constants inside; None if no node is known.
 
     Args:
         program: As `read_onnx` returned it.
         step: One of its steps, or another that reads and writes its tensors.
+
+    Raises:
+        MissingDataError: Weights of a subgraph lie in a file that is not as stated.
     """
     origin = step.operator.origin if isinstance(step.operator, Imported) else None
     if not isinstance(origin, Origin) or not isinstance(program.constants, Constants):
@@ -71,9 +75,13 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
         and tensors[name].kind is TensorKind.CONSTANT
         and (value := program.constants.as_tensor(name)) is not None
     }
-    model = single_node_model(origin.node, origin.dialect, operands, values)
+    if any(subgraphs(origin.node)):
+        model, names = subgraph_model(origin, operands, values, program.constants.loaded)
+    else:
+        model = single_node_model(origin.node, origin.dialect, operands, values)
+        names = [input_name(position) for position in range(len(operands))]
     inputs = {
-        input_name(position): name
+        names[position]: name
         for position, name in enumerate(step.inputs)
         if name and position not in values
     }
@@ -88,7 +96,7 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
 
 
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
-_HIDDEN = {"If": "branches are", "Loop": "body is", "Scan": "body is"}
+_HIDDEN = {"If": "the branch it takes", "Loop": "its body", "Scan": "its body"}
 
 
 class Read(Protocol):
@@ -166,10 +174,17 @@ def _tensors(
 
 def _notes(walk: Walk, steps: Sequence[Step], num_dead: int) -> list[str]:
     notes = [
-        f"{step.operator.label} {step.name!r}: its {_HIDDEN[step.operator.label]} not planned; "
-        f"{step.operator.scratch(Operands((), ())):,} B reserved"
+        f"{step.operator.label} {step.name!r}: {_HIDDEN[step.operator.label]} needs at most "
+        f"{step.operator.scratch(Operands((), ())):,} B, its scratch in a plan of the graph as "
+        "written; where ONNX Runtime runs it, that lies outside the arena"
         for step in steps
         if step.operator.label in _HIDDEN
+    ]
+    notes += [
+        f"{step.operator.label} {step.name!r}: how much it makes depends on the data; planned for "
+        f"the most, {', '.join(f'{name!r} of {walk.types[name]}' for name in step.writes)}"
+        for step in steps
+        if isinstance(step.operator, Imported) and step.operator.is_bound
     ]
     if walk.num_folded:
         notes.append(f"operators left out because they make constants only: {walk.num_folded}")

@@ -171,6 +171,18 @@ class Values:
         value = self.get(name)
         return None if value is None else onnx.numpy_helper.from_array(value)
 
+    def loaded(self, tensor: onnx.TensorProto) -> onnx.TensorProto:
+        """Return a tensor with its elements inside, wherever the file has them.
+
+        Raises:
+            MissingDataError: Their file is not as stated.
+        """
+        try:
+            array = read_tensor(tensor, self._folder)
+        except UnreadableTensorError as error:
+            raise MissingDataError(tensor.name, str(error)) from error
+        return onnx.numpy_helper.from_array(array, tensor.name)
+
     def result_types(
         self, node: onnx.NodeProto, inputs: Sequence[Operand]
     ) -> list[TensorType | None]:
@@ -288,6 +300,14 @@ class Constants(Mapping[str, Array]):
     def as_tensor(self, name: str) -> onnx.TensorProto | None:
         """Return the value as ONNX writes it, None if it is not known."""
         return self._values.as_tensor(name)
+
+    def loaded(self, tensor: onnx.TensorProto) -> onnx.TensorProto:
+        """Return a tensor of the model with its elements inside, wherever the file has them.
+
+        Raises:
+            MissingDataError: Their file is not as stated.
+        """
+        return self._values.loaded(tensor)
 
 
 def _dequantised(node: onnx.NodeProto, inputs: Sequence[Array]) -> Array:

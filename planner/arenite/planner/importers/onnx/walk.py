@@ -9,6 +9,7 @@ import onnx
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.binding import Binding
+from arenite.planner.importers.onnx.bounds import bounded_type
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
 from arenite.planner.importers.onnx.inference import Inference
 from arenite.planner.importers.onnx.node import (
@@ -54,6 +55,7 @@ class Walk:
         types: Type of every tensor met, by flat name, in order of definition.
         constants: Flat names of the tensors that are known before the run.
         values: Values of constants, on demand.
+        bounded: Flat names of the tensors whose shape depends on data; their type is a bound.
         operator_names: Names of operators in use.
         num_dead: Nodes left out because they contribute to no output.
         num_folded: Nodes left out because all their outputs are constant.
@@ -79,6 +81,7 @@ class Walk:
         self.types: dict[str, TensorType] = {}
         self.constants: set[str] = set()
         self.values = Values(folder, self.dialect, weights=weights)
+        self.bounded: set[str] = set()
         self.operator_names = Names()
         self.num_dead = 0
         self.num_folded = 0
@@ -134,16 +137,21 @@ class Walk:
     ) -> list[Step]:
         """Return the step of a node without subgraphs, or nothing if it is constant."""
         known = declared or {}
+        is_constant = all(operand.name in self.constants for operand in inputs if operand.type)
+        bound = None if is_constant else bounded_type(node, inputs, self.values)
         types = self._inference.output_types(
             node,
             name,
             inputs,
             [self._binding.apply(known[o]) if o in known else None for o in node.output],
+            bound,
         )
         outputs = [
             Operand(self.define(scope, local, tensor_type) if tensor_type else "", tensor_type)
             for local, tensor_type in zip(node.output, types, strict=True)
         ]
+        if bound is not None or any(operand.name in self.bounded for operand in inputs):
+            self.bounded.update(output.name for output in outputs if output.type)
         self._note_values(node, inputs, outputs)
         if self._folds(node, inputs, outputs):
             self.values.add_weights(node, inputs, outputs)
@@ -151,7 +159,10 @@ class Walk:
             self.num_folded += 1
             return []
         operator = onnx_operator(
-            op_type(node), self._attributes(node, inputs), origin=Origin(node, self.dialect)
+            op_type(node),
+            self._attributes(node, inputs),
+            origin=Origin(node, self.dialect),
+            is_bound=bound is not None,
         )
         return [
             Step(
@@ -248,7 +259,7 @@ class Walk:
     def _note_values(
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
-        if _is_shape_query(node) and inputs[0].type:
+        if _is_shape_query(node) and inputs[0].type and inputs[0].name not in self.bounded:
             shape = np.array(inputs[0].type.shape, np.int64)
             if node.op_type == "Size":
                 value = np.asarray(shape.prod(dtype=np.int64))
@@ -266,7 +277,7 @@ class Walk:
         if any(output.name in self._outputs for output in outputs):
             return False
         if _is_shape_query(node):
-            return True
+            return not any(operand.name in self.bounded for operand in inputs)
         is_pure = not normal_domain(node.domain) and node.op_type not in _RANDOM
         return (is_pure or op_type(node) in _UNPACKING) and all(
             operand.name in self.constants for operand in inputs if operand.type

@@ -258,6 +258,13 @@ def cast(t: Translation) -> None:
 
 
 @translates("Dropout")
+def dropout(t: Translation) -> None:
+    """Translate Dropout in a run that does not train, which changes nothing."""
+    if any(t.step.outputs[1:]):
+        raise NotLoweredError("its mask is read")
+    view(t)
+
+
 @translates("Identity", layout=Layout.ANY)
 def view(t: Translation) -> None:
     """Translate an operator that changes nothing."""

@@ -1,6 +1,7 @@
 """Operators that the core does not run: models of one operator for ONNX Runtime."""
 
 from arenite.planner.importers.onnx.reader import operator_model
+from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Step
 from arenite.runtime.lowering.builder import Builder, Value
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -13,21 +14,24 @@ def external(builder: Builder, step: Step) -> None:
     """Emit the step that ONNX Runtime runs for a step of the model.
 
     Raises:
-        NotLoweredError: It has subgraphs, or tensors of a type that the core does not know.
+        NotLoweredError: It has tensors of a type that the core does not know, makes as much as
+            its data say, or is no node of the file.
+        MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
     """
+    if isinstance(step.operator, Imported) and step.operator.is_bound:
+        raise NotLoweredError(
+            "how much it makes depends on the data, so the shapes behind it change from run to run"
+        )
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
         if tensors[name].dtype not in KNOWN_TYPES:
             raise NotLoweredError(f"it works on {tensors[name].dtype.label}")
     single = operator_model(builder.model, step)
     if single is None:
-        raise NotLoweredError("it has subgraphs")
+        raise NotLoweredError("the file has no node for it")
     sources: list[Value | None] = [
         builder.as_written(builder.value(name), step.name) for name in single.inputs
     ]
-    dtypes = {tensors[name].dtype for name in single.outputs}
-    if len(dtypes) != 1:
-        raise NotLoweredError("its outputs are of different types")
     shapes = {name: tensors[name].shape for name in single.outputs}
     made = builder.emit(
         External(
@@ -39,7 +43,7 @@ def external(builder: Builder, step: Step) -> None:
         ),
         sources,
         [(name, shape, as_written(len(shape))) for name, shape in shapes.items()],
-        dtype=dtypes.pop(),
+        dtype=[tensors[name].dtype for name in single.outputs],
         step=step.name,
     )
     for name, value in zip(shapes, made, strict=True):

@@ -195,6 +195,34 @@ def gather(t: Translation) -> None:
     t.finish(t.emit(Gather(axis=axis), [data, where]))
 
 
+@translates("GatherND")
+def gather_nd(t: Translation) -> None:
+    """Translate GatherND of one axis, or by constants: the axes that are indexed become one."""
+    data, shape = t.value(), t.builder.model.tensors[t.source(1)].shape
+    if t.attribute("batch_dims", 0):
+        raise NotLoweredError("it has batches")
+    lengths, rest = data.shape[: shape[-1]], data.shape[shape[-1] :]
+    if math.prod(data.shape) == 0:
+        raise NotLoweredError("it reads nothing")
+    indices = t.builder.array(t.source(1))
+    if len(lengths) == 1:
+        where = t.builder.as_written(t.value(1), t.target)
+        where = t.builder.reshaped(where, shape[:-1], t.target)
+    elif indices is None:
+        raise NotLoweredError("its indices, of several axes, are not constant")
+    else:
+        whole = np.where(indices < 0, indices + np.array(lengths, np.int64), indices)
+        if np.any(whole < 0) or np.any(whole >= lengths):
+            raise NotLoweredError("an index is beyond what it reads")
+        where = t.builder.constant(
+            np.ravel_multi_index(tuple(np.moveaxis(whole, -1, 0)), lengths).astype(np.int64),
+            t.source(1),
+        )
+    data = t.builder.as_written(data, t.target)
+    rows = t.builder.reshaped(data, (math.prod(lengths), *rest), t.target)
+    t.finish(t.emit(Gather(axis=0), [rows, where]))
+
+
 @translates("DepthToSpace", layout=Layout.CHANNELS_LAST)
 def depth_to_space(t: Translation) -> None:
     """Translate DepthToSpace."""

@@ -15,9 +15,9 @@ from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 
 @translates("MaxPool", layout=Layout.CHANNELS_LAST)
 def max_pool(t: Translation) -> None:
-    """Translate MaxPool without indices."""
-    if any(t.step.outputs[1:]) or t.attribute("storage_order", 0):
-        raise NotLoweredError("it returns indices")
+    """Translate MaxPool, with indices or without."""
+    if any(t.step.outputs[1:]) and t.attribute("storage_order", 0):
+        raise NotLoweredError("its indices count columns first")
     _pool(t, PoolKind.MAXIMUM)
 
 
@@ -75,7 +75,16 @@ def _pool(t: Translation, kind: PoolKind) -> None:
         count_padding=counts_padding and has_padding,
     )
     shape = (*value.shape[:2], *opening.output)
-    t.finish(t.emit(operator, [value], shape=shape, order=channels_last(4)))
+    names = [name for name in t.step.outputs if name]
+    made = t.builder.emit(
+        operator,
+        [value],
+        [(name, shape, channels_last(4)) for name in names],
+        dtype=[DType.FLOAT32, DType.INT64][: len(names)],
+        step=t.step.name,
+    )
+    for name, result in zip(names, made, strict=True):
+        t.builder.bind(name, t.builder.reshaped(result, t.shape, name))
 
 
 def _check_type(t: Translation) -> None:

@@ -34,6 +34,7 @@ _HURRIED: Final = ("Shape", "Size")
 
 _NO_DIMS: Final[Mapping[str, int]] = {}
 _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = {}
+_NO_VALUES: Final[Mapping[str, float]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def export_onnxruntime(
     *,
     dims: Mapping[str, int] = _NO_DIMS,
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    values: Mapping[str, float] = _NO_VALUES,
 ) -> OnnxruntimeExport:
     """Return the optimised model in our order if a stock session then takes less memory.
 
@@ -71,6 +73,7 @@ def export_onnxruntime(
         find_order: Finds an order of a program's steps.
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
+        values: Inputs fixed at a value, by name, that the exported model then does not take.
 
     Raises:
         ModelError: The model cannot be read, or ONNX Runtime refuses it.
@@ -82,19 +85,32 @@ def export_onnxruntime(
     except ModuleNotFoundError as error:
         raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
     with tempfile.TemporaryDirectory() as folder:
-        optimised_path = Path(folder) / path.name
-        session, model = _optimised(onnx, path, optimised_path)
-        feeds = drawn_feeds(path, session.get_inputs(), dims, shapes)
-        optimised_path.write_bytes(model.SerializeToString())
-        with named_instead(optimised_path, path):
-            source = read(
-                optimised_path,
-                dims=dims,
-                shapes=shapes,
-                alignment=ALIGNMENT,
-                order=lambda program, rules: find_order(_without_inputs(program), rules),
-                aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
-            )
+        given, dims, shapes = _with_values(path, dims, shapes, values, Path(folder))
+        with named_instead(given, path):
+            return _exported(onnx, given, find_order, dims, shapes, Path(folder))
+
+
+def _exported(
+    onnx: Any,
+    path: Path,
+    find_order: FindOrder,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    folder: Path,
+) -> OnnxruntimeExport:
+    optimised_path = folder / f"optimised-{path.name}"
+    session, model = _optimised(onnx, path, optimised_path)
+    feeds = drawn_feeds(path, session.get_inputs(), dims, shapes)
+    optimised_path.write_bytes(model.SerializeToString())
+    with named_instead(optimised_path, path):
+        source = read(
+            optimised_path,
+            dims=dims,
+            shapes=shapes,
+            alignment=ALIGNMENT,
+            order=lambda program, rules: find_order(_without_inputs(program), rules),
+            aliases=(AliasKind.VIEWS, AliasKind.IN_PLACE),
+        )
     assert source.order is not None
 
     nodes = list(_ordered(model.graph, source.order.steps))
@@ -107,6 +123,32 @@ def export_onnxruntime(
     stays = _objection(nodes, stock, ordered)
     return OnnxruntimeExport(
         read_model(path) if stays else data, source.order, stock, ordered, stays
+    )
+
+
+def _with_values(
+    path: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
+    folder: Path,
+) -> tuple[Path, Mapping[str, int], Mapping[str, tuple[int, ...]]]:
+    """Return a file in which inputs are fixed, with the dimensions and shapes of the others."""
+    if not values:
+        return path, dims, shapes
+    from arenite.planner.importers.onnx.binding import open_names
+    from arenite.planner.importers.onnx.file import load_model
+    from arenite.planner.importers.onnx.fixed_inputs import fixed_model
+
+    model = fixed_model(path, dims, shapes, values)
+    fixed = folder / path.name
+    fixed.write_bytes(model.SerializeToString())
+    free, _ = open_names(model.graph)
+    open_before, _ = open_names(load_model(path).graph)
+    return (
+        fixed,
+        {name: n for name, n in dims.items() if name in free or name not in open_before},
+        {name: shape for name, shape in shapes.items() if name not in values},
     )
 
 

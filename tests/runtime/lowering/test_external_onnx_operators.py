@@ -1,0 +1,63 @@
+"""ONNX operators that we leave to ONNX Runtime, among steps of ours: the same bits."""
+
+import numpy as np
+import pytest
+
+from support.running import (
+    PoisonedSession,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
+from support.tiny_onnx import parse, save
+
+CASES = {
+    "max pool with indices by columns": "(float[1,3,6,6] x) => (float[1,3,3,3] y, "
+    "int64[1,3,3,3] i) {y, i = MaxPool<kernel_shape=[2,2], strides=[2,2], storage_order=1>(x)}",
+    "max unpool": "(float[1,3,6,6] x) => (float[1,3,6,6] y) "
+    "{m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
+    "y = MaxUnpool<kernel_shape=[2,2], strides=[2,2]>(m, i)}",
+    "quantisation by the run": "(float[4,6] x) => (uint8[4,6] y, float s, uint8 z) "
+    "{y, s, z = DynamicQuantizeLinear(x)}",
+    "product of integers": "(int8[2,3,5] a, int8[5,7] b) => (int32[2,3,7] y) <int8 p = {3}, "
+    "int8 q = {-2}> {y = MatMulInteger(a, b, p, q)}",
+    "layer quantised by the run": "(float[4,6] x) => (float[4,2] y) <int8[6,2] w = {1,2,3,-4,5,6,"
+    "7,8,-9,10,11,127}, int8 wz = {0}, float ws = {0.1}> {q, s, z = DynamicQuantizeLinear(x) "
+    "m = MatMulInteger(q, w, z, wz) f = Cast<to=1>(m) t = Mul(s, ws) y = Mul(f, t)}",
+    "largest elements": "(float[4,9] x) => (float[4,3] v, int64[4,3] i) <int64[1] k = {3}> "
+    "{v, i = TopK(x, k)}",
+    "slices by indices": "(float[4,3,2] x, int64[5,2] i) => (float[5,2] y) {y = GatherND(x, i)}",
+    "conv of integers": "(uint8[1,3,6,6] x) => (int32[1,2,4,4] y) <uint8[2,3,3,3] w, "
+    "uint8 z = {3}> {y = ConvInteger(x, w, z)}",
+    "grid sample": "(float[1,3,6,6] x, float[1,4,5,2] g) => (float[1,3,4,5] y) "
+    "{s = Abs(g) y = GridSample(x, s)}",
+    "gather elements": "(float[4,3] x, int64[2,3] i) => (float[2,3] y) {y = GatherElements(x, i)}",
+    "scatter of rows": "(float[4,3] x, int64[2,1] i, float[2,3] u) => (float[4,3] y) "
+    '{y = ScatterND<reduction="add">(x, i, u)}',
+    "scatter of elements": "(float[4,3] x, int64[2,3] i, float[2,3] u) => (float[4,3] y) "
+    '{y = ScatterElements<reduction="add">(x, i, u)}',
+    "one hot": "(int64[4] x) => (float[4,3] y) <int64 d = {3}, float[2] v = {0,1}> "
+    "{y = OneHot(x, d, v)}",
+    "einsum": "(float[4,3] x, float[3,5] z) => (float[4,5] y) "
+    '{y = Einsum<equation="ij,jk->ik">(x, z)}',
+    "resize by cubes": "(float[1,2,3,3] x) => (float[1,2,6,6] y) <float[4] s = {1,1,2,2}> "
+    '{y = Resize<mode="cubic">(x, , s)}',
+    "dropout whose mask is read": "(float[4] x) => (float[4] y, bool[4] m) {y, m = Dropout(x)}",
+    "reversed sequences": "(float[4,2] x) => (float[4,2] y) <int64[2] n = {3,4}> "
+    "{y = ReverseSequence(x, n)}",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_onnx_runtime_runs_what_we_lack(name, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(CASES[name])))
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        assert "onnxruntime" in session.backends()
+        for seed in range(3):
+            feeds = random_feeds(session, seed)
+            outputs, expected = session.run(feeds), reference_outputs(path, feeds)
+            assert list(outputs) == list(expected)
+            for key, value in expected.items():
+                assert outputs[key].dtype == value.dtype
+                np.testing.assert_array_equal(outputs[key], value)
