@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from arenite.planner import planfile
+from arenite.planner.importers import csv
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import StrategyKind, silent
 from arenite.strategies import known, table
@@ -183,6 +184,19 @@ def test_a_wrong_model_is_one_line_and_exit_code_1(run, tmp_path, content, name,
     assert err.count("\n") == 1
     assert message in err
     assert not output.exists()
+
+
+def test_memory_that_the_machine_has_not_is_one_line_and_exit_code_1(
+    refused, example, monkeypatch
+):
+    def takes_all(_path):
+        raise MemoryError(said)
+
+    monkeypatch.setattr(csv, "read_csv", takes_all)
+    said = "Unable to allocate 8.00 TiB"
+    assert refused("plan", example) == f"error: this machine has not enough memory: {said}\n"
+    said = ""
+    assert refused("plan", example) == "error: this machine has not enough memory\n"
 
 
 def test_free_dimensions_are_named_with_what_to_write(run, model):

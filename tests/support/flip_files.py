@@ -9,6 +9,7 @@ command in the folder; the exit code is then 1.
 """
 
 import argparse
+import itertools
 import random
 import re
 import shlex
@@ -33,7 +34,10 @@ MEMORY_LIMIT: Final = 4 << 30
 _BEFORE = b"what was there before"
 _LATE = ("onnx.reference", "onnx.version_converter", "onnxruntime", "onnxruntime.quantization",
          "arenite.runtime.targets.litert", "arenite.compression.pipeline", "PIL.Image",
-         "rich.progress")  # fmt: skip
+         "rich.progress", "arenite.cli.report.figures", "bokeh.resources", "jinja2")  # fmt: skip
+_TURNS: Final = 10
+"""Slow subjects come once in so many turns."""
+_PROGRESS = {"o.scan.json", "scan.json"}
 _NOT_OURS = {"tmp/.ses"}  # of ONNX Runtime
 
 
@@ -46,12 +50,14 @@ class Trial:
         subject: What was damaged.
         data: The damaged file.
         arguments: Of the command.
+        occupied: Whether files of the outputs' names are there before.
     """
 
     number: int
     subject: Subject
     data: bytes
     arguments: tuple[str, ...]
+    occupied: bool = False
 
     def write(self, folder: Path) -> None:
         """Write the files, the damaged one among them."""
@@ -68,26 +74,27 @@ class Outcome:
     fault: str | None
 
 
-def trials(count: int, seed: int, folder: Path) -> Iterator[Trial]:
-    """Yield so many trials, each subject and each of its commands as often as the others.
+def trials(count: int, seed: int, folder: Path, *, with_slow: bool = True) -> Iterator[Trial]:
+    """Yield so many trials: of each subject in turn, with each of its commands in turn.
 
     Args:
         count: Number of trials.
         seed: The same one gives the same damage.
         folder: An empty one, to make the whole files in.
+        with_slow: Whether commands that take a second each are among them.
     """
     every = list(subjects(folder))
-    turns = [0] * len(every)
-    for number in range(count):
-        index = number % len(every)
-        subject = every[index]
-        line = subject.commands[turns[index] % len(subject.commands)]
-        turns[index] += 1
+    quick = [each for each in every if not each.is_slow]
+    rounds = (every if with_slow and turn % _TURNS == 0 else quick for turn in itertools.count())
+    turns: Counter[str] = Counter()
+    for number, subject in zip(range(count), itertools.chain.from_iterable(rounds), strict=False):
+        line = subject.commands[turns[subject.name] % len(subject.commands)]
+        turns[subject.name] += 1
         draw = random.Random(f"{seed} {number}")
         name = subject.damaged
         data = damaged(subject.files[name], draw, Path(name).suffix)
         arguments = tuple(shlex.split(line.replace("{}", name)))
-        yield Trial(number, subject, data, arguments)
+        yield Trial(number, subject, data, arguments, occupied=draw.random() < 0.5)
 
 
 def outcome_of(trial: Trial, *, time_limit_s: float = TIME_LIMIT_S) -> Outcome:
@@ -96,8 +103,8 @@ def outcome_of(trial: Trial, *, time_limit_s: float = TIME_LIMIT_S) -> Outcome:
         folder = Path(name)
         trial.write(folder)
         outputs = {part for part in trial.arguments if part.startswith("o.")}
-        if trial.number % 2:
-            for each in outputs - {"o.scan.json"}:
+        if trial.occupied:
+            for each in outputs - _PROGRESS:
                 (folder / each).write_bytes(_BEFORE)
         before = _contents(folder)
         ended = run(trial.arguments, folder, time_limit_s=time_limit_s, memory_limit=MEMORY_LIMIT)
@@ -121,21 +128,19 @@ def _left_behind(
     A search for what may be pruned saves its progress, and a comparison tells of models that
     failed: both write something when they fail.
     """
-    is_comparison = trial.arguments[0] == "compare"
     after = _contents(folder)
-    if ended.code == 0:
-        missing = [name for name in outputs if after.get(name, _BEFORE) == _BEFORE]
-        strange = {name for name in after if name not in before and name not in outputs}
-        changed = [
-            name for name in before if name not in outputs and after.get(name) != before[name]
-        ]
-    else:
-        partly = {"o.scan.json"} | (outputs if is_comparison else set())
-        missing, strange = [], after.keys() - before.keys() - partly
-        changed = [
-            name for name in before if name not in partly and after.get(name) != before[name]
-        ]
-    for what, names in (("unwritten", missing), ("left behind", strange), ("changed", changed)):
+    may_be_written = outputs if ended.code == 0 or trial.arguments[0] == "compare" else set()
+    may_be_written = may_be_written | _PROGRESS
+    wrong = {
+        "unwritten": [name for name in outputs if after.get(name, _BEFORE) == _BEFORE],
+        "left behind": after.keys() - before.keys() - may_be_written,
+        "changed": [
+            name for name in before.keys() - may_be_written if after.get(name) != before[name]
+        ],
+    }
+    if ended.code != 0:
+        del wrong["unwritten"]
+    for what, names in wrong.items():
         if names:
             kinds = sorted({re.sub(r"[0-9a-f]{8,}|\d+", "N", name) for name in names})
             return f"{what}: {', '.join(kinds)}, exit code {ended.code}"
@@ -169,6 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=600.0, help="end after these")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--quick", action="store_true", help="no measurements of speed")
     parser.add_argument("--only", default="", help="subjects with this in their name")
     parser.add_argument("--keep", type=Path, default=Path("flipped"), help="where faults are put")
     options = parser.parse_args(arguments)
@@ -178,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     slowest = 0.0
     with tempfile.TemporaryDirectory(prefix="whole-") as name:
         warm_up(Path(name))
-        for trial in trials(options.count, options.seed, Path(name)):
+        for trial in trials(options.count, options.seed, Path(name), with_slow=not options.quick):
             if trial.number < options.first or options.only not in trial.subject.name:
                 continue
             if time.monotonic() > end:

@@ -1,5 +1,6 @@
 """The command in a process of its own, with limits on its memory and its time."""
 
+import faulthandler
 import os
 import re
 import resource
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +74,9 @@ def run(
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of idle threads that libraries have
+            child = os.fork()
         if child == 0:
             _become(arguments, folder, out, err, memory_limit)
         status = _awaited(child, started + time_limit_s)
@@ -88,6 +92,7 @@ def _become(
     code = _RAISED
     try:
         os.setpgid(0, 0)
+        faulthandler.disable()
         os.chdir(folder)
         (folder / "tmp").mkdir(exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(folder / "tmp")

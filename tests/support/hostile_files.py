@@ -26,13 +26,16 @@ class Subject:
         name: What is special about it.
         files: All of them by name, whole.
         damaged: The name of the one.
-        commands: Lines of arguments; `-o` names what must be whole or absent afterwards.
+        commands: Lines of arguments; files that start with "o." are written, the damaged one is
+            "{}".
+        is_slow: Whether the commands start processes and take a second each.
     """
 
     name: str
     files: Files
     damaged: str
     commands: Sequence[str]
+    is_slow: bool = False
 
 
 _PLANNING = (
@@ -86,9 +89,10 @@ _FOR_TFLITE = (
     "tflm-arena {}",
 )
 
-_BENCH = (
+_SLOW = (
     "bench {} --rounds 1 --seconds 0.001",
     "bench {} --rounds 1 --seconds 0.001 --against all",
+    "compare {} --strategy greedy-by-size --peers --json",
 )
 """These start processes and take a second each."""
 
@@ -200,13 +204,14 @@ def _models() -> Iterator[Subject]:
         yield Subject(f"ONNX, {name}", files, "m.onnx", lines)
         if name in ("layers", "attention"):
             yield Subject(f"ONNX, {name}, measured", files, "m.onnx",
-                          _with_dim(_BENCH) if name == "layers" else _BENCH)  # fmt: skip
+                          _with_dim(_SLOW) if name == "layers" else _SLOW,
+                          is_slow=True)  # fmt: skip
     for name, data in tflite_chains().items():
         shape = (1, 4, 3) if name == "LSTM" else (1, 6, 6, 2)
         files = {"m.tflite": data, "all.npz": _feeds({"t0": shape})}
         yield Subject(f"TFLite, {name}", files, "m.tflite", _FOR_TFLITE)
         if name == "floats":
-            yield Subject(f"TFLite, {name}, measured", files, "m.tflite", _BENCH)
+            yield Subject(f"TFLite, {name}, measured", files, "m.tflite", _SLOW, is_slow=True)
 
 
 def _compressed(folder: Path) -> Iterator[Subject]:

@@ -279,7 +279,14 @@ class Builder:
         return self.in_order(value, as_written(len(value.shape)), hint)
 
     def reshaped(self, value: Value, shape: Shape, hint: str) -> Value:
-        """Return the value under another shape."""
+        """Return the value under another shape.
+
+        Raises:
+            NotLoweredError: That has more elements, or fewer.
+        """
+        if math.prod(value.shape) != math.prod(shape):
+            sizes = " and ".join(str(list(each)) for each in (value.shape, shape))
+            raise NotLoweredError(f"{sizes} have different numbers of elements")
         if value.array is not None:
             array = value.array.reshape(shape)
             if value.order == as_written(len(value.shape)):
