@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -198,3 +199,13 @@ def damaged(data: bytes, draw: random.Random, suffix: str) -> bytes:
         if copy:
             damage(copy, draw)
     return bytes(copy)
+
+
+def flipped(data: bytes, count: int, seed: int, most: int = 8) -> Iterator[bytes]:
+    """Yield copies with 1 to `most` bits turned, the same ones for the same seed."""
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        copy = bytearray(data)
+        for position in generator.integers(0, 8 * len(data), generator.integers(1, most + 1)):
+            copy[position // 8] ^= 1 << (position % 8)
+        yield bytes(copy)

@@ -24,6 +24,29 @@ def test_a_shape_of_another_number_of_elements_is_refused(shape, tmp_path):
         compile_model(path)
 
 
+X, FILTER = Given((1, 6, 6, 4)), weights(np.zeros((4, 3, 3, 4), np.float32))
+STRIDES = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "results", "options"),
+    [
+        ([X], [X], STRIDES),
+        ([], [X], STRIDES),
+        ([X, FILTER], [], STRIDES),
+        ([Given((36, 4)), FILTER], [X], STRIDES),
+        ([X, weights(np.zeros((3, 3), np.float32))], [X], STRIDES),
+        ([X, FILTER], [X], STRIDES | {"strideH": 0}),
+    ],
+    ids=["no filter", "nothing", "no result", "no images", "a flat filter", "no stride"],
+)
+def test_operands_and_options_of_another_form_are_refused(inputs, results, options, tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(operator_model("CONV_2D", inputs, results, ("Conv2DOptions", options)))
+    with pytest.raises((ModelFormatError, UnsupportedOperatorsError)):
+        compile_model(path)
+
+
 @pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1, 1 << 62])
 def test_a_zero_point_beyond_32_bits_is_refused(number, tmp_path):
     quantised = Given((1, 6, 6, 4), "int8", scales=(0.1,), zero_point=number)

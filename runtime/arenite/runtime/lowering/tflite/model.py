@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 
+from arenite.planner.errors import AreniteError
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.lowering.builder import Builder
@@ -61,6 +62,21 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
 
 
 def _translate(t: Translation) -> None:
+    """Translate a step.
+
+    Raises:
+        NotLoweredError: Its form has no kernel, or is not the operator's: files are hostile, and
+            what a translator stumbles over is an operand, an axis or a size that cannot be.
+    """
+    try:
+        _translate_as_stated(t)
+    except AreniteError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise NotLoweredError(f"it does not have the form of its kind: {error}") from error
+
+
+def _translate_as_stated(t: Translation) -> None:
     restate(t)
     if fold(t):
         return
