@@ -5,7 +5,7 @@
 A command must end with 0, with 1 and one line that starts with "error: ", or with 2 and the
 usage; within a minute and 4 GiB; what it was to write must be there, whole, or not at all, and a
 plan that it wrote must verify. What does not is told once for each cause, with the files and the
-command in the folder; the exit code is then 1.
+command in the folder; the exit code is then 1. Ctrl-C ends the run and tells of what was done.
 """
 
 import argparse
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     codes: Counter[object] = Counter()
     faults: Counter[str] = Counter()
     slowest = 0.0
-    with tempfile.TemporaryDirectory(prefix="whole-") as name:
+    with tempfile.TemporaryDirectory(prefix="whole-") as name, suppress(KeyboardInterrupt):
         warm_up(Path(name))
         for trial in trials(options.count, options.seed, Path(name), with_slow=not options.quick):
             if trial.number < options.first or options.only not in trial.subject.name:
