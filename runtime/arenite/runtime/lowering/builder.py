@@ -300,7 +300,13 @@ class Builder:
 
     @staticmethod
     def transposed(value: Value, axes: Sequence[int]) -> Value:
-        """Return the value with its axes permuted: axis i of it is axis axes[i]."""
+        """Return the value with its axes permuted: axis i of it is axis axes[i].
+
+        Raises:
+            NotLoweredError: They are not all of its axes, once each.
+        """
+        if sorted(axes) != list(range(len(value.shape))):
+            raise NotLoweredError(f"{list(axes)} is no order of {len(value.shape)} axes")
         shape = tuple(value.shape[axis] for axis in axes)
         array = None if value.array is None else value.array.transpose(axes)
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)

@@ -1,12 +1,15 @@
-"""TFLite files with numbers that cannot be are refused where they are read or lowered."""
+"""Models with numbers that cannot be are refused where they are read or lowered."""
 
 import numpy as np
 import pytest
 
-from arenite.planner.errors import ModelFormatError
+from arenite.planner.errors import AreniteError, ModelFormatError
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.session import Session
+from arenite.strategies import find
 from support.tflite_operator import Given, operator_model, weights
+from support.tiny_onnx import parse, save
 
 TO_ROWS = weights(np.array([1, 144], np.int32))
 
@@ -53,3 +56,10 @@ def test_a_zero_point_beyond_32_bits_is_refused(number, tmp_path):
     path = reshape(tmp_path, quantised, Given((1, 144), "int8", scales=(0.1,)))
     with pytest.raises(ModelFormatError, match=f"no zero point is {number}"):
         compile_model(path)
+
+
+@pytest.mark.parametrize("axes", ["2,1", "0,1,2,3", "0,1,1"])
+def test_an_order_that_is_not_of_all_axes_is_refused(axes, tmp_path):
+    text = f"(float[2,3,4] x) => (y) {{ t = Transpose<perm=[{axes}]>(x) y = Neg(t) }}"
+    with pytest.raises(AreniteError):  # ours leaves it to ONNX Runtime, which refuses it
+        Session(save(tmp_path, parse(text)), strategy=find("best"))
