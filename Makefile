@@ -18,7 +18,8 @@ help:
 	@echo "make torch  install PyTorch for the training tests, its CPU build, where pip finds one"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
-	@echo "make fuzz   throw random problems and damaged files at the native code, under the sanitizers"
+	@echo "make fuzz   throw random problems and damaged files at the native code, under the sanitizers,"
+	@echo "            and damaged files at every command"
 	@echo "make clean  remove everything that was built"
 
 # The environment: Debian packages where they are missing, then the project, editable,
@@ -63,6 +64,7 @@ bench: $(STAMP)
 fuzz: $(STAMP)
 	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000
 	ARENITE_FUZZ_COUNT=10000 $(BIN)/python -m pytest tests/runtime/test_fuzz.py
+	PYTHONPATH=tests $(BIN)/python -m support.flip_files 2000 --keep build/flipped
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,9 +10,10 @@ import onnx
 import pytest
 
 from arenite.planner import planfile
+from arenite.planner.importers import csv
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import StrategyKind, silent
-from arenite.strategies import known, table
+from arenite.strategies import known, native, table
 from support.tilings import tiling
 
 # Pisarchyk and Lee's worked example as half-open lifetimes.
@@ -185,6 +186,19 @@ def test_a_wrong_model_is_one_line_and_exit_code_1(run, tmp_path, content, name,
     assert not output.exists()
 
 
+def test_memory_that_the_machine_has_not_is_one_line_and_exit_code_1(
+    refused, example, monkeypatch
+):
+    def takes_all(_path):
+        raise MemoryError(said)
+
+    monkeypatch.setattr(csv, "read_csv", takes_all)
+    said = "Unable to allocate 8.00 TiB"
+    assert refused("plan", example) == f"error: this machine has not enough memory: {said}\n"
+    said = ""
+    assert refused("plan", example) == "error: this machine has not enough memory\n"
+
+
 def test_free_dimensions_are_named_with_what_to_write(run, model):
     code, _, err = run("plan", model)
     assert code == 1
@@ -237,11 +251,35 @@ def test_a_capacity_that_a_strategy_misses_is_not_called_impossible(run, example
     assert run("plan", example, "--capacity", "124")[0] == 0
 
 
-def test_more_time_is_advised_only_where_it_helps(run, tmp_path):
-    problem = tiling(200, 40, 1_000_000_007, seed=1)
-    model = tmp_path / "tiling.csv"
+def saved(folder, problem):
+    """Return a file of the records."""
+    path = folder / "problem.csv"
     rows = (f"{r.name},{r.start},{r.end},{r.size}" for r in problem.records)
-    model.write_text("\n".join(("id,lower,upper,size", *rows)))
+    path.write_text("\n".join(("id,lower,upper,size", *rows)))
+    return path
+
+
+def test_best_searches_until_the_capacity_is_met(run_json, tmp_path):
+    model = saved(tmp_path, tiling(60, 40, 1000, seed=1))
+    assert run_json("plan", model, "--capacity", "1000")["height"] == 1000
+
+
+def test_without_the_native_core_best_takes_what_fits_and_advises_no_more_time(
+    run_json, refused, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(native, "core", None)
+    model = saved(tmp_path, tiling(60, 40, 1000, seed=1))
+    height = run_json("plan", model)["height"]
+    assert run_json("plan", model, "--capacity", height)["height"] == height > 1000
+    said = refused("plan", model, "--capacity", height - 1, "--time-limit", "5")
+    assert "one may exist" in said
+    assert "Raise --capacity; it cannot search for a lower one, since the exact search" in said
+    assert "needs the native core, which was not built" in said
+    assert "a longer" not in said
+
+
+def test_more_time_is_advised_only_where_it_helps(run, tmp_path):
+    model = saved(tmp_path, tiling(200, 40, 1_000_000_007, seed=1))
     code, _, err = run("plan", model, "--capacity", "1000000007", "--time-limit", "0.2")
     assert code == 1
     assert "Raise --capacity or try a longer --time-limit" in err

@@ -247,18 +247,15 @@ def test_bits_are_chosen_for_a_mean(path, run_json, tmp_path):
     assert run_json("compress", path, "-o", output)["int8"] is None
 
 
-def test_an_interrupted_scan_goes_on(deep, run, run_json, tmp_path, monkeypatch):
-    scan = tmp_path / "scan.json"
-    arguments = (
-        "compress",
-        deep,
-        "-o",
-        tmp_path / "o.onnx",
-        "--sensitivity",
-        "0.3",
-        "--scan",
-        scan,
-    )
+def scanning(model, folder):
+    """Return the file of a scan and the command that scans."""
+    scan = folder / "scan.json"
+    output = folder / "o.onnx"
+    return scan, ("compress", model, "-o", output, "--sensitivity", "0.3", "--scan", scan)
+
+
+def test_an_interrupted_scan_goes_on(deep, run_json, tmp_path):
+    scan, arguments = scanning(deep, tmp_path)
     whole = run_json(*arguments)["sensitivity"]
     found = json.loads(scan.read_text())
     assert found["losses"] == whole
@@ -274,13 +271,11 @@ def test_an_interrupted_scan_goes_on(deep, run, run_json, tmp_path, monkeypatch)
     "content", ["", "[]", "{}", '{"digest": "x", "samples": "y", "losses": {}}', "[" * 99_999]
 )
 def test_a_scan_of_something_else_is_refused(deep, refused, tmp_path, content):
-    scan = tmp_path / "scan.json"
+    scan, arguments = scanning(deep, tmp_path)
     scan.write_text(content)
-    output = tmp_path / "o.onnx"
-    said = refused("compress", deep, "-o", output, "--sensitivity", "0.3", "--scan", scan)
-    assert "--scan" in said
+    assert "--scan" in refused(*arguments)
     assert scan.read_text() == content
-    assert not output.exists()
+    assert not (tmp_path / "o.onnx").exists()
 
 
 def test_a_scan_file_without_a_scan_is_wrong_usage(deep, misused, tmp_path):
@@ -296,6 +291,7 @@ def test_a_scan_file_without_a_scan_is_wrong_usage(deep, misused, tmp_path):
         lambda losses: losses | {"4.7": 0.1},
         lambda losses: losses | {"0.5": "0.25"},
         lambda losses: losses | {"0.5": True},
+        lambda losses: losses | {"0.5": 10**400},
         lambda losses: losses | {"0.5": [0.25]},
         lambda losses: list(losses),
     ],
@@ -303,17 +299,7 @@ def test_a_scan_file_without_a_scan_is_wrong_usage(deep, misused, tmp_path):
 def test_a_scan_with_other_densities_or_no_losses_is_refused(
     deep, refused, run_json, tmp_path, spoil
 ):
-    scan = tmp_path / "scan.json"
-    arguments = (
-        "compress",
-        deep,
-        "-o",
-        tmp_path / "o.onnx",
-        "--sensitivity",
-        "0.3",
-        "--scan",
-        scan,
-    )
+    scan, arguments = scanning(deep, tmp_path)
     run_json(*arguments)
     document = json.loads(scan.read_text())
     document["losses"]["a"] = spoil(document["losses"]["a"])

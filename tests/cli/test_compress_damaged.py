@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from support.flipped import flipped
+from support.damage import flipped
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -106,6 +106,15 @@ def test_missing_inputs_are_listed_with_what_they_take(file):
         read_feeds([Feed(file("x.npy", ONES), "a")], [A, B, scalar], PLAIN)
 
 
+@pytest.mark.parametrize("files", [[], ["x.npy"]])
+def test_names_of_inputs_are_listed_without_what_a_terminal_acts_on(file, files):
+    feeds = [Feed(file(name, ONES)) for name in files]
+    with pytest.raises(click.UsageError) as refused:
+        read_feeds(feeds, [port("a\x1b[31m"), B], PLAIN)
+    assert "a\\x1b[31m" in refused.value.message
+    assert "\x1b" not in refused.value.message
+
+
 def test_a_model_without_inputs_needs_no_file():
     assert read_feeds([], [], PLAIN) == {}
 

@@ -166,6 +166,17 @@ def test_what_the_other_quantiser_does_not_take_is_named(source, monkeypatch):
         quantised(source)
 
 
+def test_what_the_other_quantiser_warns_of_is_held_back(source, monkeypatch):
+    quantize = pytest.importorskip("onnxruntime.quantization").quantize_static
+
+    def warn(*arguments, **options):
+        np.float32(3e38) * np.ones(1, np.float32) * 2
+        return quantize(*arguments, **options)
+
+    monkeypatch.setattr("onnxruntime.quantization.quantize_static", warn)
+    assert quantised(source).graph.node
+
+
 def test_a_model_in_integers_is_close_and_smaller(source):
     model = quantised(source)
     assert "QuantizeLinear" in {node.op_type for node in model.graph.node}

@@ -11,7 +11,9 @@ Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_t
 `tflite_layers`, `command_models`, `tiny_programs`, `coded_programs`, `two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
-`hostile_steps`, `edited_programs`, `flipped`.
+`hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the
+`hostile_models` among them, and gives them to every command, each in a process of its own
+(`forked`).
 
 Running: `running` our session beside the reference, `c_library` built and installed,
 `shared_material` that may lie beside the checkout.

@@ -12,18 +12,23 @@ from typing import Any
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
 from arenite.runtime.compiler import Compiled, compile_model
-from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Assembly
 from arenite.strategies import find
+from support.hostile_programs import file_of
 
 Root = dict[str, Any]
 
 
 def edited(assembly: Assembly, edit: Callable[[Root], object]) -> bytes:
-    """Return the bytes of the program after `edit` changed its JSON."""
+    """Return the bytes of the file after `edit` changed the JSON of its program.
+
+    Raises:
+        UnwritableProgramError: The schema has no room for the edit, which is then no hostile
+            program: a key that is misspelt, a number that its field cannot hold.
+    """
     root = json.loads(assembly.program)
     edit(root)
-    return b"".join(program_file.pieces(replace(assembly, program=json.dumps(root))))
+    return file_of(replace(assembly, program=json.dumps(root)))
 
 
 def apart(model: Path | Compiled) -> Assembly:

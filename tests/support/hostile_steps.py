@@ -4,35 +4,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from support.hostile_programs import OneStep, Operand
+import numpy as np
+
+from support.one_step import Given, OneStep, constant
 
 
-def f32(*shape: int) -> Operand:
-    return Operand("float32", shape)
+def f32(*shape: int) -> Given:
+    return Given(shape)
 
 
-def i8(*shape: int, **quantisation: object) -> Operand:
-    return Operand("int8", shape, quantisation=quantisation)
+def i8(*shape: int, **quantisation: Any) -> Given:
+    return Given(shape, "int8", **quantisation)
 
 
-def i16(*shape: int, **quantisation: object) -> Operand:
-    return Operand("int16", shape, quantisation=quantisation)
+def i16(*shape: int, **quantisation: Any) -> Given:
+    return Given(shape, "int16", **quantisation)
 
 
-def i32(*shape: int) -> Operand:
-    return Operand("int32", shape)
+def i32(*shape: int) -> Given:
+    return Given(shape, "int32")
 
 
-def i64(*shape: int) -> Operand:
-    return Operand("int64", shape)
+def i64(*shape: int) -> Given:
+    return Given(shape, "int64")
 
 
-def boolean(*shape: int) -> Operand:
-    return Operand("boolean", shape)
+def boolean(*shape: int) -> Given:
+    return Given(shape, "bool")
 
 
-def weights(*shape: int, dtype: str = "float32", **quantisation: object) -> Operand:
-    return Operand(dtype, shape, is_constant=True, quantisation=quantisation)
+def weights(*shape: int, dtype: str = "float32", **quantisation: Any) -> Given:
+    return constant(np.zeros(shape, dtype), **quantisation)
 
 
 SCALED: dict[str, Any] = {"scales": [0.5], "zero_point": 0}

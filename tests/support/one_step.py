@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ def one_step(
     *,
     scratch: int | None = None,
     shift: int = 0,
+    kept: Sequence[int] = (),
 ) -> list[bytes | memoryview]:
     """Return the pieces of a program file of one step; inputs are i0, i1, outputs o0, o1.
 
@@ -68,6 +69,7 @@ def one_step(
         outputs: That the caller reads.
         scratch: Bytes of working memory; None: the step has none.
         shift: Bytes by which the working memory misses its alignment.
+        kept: Positions of the inputs that are states.
     """
     tensors: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
@@ -111,13 +113,41 @@ def one_step(
     step["outputs"] = made
     if scratch is not None:
         step["scratch"] = add("scratch", Given((scratch,), "uint8"), shift)
-    fed = [i for i in read if i >= 0 and tensors[i]["place"] == "memory"]
+    states = [read[i] for i in kept if i < len(read) and read[i] >= 0]
+    fed = [i for i in read if i >= 0 and tensors[i]["place"] == "memory" and i not in states]
     root = {
         "name": kind, "digest": "0" * 64, "producer": "test",
         "memories": [{"name": "arena", "size": ends["memory"], "alignment": 64}],
         "weights_size": ends["weights"] + _SLACK,
         "tensors": tensors, "steps": [step], "records": records,
         "inputs": [port(i) for i in fed], "outputs": [port(i) for i in made],
+        "states": [{"tensor": i} for i in states],
     }  # fmt: skip
     assembly = Assembly(json.dumps(root), tuple(constants), ends["weights"] + _SLACK)
     return list(program_file.pieces(assembly))
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """A step by itself, to be changed and then written by `one_step`.
+
+    Attributes:
+        scratch: Bytes of its working memory.
+        kept: Positions of the inputs that are states.
+    """
+
+    kind: str
+    inputs: tuple[Given | None, ...]
+    outputs: tuple[Given, ...]
+    kernel: Mapping[str, object] = field(default_factory=dict)
+    scratch: int = 0
+    kept: tuple[int, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the file. Nothing of it is checked."""
+        return b"".join(
+            one_step(
+                self.kind, self.kernel, self.inputs, self.outputs, scratch=self.scratch or None,
+                kept=self.kept,
+            )
+        )  # fmt: skip

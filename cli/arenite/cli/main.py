@@ -3,7 +3,7 @@
 ::
 
     0    done, an interrupted search that kept its best plan among it
-    1    expected failure: an `AreniteError`, or the system refused a file
+    1    expected failure: an `AreniteError`, or the system refused a file or memory
     2    usage
     130  interrupted
     141  the reader of standard output went away
@@ -55,11 +55,19 @@ def _run(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return BROKEN_PIPE
     except (AreniteError, OSError) as error:
-        from arenite.cli.render.text import one_line
-
-        click.echo(one_line(f"error: {error}"), err=True)
-        return FAILURE
+        return _failure(str(error))
+    except MemoryError as error:  # a model may state sizes that no machine has
+        return _failure(f"this machine has not enough memory: {error}".rstrip(": "))
     return 0
+
+
+def _failure(reason: str) -> int:
+    import click
+
+    from arenite.cli.render.text import one_line
+
+    click.echo(one_line(f"error: {reason}"), err=True)
+    return FAILURE
 
 
 def entry_point() -> None:

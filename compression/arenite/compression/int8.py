@@ -2,6 +2,7 @@
 
 import logging
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,12 +35,17 @@ class QuantiserError(ModelError):
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hold back warnings meanwhile: the quantiser logs its advice through the root logger."""
+    """Hold back warnings meanwhile: the quantiser logs its advice through the root logger.
+
+    It warns of numbers beyond its range too; what comes of them is evaluated.
+    """
     root = logging.getLogger()
     level = root.level
     root.setLevel(max(level, logging.ERROR))
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         root.setLevel(level)
 

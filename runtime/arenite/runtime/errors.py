@@ -4,6 +4,7 @@
 
     AreniteError
     ├── ProgramError            the .arena file is not to be trusted
+    ├── UnwritableProgramError  a number of the program does not fit the .arena file
     ├── ResourceError           the machine has no memory for it, or what is given is too small
     ├── SessionBusyError        another thread is using the session
     ├── SessionClosedError      the session was closed
@@ -21,6 +22,10 @@ from arenite.planner.errors import AreniteError, FileError
 
 class ProgramError(FileError):
     """The program file is damaged, hostile, or for another version."""
+
+
+class UnwritableProgramError(FileError, ValueError):
+    """The format of program files has no room for a number, such as a stride beyond 32 bits."""
 
 
 class ResourceError(AreniteError):

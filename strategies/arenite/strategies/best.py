@@ -51,6 +51,10 @@ class Best:
         """Return None: greedy strategies support any problem."""
         return None
 
+    def why_not_searched(self, problem: Problem) -> str | None:
+        """Return why the quick strategies are all that it runs; None if it goes on from them."""
+        return Optimal().why_unsupported(problem)
+
     def __call__(self, problem: Problem) -> Plan:
         """Return the lowest plan."""
         return self.search(problem, silent)
@@ -63,7 +67,7 @@ class Best:
         plan = lowest_plan(quick_strategies(), problem, watch)
         if plan is None:
             raise UnsupportedProblemError(self.name, "has no quick strategy that handles it")
-        if Optimal().why_unsupported(problem) is not None:
+        if self.why_not_searched(problem) is not None:
             return plan
         num_records = len(problem.records)
         if num_records <= _MOST_RECORDS:

@@ -77,6 +77,7 @@ def _layer_with(**fields):
         _layer_with(bits=9), lambda document: document.update(stages=[{}]),
         lambda document: document.update(stages=[{"error": -1.0, "accuracy": None}]),
         lambda document: document.update(layers=[3]),
+        lambda document: document.update(stages=[{"error": 10**400, "accuracy": None}]),
     ],
 )  # fmt: skip
 def test_a_file_that_is_something_else_is_refused(result, change):

@@ -65,6 +65,18 @@ def test_operator_sets_too_old_or_too_new_are_refused(tmp_path: Path) -> None:
         read_text(tmp_path, text, opset=onnx.defs.onnx_opset_version() + 1)
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 31, 1 << 62])
+@pytest.mark.parametrize("of", ["the file", "ONNX's operators", "others"])
+def test_a_number_that_is_no_version_is_refused(tmp_path: Path, of: str, number: int) -> None:
+    model = parse("(float[2] x) => (y) { y = Neg(x) }", microsoft=True)
+    if of == "the file":
+        model.ir_version = number
+    else:
+        model.opset_import[of == "others"].version = number
+    with pytest.raises(ModelFormatError, match=f"not an ONNX model: {number} is no version"):
+        read_onnx(save(tmp_path, model))
+
+
 def test_a_constant_with_a_negative_dimension_is_refused(tmp_path: Path) -> None:
     model = parse("(float[2] x) => (y) { y = Add(x, w) }")
     model.graph.initializer.add(name="w", dims=[-1], data_type=onnx.TensorProto.FLOAT)

@@ -102,7 +102,7 @@ def build(
         compiled = compiled_for(reading, model, capacity)
         check_bound(compiled.source.problem)
         outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
-        check_capacity(capacity, outcome, strategy)
+        check_capacity(compiled.source.problem, outcome, strategy)
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)

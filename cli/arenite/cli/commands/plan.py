@@ -86,7 +86,7 @@ def plan(
         note(chosen.note)
     check_bound(problem)
     outcome = search(strategy, problem, time_limit_s=time_limit_s)
-    check_capacity(problem.capacity, outcome, strategy)
+    check_capacity(problem, outcome, strategy)
     plan_file = _plan_file(chosen, outcome)
     held = None
     if chosen.target is ARENITE:

@@ -18,6 +18,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Anytime, Strategy, Watch, run, silent
 from arenite.planner.verify import verify
+from arenite.strategies.best import Best
 from arenite.strategies.deadline import deadline
 
 logger = logging.getLogger(__name__)
@@ -115,11 +116,11 @@ def check_bound(problem: Problem) -> None:
         raise InfeasibleError(problem.capacity, problem.lower_bound)
 
 
-def check_capacity(capacity: int | None, outcome: Outcome, strategy: Strategy) -> None:
+def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> None:
     """Return if the plan fits.
 
     Args:
-        capacity: Bytes the arena may have, if that is limited.
+        problem: What was placed, with the bytes that the arena may have if that is limited.
         outcome: What was found.
         strategy: What made it.
 
@@ -127,19 +128,27 @@ def check_capacity(capacity: int | None, outcome: Outcome, strategy: Strategy) -
         InfeasibleError: No plan fits.
         SearchLimitError: This one does not; another may.
     """
-    plan = outcome.plan
+    plan, capacity = outcome.plan, problem.capacity
     if capacity is None or plan.height <= capacity:
         return
     if plan.lower_bound > capacity:
         raise InfeasibleError(capacity, plan.lower_bound)
-    # More time is of use to a search alone; one pass makes the same plan again.
-    other = "a longer --time-limit" if isinstance(strategy, Anytime) else "--strategy best"
     raise SearchLimitError(
         f"strategy {strategy.name!r} found no plan within {capacity} B: its lowest takes "
         f"{plan.height} B, but one may exist: the lower bound is {plan.lower_bound} B. Raise "
-        f"--capacity or try {other}",
+        f"--capacity{_or_what_helps(strategy, problem)}",
         capacity,
     )
+
+
+def _or_what_helps(strategy: Strategy, problem: Problem) -> str:
+    """Return what else may find a lower plan: time is of use to a search alone."""
+    if not isinstance(strategy, Anytime):
+        return " or try --strategy best"
+    reason = strategy.why_not_searched(problem) if isinstance(strategy, Best) else None
+    if reason is not None:
+        return f"; it cannot search for a lower one, since the exact search {reason}"
+    return " or try a longer --time-limit"
 
 
 @dataclass(slots=True)

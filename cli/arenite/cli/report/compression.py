@@ -80,7 +80,7 @@ def read_compression(path: Path) -> CompressionResult:
         accuracy = None
         if len(stages) > 1 and None not in accuracies:
             accuracy = (_share(accuracies[0]), _share(accuracies[-1]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise CompressionResultError(f"no result of a compression: {error}", path=path) from error
     return CompressionResult(
         name, tuple(sorted(layers, key=lambda layer: -layer.size)), distance, accuracy

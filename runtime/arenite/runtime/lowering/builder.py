@@ -284,7 +284,14 @@ class Builder:
         return self.in_order(value, as_written(len(value.shape)), hint)
 
     def reshaped(self, value: Value, shape: Shape, hint: str) -> Value:
-        """Return the value under another shape."""
+        """Return the value under another shape.
+
+        Raises:
+            NotLoweredError: That has more elements, or fewer.
+        """
+        if math.prod(value.shape) != math.prod(shape):
+            sizes = " and ".join(str(list(each)) for each in (value.shape, shape))
+            raise NotLoweredError(f"{sizes} have different numbers of elements")
         if value.array is not None:
             array = value.array.reshape(shape)
             if value.order == as_written(len(value.shape)):
@@ -298,7 +305,13 @@ class Builder:
 
     @staticmethod
     def transposed(value: Value, axes: Sequence[int]) -> Value:
-        """Return the value with its axes permuted: axis i of it is axis axes[i]."""
+        """Return the value with its axes permuted: axis i of it is axis axes[i].
+
+        Raises:
+            NotLoweredError: They are not all of its axes, once each.
+        """
+        if sorted(axes) != list(range(len(value.shape))):
+            raise NotLoweredError(f"{list(axes)} is no order of {len(value.shape)} axes")
         shape = tuple(value.shape[axis] for axis in axes)
         array = None if value.array is None else value.array.transpose(axes)
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)

@@ -19,6 +19,7 @@ from pathlib import Path
 from arenite.planner.files import write_atomically
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
+from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.program.assembly import Assembly
 
 MAGIC = b"ARENITE\x1a"
@@ -28,8 +29,15 @@ _PAGE = 4096
 
 
 def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of the file piece by piece, so that weights are not copied."""
-    program = _schema.encode(assembly.program)
+    """Yield the bytes of the file piece by piece, so that weights are not copied.
+
+    Raises:
+        UnwritableProgramError: The file's format has no room for a number of the program.
+    """
+    try:
+        program = _schema.encode(assembly.program)
+    except ValueError as error:
+        raise UnwritableProgramError(f"cannot be written as a program: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)
     yield _HEAD.pack(MAGIC, VERSION, 0, len(program), weights_offset)
     yield program
@@ -51,5 +59,6 @@ def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None =
 
     Raises:
         OutputError: It cannot be written; an existing file is unchanged.
+        UnwritableProgramError: The file's format has no room for a number of the program.
     """
     write_atomically(path, pieces(assembly), check=check)

@@ -10,6 +10,7 @@ from arenite.cli.main import main
 from arenite.planner.errors import (
     BindingError,
     MissingDependencyError,
+    ModelError,
     UnboundDimensionError,
     UnsupportedModelError,
 )
@@ -78,6 +79,29 @@ def test_where_the_stock_order_is_as_good_the_model_stays_as_it_is(tmp_path: Pat
     assert export.model == path.read_bytes()
 
 
+@pytest.mark.parametrize("operands", [PAYS, AS_GOOD])
+def test_weights_beside_the_model_come_into_the_file(tmp_path: Path, operands: str):
+    path = branches(tmp_path, operands)
+    (expected,) = stock_session(path, stock_options()).run(None, feeds())
+    model = onnx.load(path)
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    export = export_onnxruntime(path, find_order("best"))
+    (tmp_path / "w.bin").unlink()
+    assert bool(export.stays) is (operands == AS_GOOD)
+    (found,) = stock_session(export.model, stock_options()).run(None, feeds())
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_weight_whose_file_is_wrong_is_refused(tmp_path: Path):
+    path = branches(tmp_path, PAYS)
+    onnx.save(
+        onnx.load(path), path, save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    (tmp_path / "w.bin").write_bytes(b"\0")
+    with pytest.raises(ModelError, match=r"tiny\.onnx: "):
+        export_onnxruntime(path, find_order("best"))
+
+
 def test_a_bad_order_is_never_exported(tmp_path: Path):
     path = branches(tmp_path, AS_GOOD)
     export = export_onnxruntime(path, find_order("breadth-first"))
@@ -142,6 +166,12 @@ def test_an_input_that_cannot_be_drawn_is_refused(tmp_path: Path):
         onnxruntime_problem(path)
     with pytest.raises(UnsupportedModelError, match=r"tensor\(string\) cannot be fed"):
         export_onnxruntime(path, find_order("best"))
+
+
+def test_an_input_that_no_machine_holds_is_refused(tmp_path: Path):
+    path = tiny_onnx.save(tmp_path, tiny_onnx.parse("(float[n,4] x) => (y) { y = Neg(x) }"))
+    with pytest.raises(UnsupportedModelError, match=r"'x': .* has too many elements to run"):
+        export_onnxruntime(path, find_order("best"), dims={"n": 1 << 60})
 
 
 def test_a_runtime_that_does_not_note_its_memory_is_named(

@@ -23,6 +23,7 @@ from arenite.cli.console.streams import progress
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType, SecondsType
 from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs, with_fixed
 from arenite.cli.render.numbers import both, plural
@@ -43,14 +44,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
     help="Engines to compare with: names, 'all' (every installed one) or 'none'.  [default: "
     "onnxruntime for ONNX, litert-xnnpack for TFLite]",
 )
-@click.option(
-    "--threads",
-    type=NumberType(1, 256),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Threads per engine.",
-)
+@threads_option("Threads per engine.")
 @click.option(
     "--rounds", type=NumberType(1, 1000), default=5, show_default=True, metavar="N",
     help="Number of rounds; each starts every engine in a fresh process.",

@@ -53,7 +53,7 @@ class ScanFile:
             return [
                 Sensitivity(layer, _losses(losses)) for layer, losses in document["losses"].items()
             ]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             reason = "does not hold the findings of a scan"
             raise ScanFileError(reason, path=self.path) from error
 
@@ -77,7 +77,7 @@ def _losses(stated: Mapping[str, object]) -> dict[float, float]:
     """Return the losses of a layer, at the densities that a scan tries and in its order.
 
     Raises:
-        AttributeError, KeyError, TypeError, ValueError: They are not of a scan.
+        AttributeError, KeyError, OverflowError, TypeError, ValueError: They are not of a scan.
     """
     from arenite.compression.sensitivity import DENSITIES
 

@@ -25,6 +25,7 @@ from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import strategy_option
 from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType
 from arenite.cli.planning.programs import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.cli.render.numbers import both, duration
@@ -106,14 +107,7 @@ class _Result:
     "--plan", "plan_path", type=click.Path(path_type=Path), metavar="PLAN.json",
     help="Use this plan instead of making one.",
 )  # fmt: skip
-@click.option(
-    "--threads",
-    type=NumberType(1, 256),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Number of threads.",
-)
+@threads_option("Number of threads.")
 @click.option(
     "--labels", "labels_path", type=click.Path(path_type=Path), metavar="FILE",
     help="Text file with one class name per line.",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
+from arenite.cli.render.text import printable
 from arenite.planner.errors import FileError
 from arenite.runtime.errors import InputNameError
 from arenite.runtime.session import Port
@@ -95,7 +96,7 @@ def read_feeds(
     missing = [port for port in ports if port.name not in arrays]
     if missing:
         wanted = ", ".join(
-            f"{port.name}={port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}"
+            f"{printable(port.name)}={port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}"
             for port in missing
         )
         raise click.UsageError(f"missing option --input for: {wanted}")
@@ -108,7 +109,7 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
     if feed.name is None and len(ports) != 1:
         raise click.UsageError(
             f"--input {feed.path}: the model has {len(ports)} inputs; name one, as in NAME=FILE: "
-            f"{', '.join(ports)}"
+            f"{', '.join(map(printable, ports))}"
         )
     name = next(iter(ports)) if feed.name is None else feed.name
     if name not in ports:

@@ -9,9 +9,11 @@ from numpy import asarray, generic
 from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
+from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import read_dtype
 
 _UNREADABLE = (OSError, TypeError, ValueError, onnx.checker.ValidationError)
+_KEYS = frozenset({"basepath", "checksum", "length", "location", "offset"})
 
 
 class UnreadableTensorError(Exception):
@@ -38,6 +40,8 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
     """
     is_external = uses_external_data(tensor)
     loaded = tensor
+    if is_external:
+        _check_keys(tensor)
     try:
         if is_external:
             loaded = onnx.TensorProto()
@@ -48,6 +52,36 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
         found = _fault(tensor, folder) if is_external else None
         reason = found or f"its value cannot be read: {' '.join(str(error).split())}"
         raise UnreadableTensorError(reason, is_external=is_external) from error
+
+
+def embed(graph: onnx.GraphProto, folder: Path) -> None:
+    """Read the constants of a graph that lie in files beside the model into it.
+
+    Raises:
+        UnreadableTensorError: One is damaged, or its file is not what the model states.
+    """
+    for tensor in graph.initializer:
+        if uses_external_data(tensor):
+            array = asarray(read_tensor(tensor, folder))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t") and uses_external_data(attribute.t):
+                array = asarray(read_tensor(attribute.t, folder))
+                attribute.t.CopyFrom(onnx.numpy_helper.from_array(array, attribute.t.name))
+        for subgraph in subgraphs(node):
+            embed(subgraph, folder)
+
+
+def _check_keys(tensor: onnx.TensorProto) -> None:
+    """Return if nothing unknown is stated: a damaged "offset" would make it start at 0."""
+    unknown = {str(entry.key) for entry in tensor.external_data} - _KEYS
+    if unknown:
+        raise UnreadableTensorError(
+            f"its value lies in another file, of which the model states {min(unknown)!r}; known "
+            f"are {', '.join(sorted(_KEYS))}",
+            is_external=True,
+        )
 
 
 def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:

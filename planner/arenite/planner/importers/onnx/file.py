@@ -13,6 +13,7 @@ from arenite.planner.files import read_model
 from arenite.planner.importers.onnx.order import constant_names, subgraphs
 
 OLDEST_OPSET = 7
+_LARGEST_VERSION = (1 << 31) - 1
 
 
 def load_model(path: Path) -> onnx.ModelProto:
@@ -35,6 +36,7 @@ def _parsed(data: bytes) -> onnx.ModelProto:
         raise ModelFormatError(f"not an ONNX model, or truncated: {error}") from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelFormatError("not an ONNX model: it has no graph or names no operator set")
+    _check_versions(model)
     _check_opset(model)
     if model.functions:
         model = _inline(model)
@@ -77,6 +79,13 @@ def _node_texts(node: onnx.NodeProto) -> Iterator[object]:
     yield from (attribute.name for attribute in node.attribute)
     for subgraph in subgraphs(node):
         yield from _graph_texts(subgraph)
+
+
+def _check_versions(model: onnx.ModelProto) -> None:
+    """Return if the versions are numbers that the onnx package takes for such."""
+    for number in (model.ir_version, *(opset.version for opset in model.opset_import)):
+        if not 0 <= number <= _LARGEST_VERSION:
+            raise ModelFormatError(f"not an ONNX model: {number} is no version")
 
 
 def _check_opset(model: onnx.ModelProto) -> None:

@@ -172,6 +172,8 @@ class TfliteContents(Mapping[str, Array]):
             )
         if len(set(zeros)) > 1:
             raise UnsupportedModelError(name, "each channel has its own zero point")
+        if not -(1 << 31) <= zeros[0] < 1 << 31:
+            raise ModelFormatError(f"tensor {name!r}: no zero point is {zeros[0]}")
         return Quantisation(scales, zeros[0], axis)
 
     def _options(self, step: int) -> Options:

@@ -1,11 +1,12 @@
 """Lower a whole TFLite model to a program of our own operators."""
 
+import struct
 from collections.abc import Container
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.errors import ModelFormatError
+from arenite.planner.errors import AreniteError, ModelFormatError
 from arenite.planner.program import Array, Program
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.lowering.builder import Builder
@@ -102,6 +103,21 @@ def _check_integers(t: Translation) -> None:
 
 
 def _translate(t: Translation) -> None:
+    """Translate a step.
+
+    Raises:
+        NotLoweredError: Its form has no kernel, or is not the operator's: files are hostile, and
+            what a translator stumbles over is an operand, an axis or a size that cannot be.
+    """
+    try:
+        _translate_as_stated(t)
+    except AreniteError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+        raise NotLoweredError(f"it does not have the form of its kind: {error}") from error
+
+
+def _translate_as_stated(t: Translation) -> None:
     check_complex(t)
     restate(t)
     if fold(t):

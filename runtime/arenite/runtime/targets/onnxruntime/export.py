@@ -12,7 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.planner.errors import MissingDependencyError, about_file, named_instead
+from arenite.planner.errors import (
+    MissingDependencyError,
+    ModelFormatError,
+    UnsupportedModelError,
+    about_file,
+    named_instead,
+)
 from arenite.planner.files import read_model
 from arenite.planner.importers import read
 from arenite.planner.names import Names
@@ -31,6 +37,9 @@ from arenite.runtime.targets.onnxruntime.stock import (
 
 _HURRIED: Final = ("Shape", "Size")
 """What ONNX Runtime runs as early as it can in any order; the results are a few bytes."""
+
+_MOST_BYTES: Final = (1 << 31) - 1
+"""Of an ONNX file, by its format."""
 
 _NO_DIMS: Final[Mapping[str, int]] = {}
 _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = {}
@@ -116,13 +125,14 @@ def _exported(
     nodes = list(_ordered(model.graph, source.order.steps))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    data: bytes = model.SerializeToString()
+    with about_file(path):
+        data = _serialised(model)
     stock = stock_memory(path, _arena_alone(stock_options()), feeds)
     with about_file(path):
         ordered = stock_memory(data, _arena_alone(ordered_options()), feeds)
     stays = _objection(nodes, stock, ordered)
     return OnnxruntimeExport(
-        read_model(path) if stays else data, source.order, stock, ordered, stays
+        _whole(onnx, path) if stays else data, source.order, stock, ordered, stays
     )
 
 
@@ -157,8 +167,9 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
     options = stock_options()
     options.optimized_model_filepath = str(destination)
     session = stock_session(path, options)
-    model = onnx.load(destination)
+    model = onnx.load(destination, load_external_data=False)
     graph = model.graph
+    _embed(graph, path)  # it refers to files beside the model, not beside itself
     names = Names()
     for node in graph.node:
         node.name = names.take(node.name or node.op_type)
@@ -169,6 +180,35 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
     del graph.input[:]
     graph.input.extend(kept)
     return session, model
+
+
+def _whole(onnx: Any, path: Path) -> bytes:
+    """Return the model as it is, but with what lies in files beside it inside."""
+    data = read_model(path)
+    model = onnx.ModelProto.FromString(data)
+    if not _embed(model.graph, path):
+        return data
+    with about_file(path):
+        return _serialised(model)
+
+
+def _embed(graph: Any, path: Path) -> bool:
+    """Read the weights that lie beside the model into its graph; return whether any did."""
+    from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
+
+    size = graph.ByteSize()
+    try:
+        embed(graph, path.parent)
+    except UnreadableTensorError as error:
+        raise ModelFormatError(f"a weight: {error}", path=path) from error
+    return bool(graph.ByteSize() != size)
+
+
+def _serialised(model: Any) -> bytes:
+    if model.ByteSize() > _MOST_BYTES:
+        raise UnsupportedModelError("model", "with its weights in the file it has 2 GiB or more")
+    data: bytes = model.SerializeToString()
+    return data
 
 
 def _without_inputs(program: Program) -> Program:

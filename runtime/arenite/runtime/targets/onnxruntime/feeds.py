@@ -1,5 +1,7 @@
 """Inputs to run a model on where the user gave none."""
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -64,12 +66,16 @@ def drawn_feeds(
         dtype = dtypes.get(value.type)
         if dtype is None:
             raise UnsupportedModelError(value.name, f"{value.type} cannot be fed", path=path)
+        shape = bound[value.name]
+        if math.prod(shape) * np.dtype(np.float64).itemsize > sys.maxsize:
+            raise UnsupportedModelError(value.name, f"{list(shape)} has too many elements to run",
+                                        path=path)  # fmt: skip
         if values is not None and value.name in values:
-            feeds[value.name] = _filled(path, value, bound[value.name], dtype, values[value.name])
+            feeds[value.name] = _filled(path, value, shape, dtype, values[value.name])
         elif np.issubdtype(dtype, np.floating):
-            feeds[value.name] = random.standard_normal(bound[value.name]).astype(dtype)
+            feeds[value.name] = random.standard_normal(shape).astype(dtype)
         else:
-            feeds[value.name] = np.zeros(bound[value.name], dtype)
+            feeds[value.name] = np.zeros(shape, dtype)
     return feeds
 
 

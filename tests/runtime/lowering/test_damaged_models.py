@@ -1,0 +1,65 @@
+"""Models with numbers that cannot be are refused where they are read or lowered."""
+
+import numpy as np
+import pytest
+
+from arenite.planner.errors import AreniteError, ModelFormatError
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.session import Session
+from arenite.strategies import find
+from support.tflite_operator import Given, operator_model, weights
+from support.tiny_onnx import parse, save
+
+TO_ROWS = weights(np.array([1, 144], np.int32))
+
+
+def reshape(folder, source, result):
+    path = folder / "m.tflite"
+    path.write_bytes(operator_model("RESHAPE", [source, TO_ROWS], [result]))
+    return path
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 145), (2, 144)])
+def test_a_shape_of_another_number_of_elements_is_refused(shape, tmp_path):
+    path = reshape(tmp_path, Given(shape), Given((1, 144)))
+    with pytest.raises(UnsupportedOperatorsError, match="different numbers of elements"):
+        compile_model(path)
+
+
+X, FILTER = Given((1, 6, 6, 4)), weights(np.zeros((4, 3, 3, 4), np.float32))
+STRIDES = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "results", "options"),
+    [
+        ([X], [X], STRIDES),
+        ([], [X], STRIDES),
+        ([X, FILTER], [], STRIDES),
+        ([Given((36, 4)), FILTER], [X], STRIDES),
+        ([X, weights(np.zeros((3, 3), np.float32))], [X], STRIDES),
+        ([X, FILTER], [X], STRIDES | {"strideH": 0}),
+    ],
+    ids=["no filter", "nothing", "no result", "no images", "a flat filter", "no stride"],
+)
+def test_operands_and_options_of_another_form_are_refused(inputs, results, options, tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(operator_model("CONV_2D", inputs, results, ("Conv2DOptions", options)))
+    with pytest.raises((ModelFormatError, UnsupportedOperatorsError)):
+        compile_model(path)
+
+
+@pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1, 1 << 62])
+def test_a_zero_point_beyond_32_bits_is_refused(number, tmp_path):
+    quantised = Given((1, 6, 6, 4), "int8", scales=(0.1,), zero_point=number)
+    path = reshape(tmp_path, quantised, Given((1, 144), "int8", scales=(0.1,)))
+    with pytest.raises(ModelFormatError, match=f"no zero point is {number}"):
+        compile_model(path)
+
+
+@pytest.mark.parametrize("axes", ["2,1", "0,1,2,3", "0,1,1"])
+def test_an_order_that_is_not_of_all_axes_is_refused(axes, tmp_path):
+    text = f"(float[2,3,4] x) => (y) {{ t = Transpose<perm=[{axes}]>(x) y = Neg(t) }}"
+    with pytest.raises(AreniteError):  # ours leaves it to ONNX Runtime, which refuses it
+        Session(save(tmp_path, parse(text)), strategy=find("best"))
