@@ -17,7 +17,8 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from sweep.case import Array, Case
 from sweep.tflite_file import Operator, Tensor, file_of
-from sweep.tflite_operators import feeds, operators
+from sweep.tflite_operands import feeds
+from sweep.tflite_operators import operators
 
 FORMS = ("float32", "int8", "uint8", "int16", "int32", "int64")
 """Element types of the first operand that each operator is tried on."""

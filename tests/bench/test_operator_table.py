@@ -23,7 +23,8 @@ from sweep.outcome import Outcome, Result, outcome_of
 from sweep.page import cells_of, onnx_table
 from sweep.reasons import WORDS, word_for
 from sweep.tflite_cases import tflite_cases
-from sweep.tflite_operators import CUSTOM, builtin_operators
+from sweep.tflite_operators import builtin_operators
+from sweep.tflite_written import CUSTOM
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
 AGAIN = f"the page is not what the code does; {COMMAND}"
