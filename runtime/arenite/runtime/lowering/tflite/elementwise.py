@@ -108,7 +108,9 @@ def convert(t: Translation) -> None:
     value = t.value()
     if value.dtype not in _KNOWN or t.dtype not in _KNOWN:
         raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
-    if t.kind == "CAST" and not all(_stands_for_itself(t, name) for name in (t.source(), t.target)):
+    if t.kind == "CAST" and not all(
+        _stands_for_itself(t, name) for name in (t.source(), t.target)
+    ):
         raise NotLoweredError("it casts the integers that a quantised tensor stores")
     array = t.builder.array(t.source())
     if array is not None and t.dtype is DType.FLOAT32 and array.dtype.name == "float16":
