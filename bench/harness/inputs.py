@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import onnx
 
+from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import AreniteError
 from harness.command import MissingInputsError, note
 from harness.processes import ProcessError
@@ -37,9 +38,25 @@ SHAPES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
 """The same as shapes of inputs: ONNX Runtime gives open dimensions names of its own."""
 
 
+READINGS: Mapping[str, Reading] = {
+    "ppocr4_rec": Reading(shapes={"x": (1, 3, 48, 320)}),
+    "silero_vad": Reading(
+        shapes={"input": (1, 576), "state": (2, 1, 128)},
+        values={"sr": 16000},
+    ),
+    "silero_vad_16k_op15": Reading({"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)}),
+}
+"""How files are read that dimensions alone do not settle."""
+
+
 def dims_of(path: Path) -> dict[str, int]:
     """Return the values of the dimensions that a file leaves open."""
     return dict(DIMS.get(path.stem, {}))
+
+
+def reading_of(path: Path) -> Reading:
+    """Return how a file is read that leaves sizes or values open."""
+    return READINGS.get(path.stem, Reading(dims_of(path)))
 
 
 def light_networks() -> list[Path]:

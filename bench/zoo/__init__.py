@@ -11,6 +11,7 @@ from zoo import (
     deeplab_v3,
     densenet121,
     inception_v3,
+    mediapipe,
     mobilenet_v1,
     mobilenet_v2,
     posenet,
@@ -46,3 +47,10 @@ CELLS: dict[str, Callable[[], onnx.ModelProto]] = {
     "randwire-312": partial(randwire.network, 312, size=4, seed=4),
 }
 """Cells of networks that were searched for or wired at random, where the order matters."""
+
+MEDIAPIPE: dict[str, Callable[[], onnx.ModelProto]] = {
+    "palm-detection": mediapipe.palm_detection,
+    "hand-landmark": mediapipe.hand_landmark,
+    "face-mesh": mediapipe.face_mesh,
+}
+"""Networks of the kinds that MediaPipe publishes; BlazeFace is among the first."""

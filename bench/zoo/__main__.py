@@ -6,16 +6,18 @@ from pathlib import Path
 
 import onnx
 
-from zoo import NETWORKS
+from zoo import CELLS, MEDIAPIPE, NETWORKS
+
+_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the network the command line names."""
     parser = argparse.ArgumentParser(prog="zoo", description="Write a network as ONNX.")
-    parser.add_argument("name", choices=NETWORKS)
+    parser.add_argument("name", choices=_NAMED)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.onnx")
     options = parser.parse_args(arguments)
-    onnx.save(NETWORKS[options.name](), options.output)
+    onnx.save(_NAMED[options.name](), options.output)
 
 
 if __name__ == "__main__":

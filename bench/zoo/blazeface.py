@@ -29,8 +29,8 @@ def network(size: int = 128) -> onnx.ModelProto:
     fine = x
     for channels, stride in COARSE:
         x = _block(net, x, channels, stride)
-    scores = [_head(net, fine, 2, 1), _head(net, x, 6, 1)]
-    boxes = [_head(net, fine, 2, NUM_COORDINATES), _head(net, x, 6, NUM_COORDINATES)]
+    scores = [anchored(net, fine, 2, 1), anchored(net, x, 6, 1)]
+    boxes = [anchored(net, fine, 2, NUM_COORDINATES), anchored(net, x, 6, NUM_COORDINATES)]
     net.output(net.concat(boxes), "regressors")
     net.output(net.concat(scores), "classificators")
     return net.build()
@@ -46,7 +46,7 @@ def _block(net: NetworkBuilder, x: str, channels: int, stride: int) -> str:
     return net.add(x, y, activation="relu")
 
 
-def _head(net: NetworkBuilder, x: str, num_anchors: int, values: int) -> str:
+def anchored(net: NetworkBuilder, x: str, num_anchors: int, values: int) -> str:
     """Return `values` for each of the anchors at each pixel, (1, anchors, values)."""
     _, _, height, width = net.shapes[x]
     y = net.transpose(net.conv(x, num_anchors * values), 0, 2, 3, 1)

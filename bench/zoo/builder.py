@@ -119,6 +119,11 @@ class NetworkBuilder:
                 )
                 return self._node("Clip", [x, low, high], self.shapes[x])
 
+    def prelu(self, x: str) -> str:
+        """Keep what is positive, and scale what is negative by a slope of its channel."""
+        slopes = np.abs(0.25 * self._normal(self.shapes[x][1], 1, 1))
+        return self._node("PRelu", [x, self._constant(slopes)], self.shapes[x])
+
     def batch_norm(self, x: str, *, activation: Activation | None = None) -> str:
         """Normalise by stored statistics: mean 0, variance 1, scales around 1."""
         channels = self.shapes[x][1]
@@ -167,15 +172,15 @@ class NetworkBuilder:
         pads = np.array([0, 0, 0, 0, 0, channels - present, 0, 0], np.int64)
         return self._node("Pad", [x, self._constant(pads)], (batch, channels, height, width))
 
-    def resize(self, x: str, height: int, width: int) -> str:
-        """Interpolate linearly, corners on corners."""
+    def resize(self, x: str, height: int, width: int, *, corners: bool = True) -> str:
+        """Interpolate linearly, corners on corners or by the centres of pixels."""
         shape = (*self.shapes[x][:2], height, width)
         return self._node(
             "Resize",
             [x, "", "", self._constant(np.array(shape, np.int64))],
             shape,
             mode="linear",
-            coordinate_transformation_mode="align_corners",
+            coordinate_transformation_mode="align_corners" if corners else "half_pixel",
         )
 
     def reshape(self, x: str, *shape: int) -> str:

@@ -86,3 +86,21 @@ def test_commands_agree_on_a_target_that_is_named(run_json, tmp_path, target):
     said = [run_json(command, model, "--target", target) for command in ("plan", "inspect")]
     assert {each["height"] for each in (compared, *said)} == {compared["height"]}
     assert {each["target"] for each in (compared, *said)} == {target}
+
+
+def test_a_program_that_no_session_loads_is_planned_as_written_too(run, tmp_path):
+    # ONNX Runtime knows of Gradient's name alone, which shows when its session is made.
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]> '
+        "g (float[2] a, float[2] b) => (float[2] c, float[2] d) "
+        "{ c = Add(a, b) "
+        'd = ai.onnx.preview.training.Gradient<xs=["a"], y="c">(a) }'
+    )
+    model = tmp_path / "gradient.onnx"
+    onnx.save(onnx.parser.parse_model(text), model)
+    code, _, err = run("plan", model)
+    assert code == 0
+    assert "note: planned as written, with --target generic: step" in err
+    code, _, err = run("plan", model, "--target", "arenite")
+    assert code == 1
+    assert "our runtime does not run it" in err

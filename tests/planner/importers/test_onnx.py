@@ -157,6 +157,13 @@ def test_all_free_dimensions_are_named_with_the_options_that_bind_them(tmp_path:
     assert "--shape x=1x3x1" in str(caught.value)
 
 
+def test_the_sizes_that_are_proposed_for_an_image_are_not_a_single_pixel(tmp_path: Path) -> None:
+    with pytest.raises(UnboundDimensionError) as caught:
+        read_text(tmp_path, "(float[batch, 3, ?, w] x) => (y) { y = Identity(x) }")
+    assert "--shape x=1x3x224x224" in str(caught.value)
+    assert "--dim batch=1 --dim w=224 --dim x:2=224" in str(caught.value)
+
+
 def test_an_input_without_a_rank_needs_its_whole_shape(tmp_path: Path) -> None:
     model = parse("(float[2] x) => (y) { y = Neg(x) }")
     model.graph.input[0].type.tensor_type.ClearField("shape")

@@ -17,19 +17,20 @@ from arenite.cli.options.search import (
     time_limit_option,
 )
 from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
-from arenite.cli.planning.programs import held_bytes
+from arenite.cli.planning.programs import UnloadableError, held_bytes
 from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.targets.choice import Chosen, choose_target
+from arenite.cli.targets.choice import Chosen, choose_as_written, choose_target
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE, GENERIC
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.source import Source
+from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import find
@@ -80,17 +81,16 @@ def plan(
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model,))
-    chosen = choose_target(replace(reading, time_limit_s=time_limit_s), model, capacity)
-    source, problem = chosen.source, chosen.source.problem
-    if chosen.note is not None:
-        note(chosen.note)
-    check_bound(problem)
-    outcome = search(strategy, problem, time_limit_s=time_limit_s)
-    check_capacity(problem, outcome, strategy)
-    plan_file = _plan_file(chosen, outcome)
-    held = None
-    if chosen.target is ARENITE:
-        held = held_bytes(Compiled(source), outcome.plan)
+    limited = replace(reading, time_limit_s=time_limit_s)
+    chosen = choose_target(limited, model, capacity)
+    try:
+        plan_file, outcome, held = _planned(chosen, strategy, time_limit_s)
+    except UnloadableError as error:
+        if reading.target is not None:
+            raise
+        chosen = choose_as_written(limited, model, capacity, error.reason)
+        plan_file, outcome, held = _planned(chosen, strategy, time_limit_s)
+    source = chosen.source
     results.write(output, plan_file.to_bytes)
 
     def text(console: Console) -> None:
@@ -111,6 +111,27 @@ def plan(
         },
         text,
     )
+
+
+def _planned(
+    chosen: Chosen, strategy: Strategy, time_limit_s: float | None
+) -> tuple[PlanFile, Outcome, SessionMemory | None]:
+    """Return the plan of a model, and what a session of ours holds beside it, if it is ours.
+
+    Raises:
+        PlanError: There is no plan.
+        UnloadableError: No session runs the program that is planned.
+    """
+    problem = chosen.source.problem
+    if chosen.note is not None:
+        note(chosen.note)
+    check_bound(problem)
+    outcome = search(strategy, problem, time_limit_s=time_limit_s)
+    check_capacity(problem, outcome, strategy)
+    held = None
+    if chosen.target is ARENITE:
+        held = held_bytes(Compiled(chosen.source), outcome.plan)
+    return _plan_file(chosen, outcome), outcome, held
 
 
 def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:

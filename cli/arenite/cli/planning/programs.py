@@ -52,11 +52,13 @@ class UnloadableError(AreniteError):
 
     Attributes:
         model: What it was made of.
+        reason: Why our runtime does not run it.
     """
 
     def __init__(self, model: str, reason: str) -> None:
         super().__init__(f"{model}: our runtime does not run it: {reason}; nothing was written")
         self.model = model
+        self.reason = reason
 
 
 def build_program(

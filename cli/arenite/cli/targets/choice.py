@@ -80,7 +80,23 @@ def choose_target(reading: Reading, path: Path, capacity: int | None = None) -> 
             raise
         except ModelError as error:
             fallback = str(error)
-    return replace(_read(GENERIC, reading, path, capacity), fallback=fallback)
+    return choose_as_written(reading, path, capacity, fallback)
+
+
+def choose_as_written(reading: Reading, path: Path, capacity: int | None, reason: str) -> Chosen:
+    """Read a model as the graph that is written, since our runtime does not run it.
+
+    Args:
+        reading: How it is read.
+        path: The model.
+        capacity: Most bytes the arena may take; None for no limit.
+        reason: Why our runtime does not.
+
+    Raises:
+        ModelError: It cannot be planned as it is written either.
+        UsageError: The user asks for something that the target decides itself.
+    """
+    return replace(_read(GENERIC, reading, path, capacity), fallback=reason)
 
 
 def check_options(reading: Reading) -> None:

@@ -15,6 +15,7 @@ from arenite.planner.errors import (
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_unsizable
 
 _UNRANKED = "?"
+_IMAGE_RANK, _SIDE = 4, 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +177,29 @@ class _Binder:
 
     def _hint(self, unbound: list[str]) -> str:
         shapes: list[str] = []
+        examples: dict[str, int] = {}
         for name, shape in self._shapes.items():
             if shape == (_UNRANKED,):
                 shapes.append(f"--shape {name}=1x1")
             elif any(isinstance(size, str) and size not in self.values for size in shape):
-                sizes = (self.values.get(s, 1) if isinstance(s, str) else s for s in shape)
+                examples |= _examples(shape)
+                sizes = (
+                    self.values.get(s, examples[s]) if isinstance(s, str) else s for s in shape
+                )
                 shapes.append(f"--shape {name}={_text(tuple(sizes))}")
         hint = f"bind them, for example with {' '.join(shapes)}"
         if any(name.endswith(f":{_UNRANKED}") for name in unbound):
             return f"{hint} (an input that ends in {_UNRANKED} states no rank)"
-        return f"{hint} or {' '.join(f'--dim {name}=1' for name in unbound)}"
+        return f"{hint} or {' '.join(f'--dim {name}={examples.get(name, 1)}' for name in unbound)}"
+
+
+def _examples(shape: tuple[int | str, ...]) -> dict[str, int]:
+    """Return a size for each open dimension: nobody means images of a single pixel."""
+    return {
+        size: _SIDE if len(shape) == _IMAGE_RANK and axis > 1 else 1
+        for axis, size in enumerate(shape)
+        if isinstance(size, str)
+    }
 
 
 def _unknown(what: str, known: Iterable[str]) -> str:

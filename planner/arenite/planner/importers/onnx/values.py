@@ -21,8 +21,9 @@ from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_d
 
 MAX_ELEMENTS = 65_536
 """Larger values are not computed to size a model: they are weights, not shapes."""
-MAX_FOLDED_BYTES = 64 << 20
-"""What operators may make of nothing; a few bytes can state an array that fills memory."""
+MAX_FOLDED_BYTES = 1 << 30
+"""What operators may make of nothing: a few bytes can state an array that fills memory. Networks
+of the onnx package state their weights so; VGG-19 has 575 MB of them."""
 MAX_FOLDED_GROWTH = 16
 """Beyond that, times the bytes read: int8 weights become floats, and pass several operators."""
 

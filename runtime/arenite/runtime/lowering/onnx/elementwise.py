@@ -259,10 +259,13 @@ def cast(t: Translation) -> None:
 
 @translates("Dropout")
 def dropout(t: Translation) -> None:
-    """Translate Dropout in a run that does not train, which changes nothing."""
-    if any(t.step.outputs[1:]):
-        raise NotLoweredError("its mask is read")
-    view(t)
+    """Translate Dropout outside training: it drops nothing, and its mask is all ones."""
+    t.finish(t.value())
+    for mask in t.step.outputs[1:2]:
+        if mask:
+            tensor = t.builder.model.tensors[mask]
+            ones = np.ones(tensor.shape, np.dtype(tensor.dtype.label))
+            t.builder.bind(mask, t.builder.constant(ones, mask))
 
 
 @translates("Identity", layout=Layout.ANY)

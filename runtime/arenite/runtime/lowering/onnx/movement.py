@@ -239,7 +239,8 @@ def space_to_depth(t: Translation) -> None:
     """Translate SpaceToDepth."""
     n, c, h, w = t.value().shape
     b = t.attribute("blocksize", 1)
-    _regroup(t, (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4))
+    axes = (0, 3, 5, 1, 2, 4) if t.attribute("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    _regroup(t, (n, c, h // b, b, w // b, b), axes)
 
 
 def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:

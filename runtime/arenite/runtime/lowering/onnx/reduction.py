@@ -35,6 +35,8 @@ def reduction(t: Translation) -> None:
         t.finish(value)
         return
     positive = tuple(sorted({axis % rank for axis in axes})) or tuple(range(rank))
+    if not positive:
+        raise NotLoweredError("it reduces a scalar")
     function = REDUCTIONS[t.kind]
     if function is R.MEAN and _is_image_mean(value, positive):
         whole = (value.shape[2], value.shape[3])

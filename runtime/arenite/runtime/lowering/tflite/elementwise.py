@@ -132,9 +132,19 @@ def convert(t: Translation) -> None:
     value = t.value()
     if value.dtype not in _KNOWN or t.dtype not in _KNOWN:
         raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
+    if t.kind == "CAST" and not all(
+        _stands_for_itself(t, name) for name in (t.source(), t.target)
+    ):
+        raise NotLoweredError("it casts the integers that a quantised tensor stores")
     array = t.builder.array(t.source())
     if array is not None and t.dtype is DType.FLOAT32 and array.dtype.name == "float16":
         widened = t.builder.constant(array.astype("float32"), t.source())
         t.builder.bind(t.target, widened)
         return
     t.finish(t.emit(Convert(), [value]))
+
+
+def _stands_for_itself(t: Translation, name: str) -> bool:
+    """Tell whether the elements of a tensor are its numbers, as CAST takes them all to be."""
+    stated = t.builder.stated_quantisation(name)
+    return stated is None or (set(stated.scales) == {1.0} and stated.zero_point == 0)

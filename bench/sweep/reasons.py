@@ -1,0 +1,39 @@
+"""Why an operator is not run by us, or not at all, in a word."""
+
+import re
+
+WORDS: dict[str, str] = {
+    "kernel": "there is no kernel of ours",
+    "constant": "an input would have to be a constant",
+    "type": "elements of this type",
+    "string": "strings have no fixed size",
+    "sequence": "a sequence or an optional value, not a tensor",
+    "size": "the size of a result is known in the run alone",
+    "subgraph": "it has subgraphs",
+    "outputs": "its outputs are of different types",
+    "training": "it is in training mode",
+    "version": "the version of the operator set: before 7, or newer than ONNX Runtime's",
+    "runtime": "ONNX Runtime has no kernel for it either",
+    "form": "a form of the operator that our kernel does not have",
+}
+"""What each word means, in the order of the page."""
+
+_PATTERNS = (
+    ("training", r"training mode"),
+    ("string", r"strings? "),
+    ("sequence", r"sequence type|optional type"),
+    ("version", r"operator set \d|[Oo]pset \d|core/graph/model(_load_utils)?\."),
+    ("subgraph", r"subgraphs|control flow"),
+    ("outputs", r"outputs are of different types"),
+    ("kernel", r"there is no kernel of ours"),
+    ("constant", r"is not constant"),
+    ("size", r"not known before the run"),
+    ("type", r"the runtime has no|it works on|it converts|operands of these types|differ in type|"
+             r"it computes in|multiplies integers|casts the integers"),
+    ("runtime", r"ONNX Runtime|onnxruntime"),
+)  # fmt: skip
+
+
+def word_for(reason: str) -> str:
+    """Return the word for a reason that a message gives."""
+    return next((word for word, pattern in _PATTERNS if re.search(pattern, reason)), "form")
