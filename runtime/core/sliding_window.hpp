@@ -1,19 +1,12 @@
 // A window that slides over rows and columns, checked against what it reads and makes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "kernels/sliding_window.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
-
-struct SlidingWindow {
-  std::array<std::uint32_t, 2> kernel;
-  std::array<std::uint32_t, 2> strides;
-  std::array<std::uint32_t, 2> dilations;
-  std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
-};
 
 // Returns the window of a filter of rank 4, outputs, rows, columns, inputs.
 template <typename Attributes>

@@ -1,5 +1,11 @@
 // Which vectors the processor has, for kernels that are compiled for several.
+//
+// ARENITE_VECTORS=avx2 or =any in the environment leaves larger ones unused: for tests, and to
+// measure what a smaller processor would do.
 #pragma once
+
+#include <cstdlib>
+#include <string_view>
 
 namespace arenite {
 
@@ -14,7 +20,12 @@ enum class Vectors { any, avx2, avx512 };
 inline Vectors vectors() {
   static const Vectors found = [] {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+    const char* given = std::getenv("ARENITE_VECTORS");
+    const std::string_view most = given == nullptr ? "" : given;
+    if (most == "any") {
+      return Vectors::any;
+    }
+    if (most != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
       return Vectors::avx512;
     }
