@@ -12,11 +12,7 @@
 namespace arenite {
 
 // In order of preference: the first that takes the operands makes the step.
-enum class KernelSet {
-  xnnpack,
-  arenite,
-  fallback  // for some types of operands only, where no other set takes them
-};
+enum class KernelSet { xnnpack, arenite };
 
 // Adds a maker while the program starts:
 //

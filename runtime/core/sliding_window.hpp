@@ -8,11 +8,10 @@
 
 namespace arenite {
 
-// Returns the window of a filter of rank 4, outputs, rows, columns, inputs.
+// Returns the window of a filter whose second and third axes are its rows and columns.
 template <typename Attributes>
 SlidingWindow filter_window(const Operands& operands, const Attributes& attributes,
                             const TensorView& filter) {
-  require(operands, filter.rank() == 4, "its filter must have rank 4");
   require(operands, filter.shape[1] < (1u << 24) && filter.shape[2] < (1u << 24),
           "its filter is too large");
   return {

@@ -1,5 +1,6 @@
 """Convolutions and products with weights."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,8 +17,8 @@ from arenite.runtime.operators.base import (
     Sides,
 )
 
-_GEMM_PANEL = 16
-"""Number of columns that the core packs together for a product of matrices."""
+PANEL = 16
+"""Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
 
 
 def sliding_over(
@@ -52,16 +53,17 @@ class SlidingOperator(Clamped):
         return sliding.input_region(region, source.shape[3], result.shape[3])
 
 
-def _filter(operands: Operands) -> Tensor | None:
+def _filter(operands: Operands, *ranks: int) -> Tensor | None:
     weights = operands.input(1)
-    return weights if weights is not None and len(weights.shape) == 4 else None
+    return weights if weights is not None and len(weights.shape) in ranks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conv2D(SlidingOperator):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
 
-    The filter is a constant, or a tensor inside a window that an earlier LoadWeights filled.
+    In floating point the filter is packed: panels, kh, kw, Cin / groups, 16. It is a constant, or
+    a tensor inside a window that an earlier LoadWeights filled.
     """
 
     number: ClassVar[int] = 1
@@ -73,7 +75,7 @@ class Conv2D(SlidingOperator):
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights = _filter(operands)
+        weights = _filter(operands, 4, 5)
         if weights is None:
             return None
         kernel = weights.shape[1:3]
@@ -84,10 +86,10 @@ class Conv2D(SlidingOperator):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the weights that each takes."""
-        weights, result = _filter(operands), operands.result
-        if weights is None or result is None or not weights.shape[0]:
+        weights, result = _filter(operands, 4, 5), operands.result
+        if weights is None or result is None:
             return 0
-        return result.num_elements * (weights.num_elements // weights.shape[0])
+        return result.num_elements * math.prod(weights.shape[1:4])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ class DepthwiseConv2D(SlidingOperator):
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights, source = _filter(operands), operands.source
+        weights, source = _filter(operands, 4), operands.source
         if weights is None or source is None:
             return None
         kernel = weights.shape[1:3]
@@ -113,7 +115,7 @@ class DepthwiseConv2D(SlidingOperator):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the taps of the window."""
-        weights, result = _filter(operands), operands.result
+        weights, result = _filter(operands, 4), operands.result
         if weights is None or result is None:
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
@@ -136,7 +138,7 @@ class TransposedConv2D(Clamped):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the input times the weights that each is multiplied by."""
-        weights, source = _filter(operands), operands.source
+        weights, source = _filter(operands, 4), operands.source
         if weights is None or source is None or not weights.shape[3]:
             return 0
         products = weights.num_elements // weights.shape[3] // self.groups
@@ -147,17 +149,18 @@ class TransposedConv2D(Clamped):
 class FullyConnected(Clamped):
     """Reads x: ..., in; weights: out, in; and an optional bias.
 
-    The weights are a constant, or a tensor inside a window that an earlier LoadWeights filled.
+    In floating point the weights are packed: panels, in, 16. They are a constant, or a tensor
+    inside a window that an earlier LoadWeights filled.
     """
 
     number: ClassVar[int] = 4
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the length of the products."""
-        weights, result = operands.input(1), operands.result
-        if weights is None or result is None or not weights.shape:
+        weights, result = _filter(operands, 2, 3), operands.result
+        if weights is None or result is None:
             return 0
-        return result.num_elements * weights.shape[-1]
+        return result.num_elements * weights.shape[1]
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the same rows of the first input, and the whole of other inputs."""
@@ -195,4 +198,4 @@ class MatMul(RuntimeOperator):
         rows, columns = other.shape[-2:]
         if self.transpose_b:
             rows, columns = columns, rows
-        return FLOAT_BYTES * align_up(columns, _GEMM_PANEL) * rows
+        return FLOAT_BYTES * align_up(columns, PANEL) * rows

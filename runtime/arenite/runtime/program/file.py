@@ -22,7 +22,7 @@ from arenite.runtime import _schema
 from arenite.runtime.program.assembly import Assembly
 
 MAGIC = b"ARENITE\x1a"
-VERSION = 2
+VERSION = 3
 _HEAD = struct.Struct("<8sIIQQ")
 _PAGE = 4096
 
