@@ -1,0 +1,367 @@
+#include "kernels/highway_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convolution/depthwise.cpp"
+#include "hwy/foreach_target.h"
+// After them: compiled for each kind of processor.
+#include "kernels/convolution/depthwise.hpp"
+#include "kernels/lanes.hpp"
+#include "kernels/parallel.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+namespace {
+
+// A row of the result and what it is made of. Strides are in floats.
+struct Strip {
+  const float* source;        // row 0 of those that are held
+  std::size_t first_row;      // offset of the first row under the window that exists
+  std::size_t row_step;       // from a row under the window to the next, before it wraps around
+  std::size_t end_row;        // offset at which rows start again at 0
+  std::size_t num_rows;       // under the window that exist
+  std::size_t pixel_stride;   // of the source
+  std::ptrdiff_t margin;      // pixels left of the source
+  std::size_t stride;         // pixels from a window to the next
+  std::size_t dilation;       // pixels from a tap to the next
+  const float* filter;        // of the first row that exists
+  std::size_t window_columns;
+  std::size_t channels;       // of the result
+  std::size_t multiplier;
+  const float* bias;
+  const float* addend;
+  std::size_t addend_stride;
+  float* result;
+  std::size_t result_stride;
+  float min;
+  float max;
+};
+
+// Taps of a row of the window that lie in the source.
+struct Taps {
+  std::size_t first;
+  std::size_t count;
+};
+
+// Channels of the result that are made together, and how they are read and written.
+struct WholeLanes {
+  std::size_t channel;
+
+  ARENITE_LANE Lanes source(const float* pixel, std::size_t part) const {
+    return load(pixel + channel + part * kLanes);
+  }
+  ARENITE_LANE Lanes values(const float* row, std::size_t part) const {
+    return load(row + channel + part * kLanes);
+  }
+  ARENITE_LANE void keep(Lanes value, float* row, std::size_t part) const {
+    store(value, row + channel + part * kLanes);
+  }
+};
+
+struct SomeLanes {
+  std::size_t channel;
+  std::size_t count;
+
+  ARENITE_LANE Lanes source(const float* pixel, std::size_t) const {
+    return load_some(pixel + channel, count);
+  }
+  ARENITE_LANE Lanes values(const float* row, std::size_t) const {
+    return load_some(row + channel, count);
+  }
+  ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const {
+    store_some(value, row + channel, count);
+  }
+};
+
+// Several channels of the result are made from each of the source.
+struct SpreadLanes {
+  SomeLanes made;
+  std::size_t channels[kLanes];
+
+  ARENITE_LANE Lanes source(const float* pixel, std::size_t) const {
+    float floats[kLanes];
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      floats[i] = pixel[channels[i]];
+    }
+    return load(floats);
+  }
+  ARENITE_LANE Lanes values(const float* row, std::size_t) const { return made.values(row, 0); }
+  ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const { made.keep(value, row, 0); }
+};
+
+// What of the window is known when it is compiled; with 0 columns nothing is.
+template <std::size_t Columns, std::size_t Stride>
+struct Window {
+  static constexpr std::size_t kColumns = Columns;
+  static constexpr std::size_t kStride = Stride;
+};
+
+// Adds a row of taps, reading each pixel once for all windows that it lies under.
+template <typename Window, std::size_t Pixels, std::size_t Parts, typename Channels>
+ARENITE_LANE void add_row(const Strip& strip, const Channels& channels, const float* source,
+                          const float* filter, Lanes (&sums)[Pixels][Parts]) {
+  constexpr std::size_t kColumns = Window::kColumns;
+  constexpr std::size_t kPixelsRead = (Pixels - 1) * Window::kStride + kColumns;
+  Lanes taps[kColumns][Parts];
+#pragma GCC unroll 16
+  for (std::size_t k = 0; k < kColumns; ++k) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < Parts; ++part) {
+      taps[k][part] = channels.values(filter + k * strip.channels, part);
+    }
+  }
+#pragma GCC unroll 32
+  for (std::size_t read = 0; read < kPixelsRead; ++read, source += strip.pixel_stride) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < Parts; ++part) {
+      const Lanes value = channels.source(source, part);
+#pragma GCC unroll 16
+      for (std::size_t p = 0; p < Pixels; ++p) {
+        if (read >= p * Window::kStride && read < p * Window::kStride + kColumns) {
+          sums[p][part] =
+              multiply_add(value, taps[read - p * Window::kStride][part], sums[p][part]);
+        }
+      }
+    }
+  }
+}
+
+template <std::size_t Pixels, std::size_t Parts, typename Channels>
+ARENITE_LANE void add_taps(const Strip& strip, const Channels& channels, std::size_t num_taps,
+                           const float* source, const float* filter,
+                           Lanes (&sums)[Pixels][Parts]) {
+  for (std::size_t k = 0; k < num_taps; ++k) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < Parts; ++part) {
+      const Lanes tap = channels.values(filter + k * strip.channels, part);
+#pragma GCC unroll 16
+      for (std::size_t p = 0; p < Pixels; ++p) {
+        const float* pixel =
+            source + (p * strip.stride + k * strip.dilation) * strip.pixel_stride;
+        sums[p][part] = multiply_add(channels.source(pixel, part), tap, sums[p][part]);
+      }
+    }
+  }
+}
+
+template <typename Window, std::size_t Pixels, std::size_t Parts, typename Channels>
+ARENITE_LANE void make_block(const Strip& strip, const Channels& channels, std::size_t column,
+                             const Taps& taps) {
+  Lanes sums[Pixels][Parts];
+#pragma GCC unroll 4
+  for (std::size_t part = 0; part < Parts; ++part) {
+    const Lanes bias =
+        strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
+#pragma GCC unroll 16
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      sums[p][part] = bias;
+    }
+  }
+  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin +
+                              static_cast<std::ptrdiff_t>(taps.first * strip.dilation);
+  const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
+  const float* filter = strip.filter + taps.first * strip.channels;
+  std::size_t row = strip.first_row;
+  for (std::size_t r = 0; r < strip.num_rows; ++r) {
+    if constexpr (Window::kColumns == 0) {
+      add_taps(strip, channels, taps.count, source + row, filter, sums);
+    } else {
+      add_row<Window>(strip, channels, source + row, filter, sums);
+    }
+    filter += strip.window_columns * strip.channels;
+    row += strip.row_step;
+    row -= row >= strip.end_row ? strip.end_row : 0;
+  }
+  const Lanes min = all_lanes(strip.min);
+  const Lanes max = all_lanes(strip.max);
+#pragma GCC unroll 16
+  for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < Parts; ++part) {
+      Lanes sum = sums[p][part];
+      if (strip.addend != nullptr) {
+        sum = add(sum, channels.values(strip.addend + (column + p) * strip.addend_stride, part));
+      }
+      channels.keep(clamp(sum, min, max), strip.result + (column + p) * strip.result_stride, part);
+    }
+  }
+}
+
+// Pixels side by side in a few channels, whatever the window.
+template <typename Channels>
+void make_narrow(const Strip& strip, const Channels& channels, std::size_t column,
+                 std::size_t num_pixels, const Taps& taps) {
+  using AnyWindow = Window<0, 0>;
+  for (; num_pixels >= 4; num_pixels -= 4, column += 4) {
+    make_block<AnyWindow, 4, 1>(strip, channels, column, taps);
+  }
+  for (; num_pixels > 0; --num_pixels, ++column) {
+    make_block<AnyWindow, 1, 1>(strip, channels, column, taps);
+  }
+}
+
+// Channels that do not fill vectors, or are not those of the source.
+HWY_NOINLINE void make_rest(const Strip& strip, std::size_t column, std::size_t num_pixels,
+                            const Taps& taps, std::size_t channel, std::size_t end_channel) {
+  for (; channel < end_channel; channel += kLanes) {
+    const std::size_t rest = end_channel - channel;
+    const SomeLanes made{channel, rest < kLanes ? rest : kLanes};
+    if (strip.multiplier == 1) {
+      make_narrow(strip, made, column, num_pixels, taps);
+      continue;
+    }
+    SpreadLanes spread{made, {}};
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      spread.channels[i] = (channel + (i < rest ? i : rest - 1)) / strip.multiplier;
+    }
+    make_narrow(strip, spread, column, num_pixels, taps);
+  }
+}
+
+// Columns whose windows have the same taps in the source.
+template <typename Window>
+HWY_NOINLINE void make_columns(const Strip& strip, std::size_t column, std::size_t end_column,
+                               const Taps& taps, std::size_t first_channel,
+                               std::size_t end_channel) {
+  constexpr std::size_t kPixels = Window::kStride == 1 ? 6 : 4;
+  constexpr std::size_t kParts = kLanes < 8 ? 2 : 1;
+  constexpr std::size_t kTogether = kParts * kLanes;
+  const std::size_t whole = strip.multiplier == 1 ? (end_channel - first_channel) / kTogether : 0;
+  const std::size_t end_whole = first_channel + whole * kTogether;
+  if (end_whole < end_channel) {
+    make_rest(strip, column, end_column - column, taps, end_whole, end_channel);
+  }
+  for (; column + kPixels <= end_column; column += kPixels) {
+    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
+      make_block<Window, kPixels, kParts>(strip, WholeLanes{channel}, column, taps);
+    }
+  }
+  for (; column + kPixels / 2 <= end_column; column += kPixels / 2) {
+    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
+      make_block<Window, kPixels / 2, kParts>(strip, WholeLanes{channel}, column, taps);
+    }
+  }
+  for (; column < end_column; ++column) {
+    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
+      make_block<Window, 1, kParts>(strip, WholeLanes{channel}, column, taps);
+    }
+  }
+}
+
+// The indices from `start` on, `step` apart, that lie in [0, extent): the first and how many of
+// `count` there are.
+Taps inside(std::ptrdiff_t start, std::size_t step, std::size_t count, std::size_t extent) {
+  const std::size_t first =
+      start < 0 ? (static_cast<std::size_t>(-start) + step - 1) / step : 0;
+  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(extent) - start;
+  std::size_t end = left <= 0 ? 0 : (static_cast<std::size_t>(left) + step - 1) / step;
+  end = end < count ? end : count;
+  return {first, first < end ? end - first : 0};
+}
+
+// Edges apart: there the windows reach beyond the source.
+void make_row(const Strip& strip, std::size_t source_columns, std::size_t result_columns,
+              std::size_t first_channel, std::size_t end_channel) {
+  const std::size_t reach = (strip.window_columns - 1) * strip.dilation;
+  const Taps columns = source_columns > reach
+                           ? inside(-strip.margin, strip.stride, result_columns,
+                                    source_columns - reach)
+                           : Taps{0, 0};
+  const std::size_t first = columns.count == 0 ? result_columns : columns.first;
+  const std::size_t end = columns.count == 0 ? result_columns : columns.first + columns.count;
+  const auto edge = [&](std::size_t from, std::size_t to) {
+    for (std::size_t column = from; column < to; ++column) {
+      const std::ptrdiff_t left =
+          static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
+      const Taps taps = inside(left, strip.dilation, strip.window_columns, source_columns);
+      make_columns<Window<0, 0>>(strip, column, column + 1, taps, first_channel, end_channel);
+    }
+  };
+  edge(0, first);
+  const Taps all{0, strip.window_columns};
+  const std::size_t known = strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0;
+  switch (known) {
+    case 3 * 4 + 1:
+      make_columns<Window<3, 1>>(strip, first, end, all, first_channel, end_channel);
+      break;
+    case 3 * 4 + 2:
+      make_columns<Window<3, 2>>(strip, first, end, all, first_channel, end_channel);
+      break;
+    case 5 * 4 + 1:
+      make_columns<Window<5, 1>>(strip, first, end, all, first_channel, end_channel);
+      break;
+    case 5 * 4 + 2:
+      make_columns<Window<5, 2>>(strip, first, end, all, first_channel, end_channel);
+      break;
+    default:
+      make_columns<Window<0, 0>>(strip, first, end, all, first_channel, end_channel);
+  }
+  edge(end, result_columns);
+}
+
+void make_rows(const DepthwiseConvolution& convolution, const Image<const float>& source,
+               const Image<float>& result, RowRange rows, std::size_t first_channel,
+               std::size_t end_channel) {
+  const SlidingWindow& window = convolution.window;
+  const FloatStore& kept = convolution.store;
+  Strip strip{};
+  strip.source = source.data;
+  strip.row_step = window.dilations[0] % source.held_rows * source.row_stride;
+  strip.end_row = source.held_rows * source.row_stride;
+  strip.pixel_stride = source.pixel_stride;
+  strip.margin = window.padding[3];
+  strip.stride = window.strides[1];
+  strip.dilation = window.dilations[1];
+  strip.window_columns = window.kernel[1];
+  strip.channels = result.channels;
+  strip.multiplier = result.channels / source.channels;
+  strip.bias = kept.bias;
+  strip.addend_stride = kept.addend == nullptr ? 0 : kept.addend->pixel_stride;
+  strip.result_stride = result.pixel_stride;
+  strip.min = kept.min;
+  strip.max = kept.max;
+  for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
+    const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(row * window.strides[0]) -
+                               static_cast<std::ptrdiff_t>(window.padding[0]);
+    const Taps under = inside(top, window.dilations[0], window.kernel[0], source.rows);
+    const std::size_t first = under.count == 0 ? 0 : top + under.first * window.dilations[0];
+    strip.first_row = first % source.held_rows * source.row_stride;
+    strip.num_rows = under.count;
+    strip.filter = convolution.filter + under.first * window.kernel[1] * result.channels;
+    strip.addend = kept.addend == nullptr ? nullptr : kept.addend->row(row);
+    strip.result = result.row(row);
+    make_row(strip, source.columns, result.columns, first_channel, end_channel);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace arenite {
+
+void convolve_depthwise(const DepthwiseConvolution& convolution, const Image<const float>& source,
+                        const Image<float>& result, RowRange rows, pthreadpool_t threads) {
+  static const auto make_rows = ARENITE_COPY(make_rows);
+  // Rows under the windows are in the cache when the next row of the result needs them again.
+  constexpr std::size_t block = 128;
+  const std::size_t blocks = (result.channels + block - 1) / block;
+  const std::size_t cost = result.columns * std::min(block, result.channels) *
+                           convolution.window.kernel[0] * convolution.window.kernel[1];
+  parallel(threads, blocks * rows.count, cost, [&](std::size_t first, std::size_t count) {
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t channel = (first + done) / rows.count * block;
+      const std::size_t row = (first + done) % rows.count;
+      const std::size_t part = std::min(rows.count - row, count - done);
+      make_rows(convolution, source, result, {rows.first + row, part}, channel,
+                std::min(channel + block, result.channels));
+      done += part;
+    }
+  });
+}
+
+}  // namespace arenite
+#endif
