@@ -48,23 +48,22 @@ const char* run(Random& random, const Threads& threads) {
   const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,
                          double& magnitude) {
     for (std::size_t tap = 0; tap < taps; ++tap) {
-      const std::int64_t y = static_cast<std::int64_t>(row * window.strides[0] +
-                                                       tap / window.kernel[1] *
-                                                           window.dilations[0]) -
-                             window.padding[0];
-      const std::int64_t x = static_cast<std::int64_t>(column * window.strides[1] +
-                                                       tap % window.kernel[1] *
-                                                           window.dilations[1]) -
-                             window.padding[3];
+      const std::int64_t y =
+          static_cast<std::int64_t>(row * window.strides[0] +
+                                    tap / window.kernel[1] * window.dilations[0]) -
+          window.padding[0];
+      const std::int64_t x =
+          static_cast<std::int64_t>(column * window.strides[1] +
+                                    tap % window.kernel[1] * window.dilations[1]) -
+          window.padding[3];
       if (y < 0 || x < 0 || y >= static_cast<std::int64_t>(shape.rows) ||
           x >= static_cast<std::int64_t>(shape.columns)) {
         continue;
       }
       const std::size_t pixel =
           static_cast<std::size_t>(y) * shape.columns + static_cast<std::size_t>(x);
-      const double term =
-          double{filter[tap * outputs + channel]} *
-          convolution.source[pixel * shape.channels + channel / multiplier];
+      const double term = double{filter[tap * outputs + channel]} *
+                          convolution.source[pixel * shape.channels + channel / multiplier];
       sum += term;
       magnitude += std::abs(term);
     }

@@ -1,4 +1,5 @@
-// Random images for the fuzzers of kernels: with gaps, in rings, at the very end of readable memory.
+// Random images for the fuzzers of kernels: with gaps, in rings, at the very end of readable
+// memory.
 #pragma once
 
 #include <pthreadpool.h>
@@ -47,8 +48,8 @@ class Floats {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t room = (count * sizeof(float) + page - 1) / page * page;
     mapped_ = room + page;
-    memory_ = static_cast<char*>(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memory_ = static_cast<char*>(
+        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (memory_ == MAP_FAILED || mprotect(memory_ + room, page, PROT_NONE) != 0) {
       std::abort();
     }
@@ -89,8 +90,8 @@ class Held {
     image_.channels = shape.channels;
     image_.pixel_stride = shape.channels + (random.one_in(2) ? random.between(0, 9) : 0);
     const std::size_t row = (shape.columns - 1) * image_.pixel_stride + shape.channels;
-    image_.row_stride = shape.columns * image_.pixel_stride +
-                        (random.one_in(2) ? random.between(0, 20) : 0);
+    image_.row_stride =
+        shape.columns * image_.pixel_stride + (random.one_in(2) ? random.between(0, 20) : 0);
     image_.held_rows = held_rows;
     floats_ = std::make_unique<Floats>((held_rows - 1) * image_.row_stride + row, gap);
     image_.data = floats_->data();
@@ -113,8 +114,7 @@ class Held {
   void read_row(std::size_t row, std::vector<float>& to) const {
     for (std::size_t column = 0; column < shape_.columns; ++column) {
       std::memcpy(to.data() + (row * shape_.columns + column) * shape_.channels,
-                  image_.row(row) + column * image_.pixel_stride,
-                  shape_.channels * sizeof(float));
+                  image_.row(row) + column * image_.pixel_stride, shape_.channels * sizeof(float));
     }
   }
 
@@ -146,9 +146,8 @@ class Held {
 // The rows of a source that lie under the windows of rows of the result.
 inline RowRange rows_under(const SlidingWindow& window, RowRange rows, std::size_t source_rows) {
   const auto clip = [&](std::int64_t row) {
-    return static_cast<std::size_t>(
-        std::min<std::int64_t>(std::max<std::int64_t>(row, 0),
-                               static_cast<std::int64_t>(source_rows) - 1));
+    return static_cast<std::size_t>(std::min<std::int64_t>(
+        std::max<std::int64_t>(row, 0), static_cast<std::int64_t>(source_rows) - 1));
   };
   const auto top = [&](std::size_t row) {
     return static_cast<std::int64_t>(row * window.strides[0]) - window.padding[0];
@@ -160,8 +159,8 @@ inline RowRange rows_under(const SlidingWindow& window, RowRange rows, std::size
 }
 
 inline std::size_t result_extent(std::size_t source, const SlidingWindow& window, int axis) {
-  const std::size_t margins = axis == 0 ? window.padding[0] + window.padding[2]
-                                        : window.padding[1] + window.padding[3];
+  const std::size_t margins =
+      axis == 0 ? window.padding[0] + window.padding[2] : window.padding[1] + window.padding[3];
   const std::size_t reach = std::size_t{window.dilations[axis]} * (window.kernel[axis] - 1) + 1;
   return source + margins < reach ? 0 : (source + margins - reach) / window.strides[axis] + 1;
 }
@@ -202,8 +201,8 @@ struct Case {
             const Compute& compute) const {
     const RowRange under = rows_under(window, rows, source_shape.rows);
     const bool rings = random.one_in(2);
-    const std::size_t held = rings ? std::min(source_shape.rows, under.count + random.between(0, 1))
-                                   : source_shape.rows;
+    const std::size_t held =
+        rings ? std::min(source_shape.rows, under.count + random.between(0, 1)) : source_shape.rows;
     Held from(random, source_shape, held, std::nanf(""));
     // Of a ring only what the windows need: other rows are no numbers.
     const std::size_t last = under.first + under.count;

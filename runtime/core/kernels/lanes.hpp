@@ -17,9 +17,9 @@
 
 #undef ARENITE_COPY
 #if HWY_TARGETS & HWY_AVX2
-#define ARENITE_COPY(function)                               \
-  (vectors() == Vectors::avx512 ? N_AVX3::function           \
-   : vectors() == Vectors::avx2 ? N_AVX2::function           \
+#define ARENITE_COPY(function)                     \
+  (vectors() == Vectors::avx512 ? N_AVX3::function \
+   : vectors() == Vectors::avx2 ? N_AVX2::function \
                                 : HWY_NAMESPACE::function)
 #else
 #define ARENITE_COPY(function) HWY_NAMESPACE::function

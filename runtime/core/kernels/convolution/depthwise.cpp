@@ -15,19 +15,23 @@ namespace {
 
 // A row of the result and what it is made of. Strides are in floats.
 struct Strip {
-  const float* source;        // row 0 of those that are held
-  std::size_t first_row;      // offset of the first row under the window that exists
-  std::size_t row_step;       // from a row under the window to the next, before it wraps around
-  std::size_t end_row;        // offset at which rows start again at 0
-  std::size_t num_rows;       // under the window that exist
-  std::size_t pixel_stride;   // of the source
-  std::ptrdiff_t margin;      // pixels left of the source
-  std::size_t stride;         // pixels from a window to the next
-  std::size_t dilation;       // pixels from a tap to the next
-  const float* filter;        // of the first row that exists
+  const float* source;    // row 0 of those that are held
+  std::size_t first_row;  // offset of the first row under the window that exists
+  std::size_t row_step;   // from a row under the window to the next, before it wraps around
+  std::size_t end_row;    // offset at which rows start again at 0
+  std::size_t num_rows;   // under the window that exist
+  std::size_t source_columns;
+  std::size_t result_columns;
+  std::size_t pixel_stride;  // of the source
+  std::ptrdiff_t margin;     // pixels left of the source
+  std::size_t stride;        // pixels from a window to the next
+  std::size_t dilation;      // pixels from a tap to the next
+  const float* filter;       // of the first row that exists
   std::size_t window_columns;
   std::size_t channels;       // of the result
-  std::size_t multiplier;
+  std::size_t first_channel;  // that are made, of the result
+  std::size_t end_channel;
+  std::size_t multiplier;  // channels of the result for each of the source
   const float* bias;
   const float* addend;
   std::size_t addend_stride;
@@ -90,85 +94,89 @@ struct SpreadLanes {
   ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const { made.keep(value, row, 0); }
 };
 
-// What of the window is known when it is compiled; with 0 columns nothing is.
-template <std::size_t Columns, std::size_t Stride>
-struct Window {
-  static constexpr std::size_t kColumns = Columns;
-  static constexpr std::size_t kStride = Stride;
-};
+// Adds a row of taps to sums of pixels side by side, whatever the window.
+template <typename Channels>
+struct AnyTaps {
+  const Strip& strip;
+  const Channels& channels;
+  const Taps& taps;
 
-// Adds a row of taps, reading each pixel once for all windows that it lies under.
-template <typename Window, std::size_t Pixels, std::size_t Parts, typename Channels>
-ARENITE_LANE void add_row(const Strip& strip, const Channels& channels, const float* source,
-                          const float* filter, Lanes (&sums)[Pixels][Parts]) {
-  constexpr std::size_t kColumns = Window::kColumns;
-  constexpr std::size_t kPixelsRead = (Pixels - 1) * Window::kStride + kColumns;
-  Lanes taps[kColumns][Parts];
-#pragma GCC unroll 16
-  for (std::size_t k = 0; k < kColumns; ++k) {
+  template <std::size_t Pixels, std::size_t Parts>
+  ARENITE_LANE void add(const float* source, const float* filter,
+                        Lanes (&sums)[Pixels][Parts]) const {
+    for (std::size_t k = taps.first; k < taps.first + taps.count; ++k) {
 #pragma GCC unroll 4
-    for (std::size_t part = 0; part < Parts; ++part) {
-      taps[k][part] = channels.values(filter + k * strip.channels, part);
-    }
-  }
-#pragma GCC unroll 32
-  for (std::size_t read = 0; read < kPixelsRead; ++read, source += strip.pixel_stride) {
-#pragma GCC unroll 4
-    for (std::size_t part = 0; part < Parts; ++part) {
-      const Lanes value = channels.source(source, part);
+      for (std::size_t part = 0; part < Parts; ++part) {
+        const Lanes tap = channels.values(filter + k * strip.channels, part);
 #pragma GCC unroll 16
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        if (read >= p * Window::kStride && read < p * Window::kStride + kColumns) {
-          sums[p][part] =
-              multiply_add(value, taps[read - p * Window::kStride][part], sums[p][part]);
+        for (std::size_t p = 0; p < Pixels; ++p) {
+          const float* pixel =
+              source + (p * strip.stride + k * strip.dilation) * strip.pixel_stride;
+          sums[p][part] = multiply_add(channels.source(pixel, part), tap, sums[p][part]);
         }
       }
     }
   }
-}
+};
 
-template <std::size_t Pixels, std::size_t Parts, typename Channels>
-ARENITE_LANE void add_taps(const Strip& strip, const Channels& channels, std::size_t num_taps,
-                           const float* source, const float* filter,
-                           Lanes (&sums)[Pixels][Parts]) {
-  for (std::size_t k = 0; k < num_taps; ++k) {
-#pragma GCC unroll 4
-    for (std::size_t part = 0; part < Parts; ++part) {
-      const Lanes tap = channels.values(filter + k * strip.channels, part);
+// Adds a row of taps of a window that is known when it is compiled, reading each pixel once for all
+// windows that it lies under. At an edge only the `inner` pixels exist.
+template <std::size_t Columns, std::size_t Stride, bool AtEdge>
+struct KnownTaps {
+  const Strip& strip;
+  const WholeLanes& channels;
+  const Taps& inner;
+
+  template <std::size_t Pixels, std::size_t Parts>
+  ARENITE_LANE void add(const float* source, const float* filter,
+                        Lanes (&sums)[Pixels][Parts]) const {
+    Lanes taps[Columns][Parts];
 #pragma GCC unroll 16
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        const float* pixel =
-            source + (p * strip.stride + k * strip.dilation) * strip.pixel_stride;
-        sums[p][part] = multiply_add(channels.source(pixel, part), tap, sums[p][part]);
+    for (std::size_t k = 0; k < Columns; ++k) {
+#pragma GCC unroll 4
+      for (std::size_t part = 0; part < Parts; ++part) {
+        taps[k][part] = channels.values(filter + k * strip.channels, part);
       }
     }
+#pragma GCC unroll 32
+    for (std::size_t read = 0; read < (Pixels - 1) * Stride + Columns; ++read) {
+      if (!AtEdge || read - inner.first < inner.count) {
+#pragma GCC unroll 4
+        for (std::size_t part = 0; part < Parts; ++part) {
+          const Lanes value = channels.source(source, part);
+#pragma GCC unroll 16
+          for (std::size_t p = 0; p < Pixels; ++p) {
+            if (read >= p * Stride && read < p * Stride + Columns) {
+              sums[p][part] = multiply_add(value, taps[read - p * Stride][part], sums[p][part]);
+            }
+          }
+        }
+      }
+      source += strip.pixel_stride;
+    }
   }
-}
+};
 
-template <typename Window, std::size_t Pixels, std::size_t Parts, typename Channels>
-ARENITE_LANE void make_block(const Strip& strip, const Channels& channels, std::size_t column,
-                             const Taps& taps) {
+// Pixels side by side in a block of channels, from taps of either kind.
+template <std::size_t Pixels, std::size_t Parts, typename Taps>
+ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
+  const Strip& strip = taps.strip;
+  const auto& channels = taps.channels;
   Lanes sums[Pixels][Parts];
 #pragma GCC unroll 4
   for (std::size_t part = 0; part < Parts; ++part) {
-    const Lanes bias =
-        strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
+    const Lanes bias = strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
 #pragma GCC unroll 16
     for (std::size_t p = 0; p < Pixels; ++p) {
       sums[p][part] = bias;
     }
   }
-  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin +
-                              static_cast<std::ptrdiff_t>(taps.first * strip.dilation);
+  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
   const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
-  const float* filter = strip.filter + taps.first * strip.channels;
+  const float* filter = strip.filter;
   std::size_t row = strip.first_row;
   for (std::size_t r = 0; r < strip.num_rows; ++r) {
-    if constexpr (Window::kColumns == 0) {
-      add_taps(strip, channels, taps.count, source + row, filter, sums);
-    } else {
-      add_row<Window>(strip, channels, source + row, filter, sums);
-    }
+    taps.add(source + row, filter, sums);
     filter += strip.window_columns * strip.channels;
     row += strip.row_step;
     row -= row >= strip.end_row ? strip.end_row : 0;
@@ -181,123 +189,137 @@ ARENITE_LANE void make_block(const Strip& strip, const Channels& channels, std::
     for (std::size_t part = 0; part < Parts; ++part) {
       Lanes sum = sums[p][part];
       if (strip.addend != nullptr) {
-        sum = add(sum, channels.values(strip.addend + (column + p) * strip.addend_stride, part));
+        const float* addend = strip.addend + (column + p) * strip.addend_stride;
+        sum = add(sum, channels.values(addend, part));
       }
       channels.keep(clamp(sum, min, max), strip.result + (column + p) * strip.result_stride, part);
     }
   }
 }
 
-// Pixels side by side in a few channels, whatever the window.
-template <typename Channels>
-void make_narrow(const Strip& strip, const Channels& channels, std::size_t column,
-                 std::size_t num_pixels, const Taps& taps) {
-  using AnyWindow = Window<0, 0>;
+// Pixels side by side that have the same taps in the source.
+template <std::size_t Parts, typename Channels>
+ARENITE_LANE void make_alike(const Strip& strip, const Channels& channels, std::size_t column,
+                             std::size_t num_pixels, const Taps& taps) {
+  const AnyTaps<Channels> any{strip, channels, taps};
   for (; num_pixels >= 4; num_pixels -= 4, column += 4) {
-    make_block<AnyWindow, 4, 1>(strip, channels, column, taps);
+    make_block<4, Parts>(any, column);
   }
   for (; num_pixels > 0; --num_pixels, ++column) {
-    make_block<AnyWindow, 1, 1>(strip, channels, column, taps);
+    make_block<1, Parts>(any, column);
   }
 }
 
 // Channels that do not fill vectors, or are not those of the source.
 HWY_NOINLINE void make_rest(const Strip& strip, std::size_t column, std::size_t num_pixels,
-                            const Taps& taps, std::size_t channel, std::size_t end_channel) {
-  for (; channel < end_channel; channel += kLanes) {
-    const std::size_t rest = end_channel - channel;
+                            const Taps& taps, std::size_t channel) {
+  for (; channel < strip.end_channel; channel += kLanes) {
+    const std::size_t rest = strip.end_channel - channel;
     const SomeLanes made{channel, rest < kLanes ? rest : kLanes};
     if (strip.multiplier == 1) {
-      make_narrow(strip, made, column, num_pixels, taps);
+      make_alike<1>(strip, made, column, num_pixels, taps);
       continue;
     }
     SpreadLanes spread{made, {}};
     for (std::size_t i = 0; i < kLanes; ++i) {
       spread.channels[i] = (channel + (i < rest ? i : rest - 1)) / strip.multiplier;
     }
-    make_narrow(strip, spread, column, num_pixels, taps);
+    make_alike<1>(strip, spread, column, num_pixels, taps);
   }
 }
 
-// Columns whose windows have the same taps in the source.
-template <typename Window>
-HWY_NOINLINE void make_columns(const Strip& strip, std::size_t column, std::size_t end_column,
-                               const Taps& taps, std::size_t first_channel,
-                               std::size_t end_channel) {
-  constexpr std::size_t kPixels = Window::kStride == 1 ? 6 : 4;
-  constexpr std::size_t kParts = kLanes < 8 ? 2 : 1;
-  constexpr std::size_t kTogether = kParts * kLanes;
-  const std::size_t whole = strip.multiplier == 1 ? (end_channel - first_channel) / kTogether : 0;
-  const std::size_t end_whole = first_channel + whole * kTogether;
-  if (end_whole < end_channel) {
-    make_rest(strip, column, end_column - column, taps, end_whole, end_channel);
-  }
-  for (; column + kPixels <= end_column; column += kPixels) {
-    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
-      make_block<Window, kPixels, kParts>(strip, WholeLanes{channel}, column, taps);
-    }
-  }
-  for (; column + kPixels / 2 <= end_column; column += kPixels / 2) {
-    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
-      make_block<Window, kPixels / 2, kParts>(strip, WholeLanes{channel}, column, taps);
-    }
-  }
-  for (; column < end_column; ++column) {
-    for (std::size_t channel = first_channel; channel < end_whole; channel += kTogether) {
-      make_block<Window, 1, kParts>(strip, WholeLanes{channel}, column, taps);
-    }
-  }
-}
+// Vectors side by side in a block. Those of SSE and NEON are a quarter of AVX-512's; NEON has as
+// many of them.
+constexpr std::size_t kParts = HWY_TARGET == HWY_NEON ? 2 : 1;
+constexpr std::size_t kTogether = kParts * kLanes;
 
 // The indices from `start` on, `step` apart, that lie in [0, extent): the first and how many of
 // `count` there are.
 Taps inside(std::ptrdiff_t start, std::size_t step, std::size_t count, std::size_t extent) {
-  const std::size_t first =
-      start < 0 ? (static_cast<std::size_t>(-start) + step - 1) / step : 0;
+  const std::size_t first = start < 0 ? (static_cast<std::size_t>(-start) + step - 1) / step : 0;
   const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(extent) - start;
   std::size_t end = left <= 0 ? 0 : (static_cast<std::size_t>(left) + step - 1) / step;
   end = end < count ? end : count;
   return {first, first < end ? end - first : 0};
 }
 
-// Edges apart: there the windows reach beyond the source.
-void make_row(const Strip& strip, std::size_t source_columns, std::size_t result_columns,
-              std::size_t first_channel, std::size_t end_channel) {
+// Edges apart: there the windows have fewer taps.
+HWY_NOINLINE void make_any_row(const Strip& strip, std::size_t end_whole) {
   const std::size_t reach = (strip.window_columns - 1) * strip.dilation;
-  const Taps columns = source_columns > reach
-                           ? inside(-strip.margin, strip.stride, result_columns,
-                                    source_columns - reach)
-                           : Taps{0, 0};
-  const std::size_t first = columns.count == 0 ? result_columns : columns.first;
-  const std::size_t end = columns.count == 0 ? result_columns : columns.first + columns.count;
-  const auto edge = [&](std::size_t from, std::size_t to) {
-    for (std::size_t column = from; column < to; ++column) {
-      const std::ptrdiff_t left =
-          static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
-      const Taps taps = inside(left, strip.dilation, strip.window_columns, source_columns);
-      make_columns<Window<0, 0>>(strip, column, column + 1, taps, first_channel, end_channel);
+  Taps inner{0, 0};
+  if (strip.source_columns > reach) {
+    inner = inside(-strip.margin, strip.stride, strip.result_columns, strip.source_columns - reach);
+  }
+  for (std::size_t column = 0; column < strip.result_columns;) {
+    const bool is_inner = column - inner.first < inner.count;
+    const std::size_t num_pixels = is_inner ? inner.count : 1;
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
+    const Taps taps = inside(left, strip.dilation, strip.window_columns, strip.source_columns);
+    for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
+      make_alike<kParts>(strip, WholeLanes{channel}, column, num_pixels, taps);
     }
-  };
-  edge(0, first);
-  const Taps all{0, strip.window_columns};
-  const std::size_t known = strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0;
-  switch (known) {
+    make_rest(strip, column, num_pixels, taps, end_whole);
+    column += num_pixels;
+  }
+}
+
+template <std::size_t Columns, std::size_t Stride, std::size_t Pixels, bool AtEdge>
+ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const Taps& inner,
+                              std::size_t end_whole) {
+  for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
+    const WholeLanes channels{channel};
+    make_block<Pixels, kParts>(KnownTaps<Columns, Stride, AtEdge>{strip, channels, inner}, column);
+  }
+}
+
+// Maps have seven columns more often than not, or a multiple of them.
+template <std::size_t Columns, std::size_t Stride>
+HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
+  for (std::size_t column = 0; column < strip.result_columns;) {
+    const std::size_t rest = strip.result_columns - column;
+    const std::size_t num_pixels = rest >= 7 ? 7 : rest >= 3 ? 3 : 1;
+    const std::size_t read = (num_pixels - 1) * Stride + Columns;
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * Stride) - strip.margin;
+    const Taps inner = inside(left, 1, read, strip.source_columns);
+    if (num_pixels == 1) {
+      make_pixels<Columns, Stride, 1, true>(strip, column, inner, end_whole);
+    } else if (num_pixels == 3) {
+      make_pixels<Columns, Stride, 3, true>(strip, column, inner, end_whole);
+    } else if (inner.count < read) {
+      make_pixels<Columns, Stride, 7, true>(strip, column, inner, end_whole);
+    } else {
+      make_pixels<Columns, Stride, 7, false>(strip, column, inner, end_whole);
+    }
+    column += num_pixels;
+  }
+}
+
+void make_row(const Strip& strip) {
+  const std::size_t num_channels = strip.end_channel - strip.first_channel;
+  const std::size_t whole = strip.multiplier == 1 ? num_channels / kTogether * kTogether : 0;
+  const std::size_t end_whole = strip.first_channel + whole;
+  switch (whole > 0 && strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0) {
     case 3 * 4 + 1:
-      make_columns<Window<3, 1>>(strip, first, end, all, first_channel, end_channel);
+      make_known_row<3, 1>(strip, end_whole);
       break;
     case 3 * 4 + 2:
-      make_columns<Window<3, 2>>(strip, first, end, all, first_channel, end_channel);
+      make_known_row<3, 2>(strip, end_whole);
       break;
     case 5 * 4 + 1:
-      make_columns<Window<5, 1>>(strip, first, end, all, first_channel, end_channel);
+      make_known_row<5, 1>(strip, end_whole);
       break;
     case 5 * 4 + 2:
-      make_columns<Window<5, 2>>(strip, first, end, all, first_channel, end_channel);
+      make_known_row<5, 2>(strip, end_whole);
       break;
     default:
-      make_columns<Window<0, 0>>(strip, first, end, all, first_channel, end_channel);
+      make_any_row(strip, end_whole);
+      return;
   }
-  edge(end, result_columns);
+  if (end_whole < strip.end_channel) {
+    Strip rest = strip;
+    rest.first_channel = end_whole;
+    make_any_row(rest, end_whole);
+  }
 }
 
 void make_rows(const DepthwiseConvolution& convolution, const Image<const float>& source,
@@ -309,12 +331,16 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
   strip.source = source.data;
   strip.row_step = window.dilations[0] % source.held_rows * source.row_stride;
   strip.end_row = source.held_rows * source.row_stride;
+  strip.source_columns = source.columns;
+  strip.result_columns = result.columns;
   strip.pixel_stride = source.pixel_stride;
   strip.margin = window.padding[3];
   strip.stride = window.strides[1];
   strip.dilation = window.dilations[1];
   strip.window_columns = window.kernel[1];
   strip.channels = result.channels;
+  strip.first_channel = first_channel;
+  strip.end_channel = end_channel;
   strip.multiplier = result.channels / source.channels;
   strip.bias = kept.bias;
   strip.addend_stride = kept.addend == nullptr ? 0 : kept.addend->pixel_stride;
@@ -331,7 +357,7 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
     strip.filter = convolution.filter + under.first * window.kernel[1] * result.channels;
     strip.addend = kept.addend == nullptr ? nullptr : kept.addend->row(row);
     strip.result = result.row(row);
-    make_row(strip, source.columns, result.columns, first_channel, end_channel);
+    make_row(strip);
   }
 }
 
