@@ -1,10 +1,11 @@
-"""The loader under the sanitizers: damaged files are refused or run, without a fault."""
+"""Native code under the sanitizers: damaged files, and kernels on shapes at random."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from support.coded_programs import build_coded, network
@@ -46,3 +47,15 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
     assert done.returncode == 0, done.stderr
     assert f"{len(files) * COUNT} files damaged" in done.stdout
     assert "no fault" in done.stdout
+
+
+@pytest.mark.parametrize("vectors", ["avx512", "avx2", "any"])
+def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, vectors):
+    done = subprocess.run(
+        ["make", "--silent", "-j2", "-C", FUZZ, "convolutions",
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
+        env=os.environ | {"ARENITE_VECTORS": vectors},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"{COUNT} convolutions, no difference" in done.stdout

@@ -1,0 +1,179 @@
+#include "kernels/convolution/tile.hpp"
+
+#include <utility>
+
+#include "kernels/processor.hpp"
+
+// This file is compiled once for each kind of vectors: it includes itself. Which of them the
+// processor has is asked in one place for all kernels, not by Highway.
+#if defined(__x86_64__)
+#define HWY_DISABLED_TARGETS ((HWY_AVX3 - 1) | HWY_SSE4)
+#else
+#define HWY_COMPILE_ONLY_STATIC
+#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convolution/tile.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// Functions of other headers are not called from here on: they are compiled for one kind of
+// vectors only, and it may be that of a larger processor.
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, kPanel>;
+using Vec = hn::Vec<Floats>;
+constexpr std::size_t kLanes = hn::MaxLanes(Floats());
+// Without vectors the sums of a few columns fill the registers.
+constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
+
+// Sums are named by numbers that are known when this is compiled: arrays that loops go through
+// would stay in memory.
+template <std::size_t... I>
+using Indices = std::index_sequence<I...>;
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void start_pixel(Vec* HWY_RESTRICT sums, const Tile& tile, std::size_t column,
+                            Indices<V...>) {
+  const Floats d;
+  const std::size_t channel = tile.channel + column;
+  if (tile.bias == nullptr) {
+    const float* const result = tile.result[P] + channel;
+    ((sums[P * sizeof...(V) + V] = hn::LoadU(d, result + V * kLanes)), ...);
+    return;
+  }
+  const float* const bias = tile.bias + column;
+  ((sums[P * sizeof...(V) + V] = hn::LoadU(d, bias + V * kLanes)), ...);
+  if (tile.addend != nullptr) {
+    const float* const addend = tile.addend[P] + channel;
+    ((sums[P * sizeof...(V) + V] =
+          hn::Add(sums[P * sizeof...(V) + V], hn::LoadU(d, addend + V * kLanes))),
+     ...);
+  }
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, const Tile& tile, std::size_t column,
+                            Indices<V...>) {
+  const Floats d;
+  float* const result = tile.result[P] + tile.channel + column;
+  if (tile.is_last) {
+    // The operands are in this order for a sum that is not a number to stay one.
+    const Vec min = hn::Set(d, tile.min);
+    const Vec max = hn::Set(d, tile.max);
+    (hn::StoreU(hn::Min(max, hn::Max(min, sums[P * sizeof...(V) + V])), d, result + V * kLanes),
+     ...);
+  } else {
+    (hn::StoreU(sums[P * sizeof...(V) + V], d, result + V * kLanes), ...);
+  }
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights,
+                               float factor, Indices<V...>) {
+  const Vec factors = hn::Set(Floats(), factor);
+  ((sums[P * sizeof...(V) + V] = hn::MulAdd(factors, weights[V], sums[P * sizeof...(V) + V])), ...);
+}
+
+// The place of a vector of weights among panels that lie apart.
+template <std::size_t V>
+HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride) {
+  return filter + V * kLanes / kPanel * panel_stride + V * kLanes % kPanel;
+}
+
+// How far ahead of its use a weight is asked for: reads that miss the caches take that long.
+constexpr std::size_t kAhead = 32 * kPanel;
+
+template <std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P...>,
+                                 Indices<V...> vectors, Indices<Panel...>) {
+  const Floats d;
+  constexpr std::size_t kVectors = sizeof...(V);
+  Vec sums[sizeof...(P) * kVectors];
+  (start_pixel<P>(sums, tile, column, vectors), ...);
+  const float* source = tile.source;
+  const float* filter = tile.filter + column;
+  for (std::size_t k = 0; k < tile.depth; ++k) {
+    const Vec weights[kVectors] = {hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
+    (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
+    (multiply_pixel<P>(sums, weights, source[P * kTileStride], vectors), ...);
+    ++source;
+    filter += kPanel;
+  }
+  (store_pixel<P>(sums, tile, column, vectors), ...);
+}
+
+template <std::size_t NumPanels, std::size_t NumPixels>
+void multiply(const Tile& tile) {
+  constexpr std::size_t kAll = NumPanels * kPanel;
+  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
+  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
+    multiply_columns(tile, column, std::make_index_sequence<NumPixels>(),
+                     std::make_index_sequence<kAtOnce / kLanes>(),
+                     std::make_index_sequence<NumPanels>());
+  }
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+constexpr void list(TileKernels& kernels, Indices<P...>) {
+  ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, P + 1>), ...);
+}
+
+// Most pixels with one panel, with two, and so on.
+template <std::size_t... Pixels, std::size_t... P>
+constexpr TileKernels list_all(Indices<P...>) {
+  constexpr std::size_t kMost[] = {Pixels...};
+  TileKernels kernels{kMost[0], {}};
+  (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
+  return kernels;
+}
+
+template <std::size_t... Pixels>
+constexpr TileKernels list_all() {
+  return list_all<Pixels...>(std::make_index_sequence<sizeof...(Pixels)>());
+}
+
+}  // namespace
+
+#if HWY_TARGET == HWY_AVX3
+extern constexpr TileKernels kKernels = list_all<14, 14, 9, 6>();
+#elif HWY_TARGET == HWY_AVX2 || HWY_ARCH_ARM_A64
+extern constexpr TileKernels kKernels = list_all<6, 3, 2, 1>();
+#else
+extern constexpr TileKernels kKernels = list_all<3>();
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace arenite {
+
+const TileKernels& tile_kernels() {
+#if HWY_TARGETS & HWY_AVX3
+  if (vectors() == Vectors::avx512) {
+    return N_AVX3::kKernels;
+  }
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (vectors() != Vectors::any) {
+    return N_AVX2::kKernels;
+  }
+#endif
+#if HWY_TARGETS & HWY_SSSE3
+  if (__builtin_cpu_supports("ssse3")) {
+    return N_SSSE3::kKernels;
+  }
+#endif
+  return HWY_STATIC_DISPATCH(kKernels);
+}
+
+}  // namespace arenite
+
+#endif

@@ -1,0 +1,52 @@
+// What lies under the windows of a convolution, copied side by side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/image.hpp"
+#include "kernels/sliding_window.hpp"
+
+namespace arenite {
+
+// The one place that knows padding, strides, dilations, groups and where the rows of a source lie:
+// what multiplies reads a copy, one line for each pixel of the result.
+class Windows {
+ public:
+  // The result's pixels are numbered row by row from its row `first_row` on; `channels` are those
+  // of a group.
+  Windows(const SlidingWindow& window, const Image<const float>& source, std::size_t channels,
+          std::size_t first_row, std::size_t columns);
+
+  // Copies what is under the windows of some pixels, of a group's channels from `channel` on: of
+  // each window the elements `depth` to `depth + num_depth`, with zeros for what is outside of the
+  // source. Between the copies for two pixels lie `stride` floats.
+  void copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
+            std::size_t num_depth, float* copies, std::size_t stride) const;
+
+ private:
+  // Elements of one row of a window. They are made of pieces that lie side by side in the source:
+  // an element of the source's row is in `piece` or a later one.
+  struct Part {
+    std::size_t piece;
+    std::size_t offset;  // into the first piece
+    std::size_t size;
+  };
+
+  void copy_row(const float* row, std::int64_t column, Part part, float* copy) const;
+
+  const Image<const float>& source_;
+  std::size_t columns_;
+  std::size_t first_row_;
+  std::int64_t top_;
+  std::int64_t left_;
+  std::int64_t row_step_;
+  std::int64_t column_step_;
+  std::int64_t row_dilation_;
+  std::int64_t column_dilation_;
+  std::size_t channels_;
+  std::size_t row_depth_;  // elements of one row of a window
+  bool is_contiguous_;     // the pixels under a row of a window lie side by side
+};
+
+}  // namespace arenite
