@@ -121,7 +121,7 @@ class Run {
         Range part = split(pixels.count, tiles, tile);
         part.first += pixels.first;
         windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
-                      scratch.source, kTileStride);
+                      scratch.source);
         multiply(group, panels, part, depth, scratch);
       }
     }

@@ -37,39 +37,31 @@ template <std::size_t... I>
 using Indices = std::index_sequence<I...>;
 
 template <std::size_t P, std::size_t... V>
-HWY_INLINE void start_pixel(Vec* HWY_RESTRICT sums, const Tile& tile, std::size_t column,
-                            Indices<V...>) {
-  const Floats d;
-  const std::size_t channel = tile.channel + column;
-  if (tile.bias == nullptr) {
-    const float* const result = tile.result[P] + channel;
-    ((sums[P * sizeof...(V) + V] = hn::LoadU(d, result + V * kLanes)), ...);
-    return;
-  }
-  const float* const bias = tile.bias + column;
-  ((sums[P * sizeof...(V) + V] = hn::LoadU(d, bias + V * kLanes)), ...);
-  if (tile.addend != nullptr) {
-    const float* const addend = tile.addend[P] + channel;
-    ((sums[P * sizeof...(V) + V] =
-          hn::Add(sums[P * sizeof...(V) + V], hn::LoadU(d, addend + V * kLanes))),
-     ...);
-  }
+HWY_INLINE void set_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT values, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = values[V]), ...);
 }
 
 template <std::size_t P, std::size_t... V>
-HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, const Tile& tile, std::size_t column,
-                            Indices<V...>) {
-  const Floats d;
-  float* const result = tile.result[P] + tile.channel + column;
-  if (tile.is_last) {
-    // The operands are in this order for a sum that is not a number to stay one.
-    const Vec min = hn::Set(d, tile.min);
-    const Vec max = hn::Set(d, tile.max);
-    (hn::StoreU(hn::Min(max, hn::Max(min, sums[P * sizeof...(V) + V])), d, result + V * kLanes),
-     ...);
-  } else {
-    (hn::StoreU(sums[P * sizeof...(V) + V], d, result + V * kLanes), ...);
-  }
+HWY_INLINE void load_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = hn::LoadU(Floats(), from + V * kLanes)), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] =
+        hn::Add(sums[P * sizeof...(V) + V], hn::LoadU(Floats(), from + V * kLanes))),
+   ...);
+}
+
+// The operands are in this order for a sum that is not a number to stay one.
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void clamp_pixel(Vec* HWY_RESTRICT sums, Vec min, Vec max, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = hn::Min(max, hn::Max(min, sums[P * sizeof...(V) + V]))), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, float* to, Indices<V...>) {
+  (hn::StoreU(sums[P * sizeof...(V) + V], Floats(), to + V * kLanes), ...);
 }
 
 template <std::size_t P, std::size_t... V>
@@ -94,7 +86,16 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P
   const Floats d;
   constexpr std::size_t kVectors = sizeof...(V);
   Vec sums[sizeof...(P) * kVectors];
-  (start_pixel<P>(sums, tile, column, vectors), ...);
+  const std::size_t channel = tile.channel + column;
+  if (tile.bias == nullptr) {
+    (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
+  } else {
+    const Vec bias[kVectors] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
+    (set_pixel<P>(sums, bias, vectors), ...);
+    if (tile.addend != nullptr) {
+      (add_pixel<P>(sums, tile.addend[P] + channel, vectors), ...);
+    }
+  }
   const float* source = tile.source;
   const float* filter = tile.filter + column;
   for (std::size_t k = 0; k < tile.depth; ++k) {
@@ -104,7 +105,12 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P
     ++source;
     filter += kPanel;
   }
-  (store_pixel<P>(sums, tile, column, vectors), ...);
+  if (tile.is_last) {
+    const Vec min = hn::Set(d, tile.min);
+    const Vec max = hn::Set(d, tile.max);
+    (clamp_pixel<P>(sums, min, max, vectors), ...);
+  }
+  (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
 }
 
 template <std::size_t NumPanels, std::size_t NumPixels>
@@ -118,6 +124,42 @@ void multiply(const Tile& tile) {
   }
 }
 
+// Where there are many lanes the last are left out by a mask; elsewhere the last vector overlaps
+// the one before it, and less than a vector goes one by one.
+HWY_INLINE void copy_floats(const float* from, std::size_t size, float* to) {
+  const Floats d;
+  std::size_t i = 0;
+#pragma GCC unroll 4
+  for (; i + kLanes <= size; i += kLanes) {
+    hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  }
+  const std::size_t rest = size - i;
+  if (rest == 0) {
+    return;
+  }
+#if HWY_TARGET == HWY_AVX3
+  const auto mask = hn::FirstN(d, rest);
+  hn::BlendedStore(hn::MaskedLoad(mask, d, from + i), mask, d, to + i);
+#else
+  if (size >= kLanes) {
+    hn::StoreU(hn::LoadU(d, from + size - kLanes), d, to + size - kLanes);
+    return;
+  }
+  for (; i < size; ++i) {
+    to[i] = from[i];
+  }
+#endif
+}
+
+void copy_rows(const float* from, std::size_t step, std::size_t count, std::size_t size,
+               float* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    copy_floats(from, size, to);
+    from += step;
+    to += kTileStride;
+  }
+}
+
 template <std::size_t NumPanels, std::size_t... P>
 constexpr void list(TileKernels& kernels, Indices<P...>) {
   ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, P + 1>), ...);
@@ -127,7 +169,7 @@ constexpr void list(TileKernels& kernels, Indices<P...>) {
 template <std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], {}};
+  TileKernels kernels{kMost[0], {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }

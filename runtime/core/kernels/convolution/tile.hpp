@@ -39,6 +39,8 @@ struct TileKernels {
   std::size_t pixels;  // most of a tile
   // By panels and pixels, less one: null where that many sums do not fit the registers.
   std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply;
+  // Copies `count` times `size` floats that lie `step` apart to where they lie kTileStride apart.
+  void (*copy)(const float* from, std::size_t step, std::size_t count, std::size_t size, float* to);
 };
 
 // Those for the processor that this runs on.

@@ -1,29 +1,16 @@
 #include "kernels/convolution/windows.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace arenite {
 
 namespace {
 
-constexpr std::size_t kFew = 64;
+std::int64_t to_signed(std::size_t value) { return static_cast<std::int64_t>(value); }
 
-// A call would cost more than to copy a few.
-inline void copy_floats(const float* from, std::size_t count, float* to) {
-  constexpr std::size_t kAtOnce = 4;
-  if (count >= kFew) {
-    std::memcpy(to, from, count * sizeof(float));
-  } else if (count >= kAtOnce) {
-    for (std::size_t i = 0; i + kAtOnce < count; i += kAtOnce) {
-      std::memcpy(to + i, from + i, kAtOnce * sizeof(float));
-    }
-    // The last may overlap those before.
-    std::memcpy(to + count - kAtOnce, from + count - kAtOnce, kAtOnce * sizeof(float));
-  } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      to[i] = from[i];
-    }
+void fill_zeros(std::size_t count, std::size_t size, float* copies) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::fill_n(copies + i * kTileStride, size, 0.0f);
   }
 }
 
@@ -32,6 +19,7 @@ inline void copy_floats(const float* from, std::size_t count, float* to) {
 Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
                  std::size_t channels, std::size_t first_row, std::size_t columns)
     : source_(source),
+      kernels_(tile_kernels()),
       columns_(columns),
       first_row_(first_row),
       top_(window.padding[0]),
@@ -46,73 +34,81 @@ Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
                      (column_dilation_ == 1 || window.kernel[1] == 1)) {}
 
 void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
-                   std::size_t depth, std::size_t num_depth, float* copies,
-                   std::size_t stride) const {
+                   std::size_t depth, std::size_t num_depth, float* copies) const {
   const std::size_t end = depth + num_depth;
-  std::size_t result_row = pixel / columns_;
+  std::size_t result_row = first_row_ + pixel / columns_;
   std::size_t result_column = pixel % columns_;
   while (num_pixels > 0) {
     const std::size_t run = std::min(num_pixels, columns_ - result_column);
-    const std::int64_t top = static_cast<std::int64_t>(first_row_ + result_row) * row_step_ - top_;
+    const std::int64_t top = to_signed(result_row) * row_step_ - top_;
     std::size_t tap = depth / row_depth_;
-    std::size_t first = depth % row_depth_;
-    float* to = copies;
+    std::size_t offset = depth % row_depth_;
     for (std::size_t done = depth; done < end; ++tap) {
-      const std::size_t size = std::min(row_depth_ - first, end - done);
-      const std::int64_t row = top + static_cast<std::int64_t>(tap) * row_dilation_;
-      if (row < 0 || row >= static_cast<std::int64_t>(source_.rows)) {
-        for (std::size_t i = 0; i < run; ++i) {
-          std::memset(to + i * stride, 0, size * sizeof(float));
-        }
+      const std::size_t size = std::min(row_depth_ - offset, end - done);
+      const std::int64_t row = top + to_signed(tap) * row_dilation_;
+      float* const to = copies + (done - depth);
+      if (row < 0 || row >= to_signed(source_.rows)) {
+        fill_zeros(run, size, to);
       } else {
-        const float* const from = source_.row(static_cast<std::size_t>(row)) + channel;
-        const std::size_t piece = is_contiguous_ ? 0 : first / channels_;
-        const Part part{piece, first - piece * channels_, size};
-        std::int64_t left = static_cast<std::int64_t>(result_column) * column_step_ - left_;
-        for (std::size_t i = 0; i < run; ++i) {
-          copy_row(from, left, part, to + i * stride);
-          left += column_step_;
-        }
+        copy_row(source_.row(static_cast<std::size_t>(row)) + channel, result_column, run, offset,
+                 size, to);
       }
-      to += size;
       done += size;
-      first = 0;
+      offset = 0;
     }
-    copies += run * stride;
+    copies += run * kTileStride;
     num_pixels -= run;
     result_column = 0;
     ++result_row;
   }
 }
 
-inline void Windows::copy_row(const float* row, std::int64_t column, Part part, float* copy) const {
-  const auto channels = static_cast<std::int64_t>(channels_);
-  const auto columns = static_cast<std::int64_t>(source_.columns);
+void Windows::copy_row(const float* row, std::size_t result_column, std::size_t num_pixels,
+                       std::size_t offset, std::size_t size, float* copies) const {
+  const std::int64_t left = to_signed(result_column) * column_step_ - left_;
   if (is_contiguous_) {
-    const std::int64_t begin = column * channels + static_cast<std::int64_t>(part.offset);
-    const std::int64_t end = begin + static_cast<std::int64_t>(part.size);
-    const std::int64_t limit = columns * channels;
-    if (begin >= 0 && end <= limit) {
-      copy_floats(row + begin, part.size, copy);
-      return;
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      *copy++ = i >= 0 && i < limit ? row[i] : 0.0f;
-    }
+    copy_piece(row, {left, offset, size, num_pixels}, copies);
     return;
   }
-  column += static_cast<std::int64_t>(part.piece) * column_dilation_;
-  while (part.size > 0) {
-    const std::size_t size = std::min(channels_ - part.offset, part.size);
-    if (column >= 0 && column < columns) {
-      copy_floats(row + static_cast<std::size_t>(column) * source_.pixel_stride + part.offset, size,
-                  copy);
-    } else {
-      std::memset(copy, 0, size * sizeof(float));
+  std::size_t tap = offset / channels_;
+  offset -= tap * channels_;
+  for (std::size_t done = 0; done < size; ++tap) {
+    const std::size_t count = std::min(channels_ - offset, size - done);
+    copy_piece(row, {left + to_signed(tap) * column_dilation_, offset, count, num_pixels},
+               copies + done);
+    done += count;
+    offset = 0;
+  }
+}
+
+void Windows::copy_piece(const float* row, const Piece& piece, float* copies) const {
+  // Where the piece for each pixel begins in the row, were it without end on both sides.
+  const std::int64_t stride = to_signed(source_.pixel_stride);
+  const std::int64_t step = column_step_ * stride;
+  const std::int64_t first = piece.column * stride + to_signed(piece.offset);
+  const std::int64_t size = to_signed(piece.size);
+  const std::int64_t limit = to_signed(source_.columns) * stride;
+  const auto is_inside = [&](std::size_t pixel) {
+    const std::int64_t begin = first + to_signed(pixel) * step;
+    return begin >= 0 && begin + size <= limit;
+  };
+  std::size_t pixel = 0;
+  while (pixel < piece.num_pixels) {
+    std::size_t end = pixel;
+    while (end < piece.num_pixels && is_inside(end)) {
+      ++end;
     }
-    copy += size;
-    part = {0, 0, part.size - size};
-    column += column_dilation_;
+    if (end > pixel) {
+      kernels_.copy(row + (first + to_signed(pixel) * step), static_cast<std::size_t>(step),
+                    end - pixel, piece.size, copies + pixel * kTileStride);
+    }
+    for (pixel = end; pixel < piece.num_pixels && !is_inside(pixel); ++pixel) {
+      const std::int64_t begin = first + to_signed(pixel) * step;
+      float* const to = copies + pixel * kTileStride;
+      for (std::int64_t i = 0; i < size; ++i) {
+        to[i] = begin + i >= 0 && begin + i < limit ? row[begin + i] : 0.0f;
+      }
+    }
   }
 }
 

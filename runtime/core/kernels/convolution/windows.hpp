@@ -1,16 +1,17 @@
-// What lies under the windows of a convolution, copied side by side.
+// What lies under the windows of a convolution, copied for tiles.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/convolution/tile.hpp"
 #include "kernels/image.hpp"
 #include "kernels/sliding_window.hpp"
 
 namespace arenite {
 
 // The one place that knows padding, strides, dilations, groups and where the rows of a source lie:
-// what multiplies reads a copy, one line for each pixel of the result.
+// what multiplies reads a copy.
 class Windows {
  public:
   // The result's pixels are numbered row by row from its row `first_row` on; `channels` are those
@@ -19,23 +20,26 @@ class Windows {
           std::size_t first_row, std::size_t columns);
 
   // Copies what is under the windows of some pixels, of a group's channels from `channel` on: of
-  // each window the elements `depth` to `depth + num_depth`, with zeros for what is outside of the
-  // source. Between the copies for two pixels lie `stride` floats.
+  // each window the elements from `depth` on, with zeros for what is outside of the source.
+  // Between the copies for two pixels lie kTileStride floats.
   void copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
-            std::size_t num_depth, float* copies, std::size_t stride) const;
+            std::size_t num_depth, float* copies) const;
 
  private:
-  // Elements of one row of a window. They are made of pieces that lie side by side in the source:
-  // an element of the source's row is in `piece` or a later one.
-  struct Part {
-    std::size_t piece;
-    std::size_t offset;  // into the first piece
+  // Elements of a row of a window that lie side by side in the source, for pixels in one row.
+  struct Piece {
+    std::int64_t column;  // of the source, under the first of the pixels
+    std::size_t offset;   // from that column's first channel
     std::size_t size;
+    std::size_t num_pixels;
   };
 
-  void copy_row(const float* row, std::int64_t column, Part part, float* copy) const;
+  void copy_row(const float* row, std::size_t result_column, std::size_t num_pixels,
+                std::size_t offset, std::size_t size, float* copies) const;
+  void copy_piece(const float* row, const Piece& piece, float* copies) const;
 
   const Image<const float>& source_;
+  const TileKernels& kernels_;
   std::size_t columns_;
   std::size_t first_row_;
   std::int64_t top_;
