@@ -18,11 +18,15 @@ constexpr std::size_t kWorthwhile = std::size_t{1} << 19;
 // Parts for each thread: one that is held up leaves some to the others.
 constexpr std::size_t kPartsPerThread = 4;
 
+// Panels that are too few for a copy of the source to be worth its time.
+constexpr std::size_t kFewPanels = 8;
+
 constexpr std::size_t divide_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
 // What a thread needs for a tile.
 struct Scratch {
-  alignas(64) float source[kTilePixels * kTileStride];
+  alignas(64) float copies[kTilePixels * kTileStride];
+  const float* source[kTilePixels];
   // Sums and addends of panels that reach beyond the last channel.
   float edge[kTileSums];
   float edge_addend[kTileSums];
@@ -52,7 +56,8 @@ class Run {
         panels_(divide_up(outputs_, kPanel)),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         depth_blocks_(divide_up(depth_, kTileDepth)),
-        windows_(convolution.window, source, channels_, rows.first, result.columns) {
+        windows_(convolution.window, source, channels_, rows.first, result.columns),
+        is_in_place_(panels_ <= kFewPanels && windows_.is_readable()) {
     choose_parts(num_threads);
   }
 
@@ -120,8 +125,12 @@ class Run {
       for (std::size_t tile = 0; tile < tiles; ++tile) {
         Range part = split(pixels.count, tiles, tile);
         part.first += pixels.first;
-        windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
-                      scratch.source);
+        if (is_in_place_) {
+          windows_.find(part.first, part.count, group * channels_ + depth.first, scratch.source);
+        } else {
+          windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
+                        scratch.copies);
+        }
         multiply(group, panels, part, depth, scratch);
       }
     }
@@ -133,23 +142,16 @@ class Run {
     const FloatStore& store = convolution_.store;
     float* results[kTilePixels];
     const float* addends[kTilePixels];
-    std::size_t row = rows_.first + pixels.first / result_.columns;
-    std::size_t column = pixels.first % result_.columns;
-    for (std::size_t i = 0; i < pixels.count; ++i) {
-      results[i] = pixel_of(result_, row, column) + group * outputs_;
-      if (store.addend != nullptr) {
-        addends[i] = pixel_of(*store.addend, row, column) + group * outputs_;
-      }
-      if (++column == result_.columns) {
-        column = 0;
-        ++row;
-      }
+    point_at(result_, pixels, group * outputs_, results);
+    if (store.addend != nullptr) {
+      point_at(*store.addend, pixels, group * outputs_, addends);
     }
     static constexpr float kNoBias[kPanel * kTilePanels] = {};
     const std::size_t panel_stride = depth_ * kPanel;
     const bool is_first = depth.first == 0;
     Tile tile;
-    tile.source = scratch.source;
+    tile.copies = scratch.copies;
+    tile.source = is_in_place_ ? scratch.source : nullptr;
     tile.panel_stride = panel_stride;
     tile.depth = depth.count;
     tile.result = results;
@@ -216,8 +218,17 @@ class Run {
   }
 
   template <typename T>
-  static T* pixel_of(const Image<T>& image, std::size_t row, std::size_t column) {
-    return image.row(row) + column * image.pixel_stride;
+  void point_at(const Image<T>& image, Range pixels, std::size_t channel, T** pointers) const {
+    std::size_t row = rows_.first + pixels.first / image.columns;
+    std::size_t column = pixels.first % image.columns;
+    for (std::size_t i = 0; i < pixels.count; ++row) {
+      T* pixel = image.row(row) + column * image.pixel_stride + channel;
+      for (; i < pixels.count && column < image.columns; ++i, ++column) {
+        pointers[i] = pixel;
+        pixel += image.pixel_stride;
+      }
+      column = 0;
+    }
   }
 
   const Convolution& convolution_;
@@ -230,6 +241,7 @@ class Run {
   const std::size_t depth_;
   const std::size_t depth_blocks_;
   const Windows windows_;
+  const bool is_in_place_;
   std::size_t panel_parts_;
   std::size_t pixel_parts_;
 };

@@ -80,9 +80,35 @@ HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride
 // How far ahead of its use a weight is asked for: reads that miss the caches take that long.
 constexpr std::size_t kAhead = 32 * kPanel;
 
-template <std::size_t... P, std::size_t... V, std::size_t... Panel>
-HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P...>,
-                                 Indices<V...> vectors, Indices<Panel...>) {
+// A source is read where a copy of it lies, or pixel by pixel where it lies itself.
+struct Copied {
+  const float* pixels;
+
+  template <std::size_t P>
+  HWY_INLINE float at(std::size_t k) const {
+    return pixels[P * kTileStride + k];
+  }
+};
+
+template <std::size_t NumPixels>
+struct InPlace {
+  const float* pixels[NumPixels];
+
+  template <std::size_t P>
+  HWY_INLINE float at(std::size_t k) const {
+    return pixels[P][k];
+  }
+};
+
+// The lines that sums will be stored to are asked for while they are made.
+template <std::size_t... Panel>
+HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
+  (__builtin_prefetch(to + Panel * kPanel, 1), ...);
+}
+
+template <typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
+                                 Indices<P...>, Indices<V...> vectors, Indices<Panel...> panels) {
   const Floats d;
   constexpr std::size_t kVectors = sizeof...(V);
   Vec sums[sizeof...(P) * kVectors];
@@ -90,19 +116,18 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P
   if (tile.bias == nullptr) {
     (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
   } else {
+    (prefetch_pixel(tile.result[P] + channel, panels), ...);
     const Vec bias[kVectors] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
     (set_pixel<P>(sums, bias, vectors), ...);
     if (tile.addend != nullptr) {
       (add_pixel<P>(sums, tile.addend[P] + channel, vectors), ...);
     }
   }
-  const float* source = tile.source;
   const float* filter = tile.filter + column;
   for (std::size_t k = 0; k < tile.depth; ++k) {
     const Vec weights[kVectors] = {hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
     (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
-    (multiply_pixel<P>(sums, weights, source[P * kTileStride], vectors), ...);
-    ++source;
+    (multiply_pixel<P>(sums, weights, source.template at<P>(k), vectors), ...);
     filter += kPanel;
   }
   if (tile.is_last) {
@@ -113,14 +138,32 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column, Indices<P
   (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
 }
 
-template <std::size_t NumPanels, std::size_t NumPixels>
-void multiply(const Tile& tile) {
+template <std::size_t NumPanels, typename Source, std::size_t... P>
+HWY_INLINE void multiply_from(const Tile& tile, const Source& source, Indices<P...> pixels) {
   constexpr std::size_t kAll = NumPanels * kPanel;
   constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
   for (std::size_t column = 0; column < kAll; column += kAtOnce) {
-    multiply_columns(tile, column, std::make_index_sequence<NumPixels>(),
-                     std::make_index_sequence<kAtOnce / kLanes>(),
+    multiply_columns(tile, source, column, pixels, std::make_index_sequence<kAtOnce / kLanes>(),
                      std::make_index_sequence<NumPanels>());
+  }
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+void multiply_copied(const Tile& tile, Indices<P...> pixels) {
+  multiply_from<NumPanels>(tile, Copied{tile.copies}, pixels);
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+void multiply_in_place(const Tile& tile, Indices<P...> pixels) {
+  multiply_from<NumPanels>(tile, InPlace<sizeof...(P)>{{tile.source[P]...}}, pixels);
+}
+
+template <std::size_t NumPanels, std::size_t NumPixels>
+void multiply(const Tile& tile) {
+  if (tile.source == nullptr) {
+    multiply_copied<NumPanels>(tile, std::make_index_sequence<NumPixels>());
+  } else {
+    multiply_in_place<NumPanels>(tile, std::make_index_sequence<NumPixels>());
   }
 }
 

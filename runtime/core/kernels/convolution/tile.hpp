@@ -19,7 +19,8 @@ constexpr std::size_t kTileSums = 28 * 16;
 // Each sum starts from bias and addend, or from what the result holds, and takes one product after
 // another in the order of the depth: it is the same to the bit in a tile of any shape.
 struct Tile {
-  const float* source;  // by pixel, kTileStride apart
+  const float* copies;         // by pixel, kTileStride apart
+  const float* const* source;  // by pixel; null: multiply the copies
   const float* filter;  // the first panel, from the first depth on
   std::size_t panel_stride;
   std::size_t depth;

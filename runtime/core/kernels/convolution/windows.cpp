@@ -31,7 +31,31 @@ Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
       channels_(channels),
       row_depth_(window.kernel[1] * channels),
       is_contiguous_(source.pixel_stride == channels &&
-                     (column_dilation_ == 1 || window.kernel[1] == 1)) {}
+                     (column_dilation_ == 1 || window.kernel[1] == 1)),
+      is_pixel_(window.kernel[0] == 1 && window.kernel[1] == 1 &&
+                window.padding == decltype(window.padding){}) {}
+
+bool Windows::is_readable() const {
+  constexpr std::size_t kSameLines = 1024;
+  const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
+  return is_pixel_ && step % kSameLines != 0;
+}
+
+void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
+                   const float** found) const {
+  std::size_t row = first_row_ + pixel / columns_;
+  std::size_t column = pixel % columns_;
+  const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
+  for (std::size_t i = 0; i < num_pixels; ++row) {
+    const float* from =
+        source_.row(row * static_cast<std::size_t>(row_step_)) + column * step + channel;
+    for (; i < num_pixels && column < columns_; ++i, ++column) {
+      found[i] = from;
+      from += step;
+    }
+    column = 0;
+  }
+}
 
 void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
                    std::size_t depth, std::size_t num_depth, float* copies) const {
