@@ -20,6 +20,7 @@ from arenite.runtime import _core
 from arenite.runtime.program.assembly import Assembly, Code, assemble
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
+from arenite.runtime.rewrites.sums import fuse_sums
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
@@ -113,7 +114,7 @@ def compile_model(
     if weight_budget is not None:
         streaming = stream_weights(program, weight_budget.bytes_of(program))
         program = streaming.program
-    found = derive(program, rules(capacity), order)
+    found = derive(fuse_sums(program), rules(capacity), order)
     source = Source(path.name, model_digest(path), found.program, found.problem, found.order)
     return Compiled(source, streaming)
 

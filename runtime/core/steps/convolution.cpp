@@ -1,4 +1,5 @@
 // Convolutions, and products with weights, in floating point.
+#include <algorithm>
 #include <type_traits>
 
 #include "convolution_checks.hpp"
@@ -9,6 +10,8 @@
 namespace arenite {
 
 namespace {
+
+constexpr std::size_t kAddend = 3;  // position of what is added to the result
 
 // The first image of a tensor N, H, W, C.
 template <typename T>
@@ -32,30 +35,43 @@ Image<T> pixels(const TensorView& view, std::size_t count) {
   return {view.as<std::remove_const_t<T>>(), 1, count, channels, channels, count * channels, 1};
 }
 
-// Runs a kernel on all rows of one image after the other.
+// Runs a kernel on all rows of one image after the other. Where an addend is, the kernel has it.
 template <typename Kernel>
 class ConvolutionStep final : public Step {
  public:
   using Run = void (*)(const Kernel&, const Image<const float>&, const Image<float>&, RowRange,
                        pthreadpool_t);
 
-  ConvolutionStep(Run run, Kernel kernel, Image<const float> source, Image<float> result,
-                  std::size_t count, pthreadpool_t threads)
+  ConvolutionStep(const Operands& operands, Run run, Kernel kernel, Image<const float> source,
+                  Image<float> result, std::size_t count)
       : run_(run),
         kernel_(kernel),
         source_(source),
+        addend_(source),
         result_(result),
         count_(count),
-        threads_(threads) {}
+        threads_(operands.threads) {
+    if (const auto* addend = optional_input(operands, kAddend)) {
+      addend_ = {addend->as<const float>(), result.rows,       result.columns,  result.channels,
+                 result.pixel_stride,       result.row_stride, result.held_rows};
+      kernel_.store.addend = &addend_;
+    }
+  }
 
   void run() override {
-    Image<const float> source = source_;
-    Image<float> result = result_;
+    const Image<const float> source = source_;
+    const Image<const float> addend = addend_;
+    const Image<float> result = result_;
     for (std::size_t i = 0; i < count_; ++i) {
-      run_(kernel_, source, result, {0, result.rows}, threads_);
-      source.data += source.rows * source.row_stride;
-      result.data += result.rows * result.row_stride;
+      const std::size_t elements = i * result.rows * result.row_stride;
+      source_.data = source.data + i * source.rows * source.row_stride;
+      addend_.data = addend.data + elements;
+      result_.data = result.data + elements;
+      run_(kernel_, source_, result_, {0, result.rows}, threads_);
     }
+    source_ = source;
+    addend_ = addend;
+    result_ = result;
   }
 
   const char* backend() const override { return "arenite"; }
@@ -64,16 +80,18 @@ class ConvolutionStep final : public Step {
   Run run_;
   Kernel kernel_;
   Image<const float> source_;
+  Image<const float> addend_;  // of the shape of the result, if there is one
   Image<float> result_;
   std::size_t count_;
   pthreadpool_t threads_;
 };
 
 bool are_floats(const Operands& operands) {
-  const auto* bias = optional_input(operands, 2);
-  const auto is_float = [](const TensorView& view) { return view.type == program::Type::float32; };
-  return is_float(*operands.inputs[0]) && is_float(*operands.inputs[1]) &&
-         is_float(*operands.outputs[0]) && (bias == nullptr || is_float(*bias));
+  const auto is_float = [](const TensorView* view) {
+    return view == nullptr || view->type == program::Type::float32;
+  };
+  return std::all_of(operands.inputs.begin(), operands.inputs.end(), is_float) &&
+         is_float(operands.outputs[0]);
 }
 
 template <typename Attributes>
@@ -81,6 +99,9 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
   const auto* bias = optional_input(operands, 2);
   require(operands, bias == nullptr || bias->num_elements() == num_channels,
           "its bias does not fit");
+  const auto* addend = optional_input(operands, kAddend);
+  require(operands, addend == nullptr || addend->shape == operands.outputs[0]->shape,
+          "its addend has another shape than its output");
   require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
   return {bias == nullptr ? nullptr : bias->as<float>(), nullptr, attributes.min(),
           attributes.max()};
@@ -88,7 +109,7 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (!are_floats(operands)) {
     return nullptr;
   }
@@ -97,14 +118,14 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const Convolution kernel{conv_window(operands, attributes), attributes.groups(),
                            operands.inputs[1]->as<float>(),
                            store(operands, attributes, result.shape[3])};
-  return std::make_unique<ConvolutionStep<Convolution>>(
-      convolve, kernel, image<const float>(source), image<float>(result), source.shape[0],
-      operands.threads);
+  return std::make_unique<ConvolutionStep<Convolution>>(operands, convolve, kernel,
+                                                        image<const float>(source),
+                                                        image<float>(result), source.shape[0]);
 }
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (!are_floats(operands)) {
     return nullptr;
   }
@@ -114,13 +135,13 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                            operands.inputs[1]->as<float>(),
                            store(operands, attributes, product.num_outputs)};
   return std::make_unique<ConvolutionStep<Convolution>>(
-      convolve, kernel, pixels<const float>(*operands.inputs[0], product.rows),
-      pixels<float>(*operands.outputs[0], product.rows), 1, operands.threads);
+      operands, convolve, kernel, pixels<const float>(*operands.inputs[0], product.rows),
+      pixels<float>(*operands.outputs[0], product.rows), 1);
 }
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (!are_floats(operands)) {
     return nullptr;
   }
@@ -130,8 +151,8 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
                                     operands.inputs[1]->as<float>(),
                                     store(operands, attributes, result.shape[3])};
   return std::make_unique<ConvolutionStep<DepthwiseConvolution>>(
-      convolve_depthwise, kernel, image<const float>(source), image<float>(result), source.shape[0],
-      operands.threads);
+      operands, convolve_depthwise, kernel, image<const float>(source), image<float>(result),
+      source.shape[0]);
 }
 
 const Registration registered[] = {

@@ -30,11 +30,12 @@ void require_scales(const Operands& operands) {
   }
 }
 
-// Whether another kernel set is to make the step: weights are computed or loaded in runs, or it is
-// not for XNNPACK.
+// Whether another kernel set is to make the step: its weights are computed or loaded in runs, it
+// adds something, or XNNPACK is not wanted.
 bool is_others(const Operands& operands) {
   const auto& filter = *operands.inputs[1];
-  return filter.type == program::Type::float32 && (!filter.is_constant || !prefers_xnnpack());
+  return filter.type == program::Type::float32 &&
+         (!filter.is_constant || operands.inputs.size() > 3 || !prefers_xnnpack());
 }
 
 // Requires weights that are constant, with scales by output channel, which are on `axis`, if they
@@ -60,7 +61,7 @@ void require_weights(const Operands& operands, std::size_t num_channels, std::ui
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (is_others(operands)) {
     return nullptr;
   }
@@ -92,7 +93,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (is_others(operands)) {
     return nullptr;
   }
@@ -165,7 +166,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 4);
   if (is_others(operands)) {
     return nullptr;
   }

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators.operator import Operands, Region, same_layout
 from arenite.planner.operators.sliding import Sliding, Window
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
@@ -53,14 +53,44 @@ class SlidingOperator(Clamped):
         return sliding.input_region(region, source.shape[3], result.shape[3])
 
 
+class Convolution(Clamped):
+    """Multiplies its first input by weights, its second; adds a bias, its third; and an addend.
+
+    The addend, floats of the shape of the result, is added before the result is clamped. Bias and
+    addend are optional.
+    """
+
+    __slots__ = ()
+
+    ADDEND: ClassVar[int] = 3
+    """Position of the addend."""
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the addend, whose elements are read before those of the result are written."""
+        addend, source = operands.input(self.ADDEND), operands.source
+        if addend is None or source is None or _storage(addend) == _storage(source):
+            return ()
+        return (self.ADDEND,) if same_layout(addend, operands.result) else ()
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same region of the addend."""
+        if position == self.ADDEND:
+            return region
+        return super().input_region(operands, position, region)
+
+
+def _storage(tensor: Tensor) -> str:
+    return tensor.name if tensor.alias is None else tensor.alias.tensor
+
+
 def _filter(operands: Operands, *ranks: int) -> Tensor | None:
     weights = operands.input(1)
     return weights if weights is not None and len(weights.shape) in ranks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2D(SlidingOperator):
-    """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
+class Conv2D(Convolution, SlidingOperator):
+    """Reads x, a filter Cout, kh, kw, Cin / groups, an optional bias, and an optional addend.
 
     In floating point the filter is packed: panels, kh, kw, Cin / groups, 16. It is a constant, or
     a tensor inside a window that an earlier LoadWeights filled.
@@ -93,8 +123,8 @@ class Conv2D(SlidingOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthwiseConv2D(SlidingOperator):
-    """Reads x, a filter 1, kh, kw, C * multiplier, and an optional bias."""
+class DepthwiseConv2D(Convolution, SlidingOperator):
+    """Reads x, a filter 1, kh, kw, C * multiplier, an optional bias, and an optional addend."""
 
     number: ClassVar[int] = 2
 
@@ -146,8 +176,8 @@ class TransposedConv2D(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullyConnected(Clamped):
-    """Reads x: ..., in; weights: out, in; and an optional bias.
+class FullyConnected(Convolution):
+    """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
 
     In floating point the weights are packed: panels, in, 16. They are a constant, or a tensor
     inside a window that an earlier LoadWeights filled.
@@ -167,7 +197,7 @@ class FullyConnected(Clamped):
         source = operands.source
         if position or source is None or len(region) != len(source.shape):
             # Not super(): a dataclass with slots is a copy of the class that this names.
-            return Clamped.input_region(self, operands, position, region)
+            return Convolution.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
 
 
