@@ -53,10 +53,19 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
    ...);
 }
 
-// The operands are in this order for a sum that is not a number to stay one.
+// A sum that is not a number stays one: x86 takes the second operand then, other processors and
+// Highway without vectors may take the first.
+HWY_INLINE Vec clamp(Vec sum, Vec min, Vec max) {
+  if constexpr (HWY_ARCH_X86 && kLanes > 1) {
+    return hn::Min(max, hn::Max(min, sum));
+  }
+  sum = hn::IfThenElse(hn::Lt(sum, min), min, sum);
+  return hn::IfThenElse(hn::Lt(max, sum), max, sum);
+}
+
 template <std::size_t P, std::size_t... V>
 HWY_INLINE void clamp_pixel(Vec* HWY_RESTRICT sums, Vec min, Vec max, Indices<V...>) {
-  ((sums[P * sizeof...(V) + V] = hn::Min(max, hn::Max(min, sums[P * sizeof...(V) + V]))), ...);
+  ((sums[P * sizeof...(V) + V] = clamp(sums[P * sizeof...(V) + V], min, max)), ...);
 }
 
 template <std::size_t P, std::size_t... V>
@@ -65,9 +74,8 @@ HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, float* to, Indices<V..
 }
 
 template <std::size_t P, std::size_t... V>
-HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights,
-                               float factor, Indices<V...>) {
-  const Vec factors = hn::Set(Floats(), factor);
+HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights, Vec factors,
+                               Indices<V...>) {
   ((sums[P * sizeof...(V) + V] = hn::MulAdd(factors, weights[V], sums[P * sizeof...(V) + V])), ...);
 }
 
@@ -80,13 +88,26 @@ HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride
 // How far ahead of its use a weight is asked for: reads that miss the caches take that long.
 constexpr std::size_t kAhead = 32 * kPanel;
 
+#if HWY_ARCH_ARM_A64
+// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes.
+template <int Lane, std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec* HWY_RESTRICT sums,
+                              const Vec* HWY_RESTRICT factors, Indices<P...>, Indices<V...> vectors,
+                              Indices<Panel...>) {
+  filter += Lane * kPanel;
+  const Vec weights[] = {hn::LoadU(Floats(), weights_at<V>(filter, panel_stride))...};
+  (__builtin_prefetch(filter + Panel * panel_stride + kAhead), ...);
+  (multiply_pixel<P>(sums, weights, hn::Broadcast<Lane>(factors[P]), vectors), ...);
+}
+#endif
+
 // A source is read where a copy of it lies, or pixel by pixel where it lies itself.
 struct Copied {
   const float* pixels;
 
   template <std::size_t P>
-  HWY_INLINE float at(std::size_t k) const {
-    return pixels[P * kTileStride + k];
+  HWY_INLINE const float* at(std::size_t k) const {
+    return pixels + P * kTileStride + k;
   }
 };
 
@@ -95,8 +116,8 @@ struct InPlace {
   const float* pixels[NumPixels];
 
   template <std::size_t P>
-  HWY_INLINE float at(std::size_t k) const {
-    return pixels[P][k];
+  HWY_INLINE const float* at(std::size_t k) const {
+    return pixels[P] + k;
   }
 };
 
@@ -108,7 +129,8 @@ HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
 
 template <typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
 HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
-                                 Indices<P...>, Indices<V...> vectors, Indices<Panel...> panels) {
+                                 Indices<P...> pixels, Indices<V...> vectors,
+                                 Indices<Panel...> panels) {
   const Floats d;
   constexpr std::size_t kVectors = sizeof...(V);
   Vec sums[sizeof...(P) * kVectors];
@@ -124,10 +146,21 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::si
     }
   }
   const float* filter = tile.filter + column;
-  for (std::size_t k = 0; k < tile.depth; ++k) {
+  std::size_t k = 0;
+#if HWY_ARCH_ARM_A64
+  for (; k + 4 <= tile.depth; k += 4) {
+    const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
+    multiply_lane<0>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<1>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<2>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<3>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    filter += 4 * kPanel;
+  }
+#endif
+  for (; k < tile.depth; ++k) {
     const Vec weights[kVectors] = {hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
     (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
-    (multiply_pixel<P>(sums, weights, source.template at<P>(k), vectors), ...);
+    (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
     filter += kPanel;
   }
   if (tile.is_last) {
@@ -226,8 +259,10 @@ constexpr TileKernels list_all() {
 
 #if HWY_TARGET == HWY_AVX3
 extern constexpr TileKernels kKernels = list_all<14, 14, 9, 6>();
-#elif HWY_TARGET == HWY_AVX2 || HWY_ARCH_ARM_A64
+#elif HWY_TARGET == HWY_AVX2
 extern constexpr TileKernels kKernels = list_all<6, 3, 2, 1>();
+#elif HWY_ARCH_ARM_A64
+extern constexpr TileKernels kKernels = list_all<5, 2, 1, 1>();
 #else
 extern constexpr TileKernels kKernels = list_all<3>();
 #endif

@@ -21,7 +21,7 @@ constexpr std::size_t kTileSums = 28 * 16;
 struct Tile {
   const float* copies;         // by pixel, kTileStride apart
   const float* const* source;  // by pixel; null: multiply the copies
-  const float* filter;  // the first panel, from the first depth on
+  const float* filter;         // the first panel, from the first depth on
   std::size_t panel_stride;
   std::size_t depth;
   float* const* result;        // by pixel
