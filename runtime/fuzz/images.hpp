@@ -195,14 +195,15 @@ struct Case {
   }
 
   // Computes some rows with all that is held in rings as small as it may be, and adds them to
-  // `result`. `compute` takes a source, a result, rows and a store.
-  template <typename Compute>
-  bool band(Random& random, RowRange rows, std::vector<float>& result,
-            const Compute& compute) const {
-    const RowRange under = rows_under(window, rows, source_shape.rows);
+  // `result`. `compute` takes a source, a result, rows and a store, and `rows_read` says what rows
+  // of the source it reads.
+  template <typename Compute, typename RowsRead>
+  bool band(Random& random, RowRange rows, std::vector<float>& result, const Compute& compute,
+            const RowsRead& rows_read) const {
+    const RowRange under = rows_read(rows);
     const bool rings = random.one_in(2);
-    const std::size_t held =
-        rings ? std::min(source_shape.rows, under.count + random.between(0, 1)) : source_shape.rows;
+    const std::size_t enough = std::max<std::size_t>(1, under.count + random.between(0, 1));
+    const std::size_t held = rings ? std::min(source_shape.rows, enough) : source_shape.rows;
     Held from(random, source_shape, held, std::nanf(""));
     // Of a ring only what the windows need: other rows are no numbers.
     const std::size_t last = under.first + under.count;
@@ -238,17 +239,17 @@ struct Case {
   // Computes all rows at once and in random bands; says what is wrong, null if nothing is.
   // `exact` fills in the sums in double precision without addend and clamp, and the sums of their
   // terms' magnitudes.
-  template <typename Compute, typename Exact>
+  template <typename Compute, typename RowsRead, typename Exact>
   const char* check(Random& random, double tolerance, const Compute& compute,
-                    const Exact& exact) const {
+                    const RowsRead& rows_read, const Exact& exact) const {
     std::vector<float> whole(result_shape.size());
     std::vector<float> banded(result_shape.size());
-    if (!band(random, {0, result_shape.rows}, whole, compute)) {
+    if (!band(random, {0, result_shape.rows}, whole, compute, rows_read)) {
       return "something beside the result was written";
     }
     for (std::size_t row = 0; row < result_shape.rows;) {
       const std::size_t count = std::min(result_shape.rows - row, random.between(1, 5));
-      if (!band(random, {row, count}, banded, compute)) {
+      if (!band(random, {row, count}, banded, compute, rows_read)) {
         return "something beside a band of the result was written";
       }
       row += count;

@@ -47,7 +47,9 @@ ARENITE_LANE void store(Lanes value, float* to) { __builtin_memcpy(to, &value, s
 ARENITE_LANE Lanes all_lanes(float value) { return Lanes{value, value, value, value}; }
 ARENITE_LANE Lanes add(Lanes a, Lanes b) { return a + b; }
 ARENITE_LANE Lanes subtract(Lanes a, Lanes b) { return a - b; }
+ARENITE_LANE Lanes multiply(Lanes a, Lanes b) { return a * b; }
 ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) { return a * b + sum; }
+ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) { return sum - a * b; }
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
   value = min > value ? min : value;
   return max < value ? max : value;
@@ -64,8 +66,12 @@ ARENITE_LANE void store(Lanes value, float* to) {
 ARENITE_LANE Lanes all_lanes(float value) { return hwy::HWY_NAMESPACE::Set(LaneTag(), value); }
 ARENITE_LANE Lanes add(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Add(a, b); }
 ARENITE_LANE Lanes subtract(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Sub(a, b); }
+ARENITE_LANE Lanes multiply(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Mul(a, b); }
 ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) {
   return hwy::HWY_NAMESPACE::MulAdd(a, b, sum);
+}
+ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) {
+  return hwy::HWY_NAMESPACE::NegMulAdd(a, b, sum);
 }
 // What is no number stays: where one operand is none, x86 takes the second.
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
