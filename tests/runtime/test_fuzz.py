@@ -50,12 +50,13 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
 
 
 @pytest.mark.parametrize("vectors", ["avx512", "avx2", "any"])
-def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, vectors):
+@pytest.mark.parametrize("kind", ["convolutions", "depthwise", "winograd"])
+def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vectors):
     done = subprocess.run(
-        ["make", "--silent", "-j2", "-C", FUZZ, "convolutions",
+        ["make", "--silent", "-j2", "-C", FUZZ, kind,
          f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
         env=os.environ | {"ARENITE_VECTORS": vectors},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert f"{COUNT} convolutions, no difference" in done.stdout
+    assert f"{COUNT} {kind}, no difference" in done.stdout
