@@ -1,0 +1,280 @@
+// Products of tiles for x86-64: with sums of four products of bytes, or of two of 16 bits.
+#include "kernels/convolution/int8_tile.hpp"
+#include "kernels/processor.hpp"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kQuadBytes = kInt8Panel * kInt8Quad;
+
+// Source elements of 16 bits in a slab, and of bytes.
+constexpr std::size_t kWideDepth = 512;
+constexpr std::size_t kWideStride = kWideDepth * sizeof(std::int16_t) + 64;
+constexpr std::size_t kDepth = 1024;
+constexpr std::size_t kStride = kDepth + 64;
+static_assert(kInt8TilePixels * kStride <= kInt8SlabBytes && 12 * kWideStride <= kInt8SlabBytes);
+
+std::int32_t load32(const std::byte* from) {
+  std::int32_t value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+ARENITE_FOR_VNNI void copy_for_vnni(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
+                                    std::int32_t, std::byte* to) {
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
+  for (; count >= 64; count -= 64, from += 64, to += 64) {
+    _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), flips));
+  }
+  if (count > 0) {
+    const __mmask64 rest = ~std::uint64_t{0} >> (64 - count);
+    _mm512_mask_storeu_epi8(to, rest, _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, from), flips));
+  }
+}
+
+template <std::size_t Pixels, std::size_t Panels>
+ARENITE_FOR_VNNI void tile_for_vnni(const Int8Tile& tile, const std::int8_t* weights,
+                                    std::size_t panel_bytes, const std::int32_t* start,
+                                    std::int32_t* sums) {
+  __m512i made[Pixels][Panels];
+#pragma GCC unroll 14
+  for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < Panels; ++j) {
+      const std::int32_t* first = start != nullptr ? start : sums + p * kInt8SumStride;
+      made[p][j] = _mm512_loadu_si512(first + j * kInt8Panel);
+    }
+  }
+  const std::byte* slab = tile.slab;
+  for (std::size_t q = 0; q < tile.quads; ++q) {
+    __m512i quads[Panels];
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < Panels; ++j) {
+      quads[j] = _mm512_loadu_si512(weights + j * panel_bytes);
+      _mm_prefetch(reinterpret_cast<const char*>(weights + j * panel_bytes + 24 * kQuadBytes),
+                   _MM_HINT_T0);
+    }
+#pragma GCC unroll 14
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      const __m512i source = _mm512_set1_epi32(load32(slab + p * kStride));
+#pragma GCC unroll 2
+      for (std::size_t j = 0; j < Panels; ++j) {
+        made[p][j] = _mm512_dpbusd_epi32(made[p][j], source, quads[j]);
+      }
+    }
+    slab += kInt8Quad;
+    weights += kQuadBytes;
+  }
+#pragma GCC unroll 14
+  for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < Panels; ++j) {
+      _mm512_storeu_si512(sums + p * kInt8SumStride + j * kInt8Panel, made[p][j]);
+    }
+  }
+}
+
+using TileForVnni = void (*)(const Int8Tile&, const std::int8_t*, std::size_t, const std::int32_t*,
+                             std::int32_t*);
+
+template <std::size_t Panels, std::size_t... Less>
+constexpr std::array<TileForVnni, kInt8TilePixels> tiles_for_vnni(std::index_sequence<Less...>) {
+  return {tile_for_vnni<Less + 1, Panels>...};
+}
+
+void multiply_for_vnni(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
+                       std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
+  using Pixels = std::make_index_sequence<kInt8TilePixels>;
+  static constexpr auto kOne = tiles_for_vnni<1>(Pixels());
+  static constexpr auto kTwo = tiles_for_vnni<2>(Pixels());
+  (panels == 1 ? kOne : kTwo)[tile.pixels - 1](tile, weights, panel_bytes, start, sums);
+}
+
+ARENITE_FOR_AVX2 void copy_for_avx2(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
+                                    std::int32_t zero, std::byte* to) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
+  const __m256i zeros = _mm256_set1_epi16(static_cast<short>(zero));
+  for (; count >= 16; count -= 16, from += 16, to += 32) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    const __m256i wide = _mm256_cvtepu8_epi16(_mm_xor_si128(bytes, flips));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_sub_epi16(wide, zeros));
+  }
+  auto* differences = reinterpret_cast<std::int16_t*>(to);
+  for (std::size_t i = 0; i < count; ++i) {
+    differences[i] = static_cast<std::int16_t>((from[i] ^ flip) - zero);
+  }
+}
+
+// Each vector has the sums of four channels, as two parts side by side.
+template <std::size_t Pixels>
+ARENITE_FOR_AVX2 void tile_for_avx2(const std::byte* slab, std::size_t quads,
+                                    const std::int8_t* weights, const std::int32_t* start,
+                                    std::int32_t* sums) {
+  __m256i made[Pixels][4] = {};
+  for (std::size_t q = 0; q < quads; ++q) {
+    __m256i source[Pixels];
+#pragma GCC unroll 3
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      long long quad;
+      std::memcpy(&quad, slab + p * kWideStride, sizeof quad);
+      source[p] = _mm256_set1_epi64x(quad);
+    }
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < 4; ++j) {
+      const __m256i factors =
+          _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights) + j));
+#pragma GCC unroll 3
+      for (std::size_t p = 0; p < Pixels; ++p) {
+        made[p][j] = _mm256_add_epi32(made[p][j], _mm256_madd_epi16(source[p], factors));
+      }
+    }
+    slab += kInt8Quad * sizeof(std::int16_t);
+    weights += kQuadBytes;
+  }
+#pragma GCC unroll 3
+  for (std::size_t p = 0; p < Pixels; ++p) {
+    std::int32_t* to = sums + p * kInt8SumStride;
+    const std::int32_t* first = start != nullptr ? start : to;
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      const __m256i added = _mm256_permute4x64_epi64(
+          _mm256_hadd_epi32(made[p][2 * j], made[p][2 * j + 1]), _MM_SHUFFLE(3, 1, 2, 0));
+      const __m256i before = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + j * 8));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + j * 8), _mm256_add_epi32(added, before));
+    }
+  }
+}
+
+// The same for half a panel; vectors have the sums of two channels.
+template <std::size_t Pixels>
+void tile_for_sse2(const std::byte* slab, std::size_t quads, const std::int8_t* weights,
+                   const std::int32_t* start, std::int32_t* sums) {
+  __m128i made[Pixels][4] = {};
+  for (std::size_t q = 0; q < quads; ++q) {
+    __m128i source[Pixels];
+#pragma GCC unroll 3
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      const __m128i quad =
+          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(slab + p * kWideStride));
+      source[p] = _mm_unpacklo_epi64(quad, quad);
+    }
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(weights) + j);
+      const __m128i low = _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+      const __m128i high = _mm_srai_epi16(_mm_unpackhi_epi8(bytes, bytes), 8);
+#pragma GCC unroll 3
+      for (std::size_t p = 0; p < Pixels; ++p) {
+        made[p][2 * j] = _mm_add_epi32(made[p][2 * j], _mm_madd_epi16(source[p], low));
+        made[p][2 * j + 1] = _mm_add_epi32(made[p][2 * j + 1], _mm_madd_epi16(source[p], high));
+      }
+    }
+    slab += kInt8Quad * sizeof(std::int16_t);
+    weights += kQuadBytes;
+  }
+#pragma GCC unroll 3
+  for (std::size_t p = 0; p < Pixels; ++p) {
+    std::int32_t* to = sums + p * kInt8SumStride;
+    const std::int32_t* first = start != nullptr ? start : to;
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < 2; ++j) {
+      const __m128 a = _mm_castsi128_ps(made[p][2 * j]);
+      const __m128 b = _mm_castsi128_ps(made[p][2 * j + 1]);
+      const __m128i added =
+          _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0))),
+                        _mm_castps_si128(_mm_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1))));
+      const __m128i before = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first + j * 4));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + j * 4), _mm_add_epi32(added, before));
+    }
+  }
+}
+
+void copy_for_sse2(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
+                   std::int32_t zero, std::byte* to) {
+  auto* differences = reinterpret_cast<std::int16_t*>(to);
+  for (std::size_t i = 0; i < count; ++i) {
+    differences[i] = static_cast<std::int16_t>((from[i] ^ flip) - zero);
+  }
+}
+
+using WideTile = void (*)(const std::byte*, std::size_t, const std::int8_t*, const std::int32_t*,
+                          std::int32_t*);
+
+constexpr WideTile kTilesForAvx2[] = {tile_for_avx2<1>, tile_for_avx2<2>, tile_for_avx2<3>};
+constexpr WideTile kTilesForSse2[] = {tile_for_sse2<1>, tile_for_sse2<2>, tile_for_sse2<3>};
+
+// Three pixels at a time, for each panel or half of it: its weights stay in the first cache.
+void multiply_wide(const WideTile (&kernels)[3], std::size_t parts, const Int8Tile& tile,
+                   const std::int8_t* weights, std::size_t panel_bytes, std::size_t panels,
+                   const std::int32_t* start, std::int32_t* sums) {
+  for (std::size_t part = 0; part < panels * parts; ++part) {
+    const std::size_t channel = part * kInt8Panel / parts;
+    const std::int8_t* factors =
+        weights + part / parts * panel_bytes + part % parts * kQuadBytes / parts;
+    for (std::size_t p = 0; p < tile.pixels; p += 3) {
+      const std::size_t count = tile.pixels - p < 3 ? tile.pixels - p : 3;
+      kernels[count - 1](tile.slab + p * kWideStride, tile.quads, factors,
+                         start == nullptr ? nullptr : start + channel,
+                         sums + p * kInt8SumStride + channel);
+    }
+  }
+}
+
+void multiply_for_avx2(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
+                       std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
+  multiply_wide(kTilesForAvx2, 1, tile, weights, panel_bytes, panels, start, sums);
+}
+
+void multiply_for_sse2(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
+                       std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
+  multiply_wide(kTilesForSse2, 2, tile, weights, panel_bytes, panels, start, sums);
+}
+
+constexpr Int8TileKernel kVnni{Int8TileKernel::Form::unsigned_bytes,
+                               kInt8TilePixels,
+                               kDepth / kInt8Quad,
+                               kStride,
+                               copy_for_vnni,
+                               multiply_for_vnni};
+constexpr Int8TileKernel kAvx2{Int8TileKernel::Form::differences,
+                               12,
+                               kWideDepth / kInt8Quad,
+                               kWideStride,
+                               copy_for_avx2,
+                               multiply_for_avx2};
+constexpr Int8TileKernel kSse2{Int8TileKernel::Form::differences,
+                               12,
+                               kWideDepth / kInt8Quad,
+                               kWideStride,
+                               copy_for_sse2,
+                               multiply_for_sse2};
+
+}  // namespace
+
+const Int8TileKernel* int8_tile_for_x86() {
+  if (has_dot_products()) {
+    return &kVnni;
+  }
+  return vectors() == Vectors::any ? &kSse2 : &kAvx2;
+}
+
+}  // namespace arenite
+
+#else
+
+namespace arenite {
+
+const Int8TileKernel* int8_tile_for_x86() { return nullptr; }
+
+}  // namespace arenite
+
+#endif
