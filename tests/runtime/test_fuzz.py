@@ -60,3 +60,16 @@ def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vec
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert f"{COUNT} {kind}, no difference" in done.stdout
+
+
+# Without a limit, a processor may have means that no vectors have: sums of products of bytes.
+@pytest.mark.parametrize("vectors", [None, "avx512", "avx2", "any"])
+def test_int8_kernels_equal_a_naive_loop_to_the_bit(sanitised, vectors):
+    done = subprocess.run(
+        ["make", "--silent", "-j2", "-C", FUZZ, "int8_kernels",
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
+        env=os.environ | ({} if vectors is None else {"ARENITE_VECTORS": vectors}),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{COUNT} convolutions, no difference" in done.stdout

@@ -18,7 +18,7 @@ constexpr std::size_t kStride = kDepth + 64;
 constexpr std::size_t kPixels = 12;
 static_assert(kPixels * kStride <= kInt8SlabBytes);
 
-#define ARENITE_FOR_DOT_PRODUCTS __attribute__((target("+dotprod")))
+#define ARENITE_FOR_DOT_PRODUCTS __attribute__((target("arch=armv8.2-a+dotprod")))
 
 void copy(const std::uint8_t* from, std::size_t count, std::uint8_t flip, std::int32_t,
           std::byte* to) {

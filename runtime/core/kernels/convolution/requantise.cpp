@@ -39,6 +39,9 @@ ARENITE_INLINE void by_fixed_point(const QuantisedStore& store, std::size_t chan
                                    std::uint8_t* to) {
   const std::int32_t* multipliers = store.multipliers + channel;
   const std::int32_t* shifts = store.shifts + channel;
+  const std::int32_t zero_point = store.zero_point;
+  const std::int32_t low = store.min - zero_point;
+  const std::int32_t high = store.max - zero_point;
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t left = std::max(shifts[i], 0);
     const std::int32_t right = std::max(-shifts[i], 0);
@@ -49,8 +52,7 @@ ARENITE_INLINE void by_fixed_point(const QuantisedStore& store, std::size_t chan
     const auto mask = static_cast<std::int32_t>((std::uint32_t{1} << right) - 1);
     const std::int32_t half = (mask >> 1) + (product < 0 ? 1 : 0);
     const std::int32_t scaled = (product >> right) + ((product & mask) > half ? 1 : 0);
-    const std::int32_t value = wrapped_sum(scaled, store.zero_point);
-    to[i] = static_cast<std::uint8_t>(std::min(std::max(value, store.min), store.max));
+    to[i] = static_cast<std::uint8_t>(std::min(std::max(scaled, low), high) + zero_point);
   }
 }
 
