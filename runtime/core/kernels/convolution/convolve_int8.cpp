@@ -1,6 +1,7 @@
 #include "convolve_int8.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -75,6 +76,8 @@ class Work {
       run_ = inputs_;
       runs_in_row_ = window_.kernel[1];
     }
+    is_pointwise_ = window_.kernel[0] == 1 && window_.kernel[1] == 1 &&
+                    window_.padding == std::array<std::uint32_t, 4>{};
   }
 
   std::size_t num_parts() const { return convolution_.groups * blocks_ * tiles_; }
@@ -140,12 +143,10 @@ class Work {
     for (std::size_t k = 0; k < depth_; k += step) {
       const std::size_t size = std::min(step, depth_ - k);
       const Int8Tile tile{stack.slab, kernel_.stride, count, divide_up(size, kInt8Quad)};
-      for (std::size_t p = 0; p < count; ++p) {
-        std::byte* to = stack.slab + p * kernel_.stride;
-        copy_pixel(block.group, pixel + p, k, size, to);
-        if (zero_of_weights != 0) {
-          addends[p] -= zero_of_weights * static_cast<std::uint32_t>(sum_of(to, size));
-        }
+      copy_tile(block.group, pixel, count, k, size, stack.slab);
+      for (std::size_t p = 0; zero_of_weights != 0 && p < count; ++p) {
+        const auto sum = static_cast<std::uint32_t>(sum_of(stack.slab + p * kernel_.stride, size));
+        addends[p] -= zero_of_weights * sum;
       }
       for (std::size_t i = 0; i < panels; i += 2) {
         const std::int8_t* weights =
@@ -155,12 +156,19 @@ class Work {
                          stack.sums + i * kInt8Panel);
       }
     }
+    const std::size_t channel = block.group * outputs_ + block.channel;
+    std::size_t row = rows_.first + pixel / result_.columns;
+    std::size_t column = pixel % result_.columns;
+    T* to = result_.row(row) + column * result_.pixel_stride + channel;
     for (std::size_t p = 0; p < count; ++p) {
-      const std::size_t channel = block.group * outputs_ + block.channel;
-      T* to = result_.row(rows_.first + (pixel + p) / result_.columns) +
-              (pixel + p) % result_.columns * result_.pixel_stride + channel;
+      if (column == result_.columns) {
+        column = 0;
+        to = result_.row(++row) + channel;
+      }
       requantise_(convolution_.store, channel, stack.sums + p * kInt8SumStride,
                   static_cast<std::int32_t>(addends[p]), block.count, to);
+      to += result_.pixel_stride;
+      ++column;
     }
   }
 
@@ -185,12 +193,85 @@ class Work {
     }
   }
 
-  // Elements [first, first + count) of the depth of one pixel; a quad begun is filled up. This is
-  // the one place that knows of padding, strides, dilations, groups and rings.
-  void copy_pixel(std::size_t group, std::size_t pixel, std::size_t first, std::size_t count,
-                  std::byte* to) const {
-    const std::int64_t top = place(rows_.first + pixel / result_.columns, 0);
-    const std::int64_t left = place(pixel % result_.columns, 1);
+  // Elements [first, first + count) of the depth of some pixels; quads begun are filled up. This
+  // and what it calls are the only ones that know of padding, strides, dilations, groups and rings.
+  void copy_tile(std::size_t group, std::size_t pixel, std::size_t pixels, std::size_t first,
+                 std::size_t count, std::byte* to) const {
+    std::size_t row = rows_.first + pixel / result_.columns;
+    std::size_t column = pixel % result_.columns;
+    const std::size_t rest = divide_up(count, kInt8Quad) * kInt8Quad - count;
+    for (std::size_t p = 0; p < pixels;) {
+      std::size_t done = 1;
+      if (is_pointwise_) {
+        // Pixels of one row, each a run.
+        done = std::min(pixels - p, result_.columns - column);
+        const T* from = source_row(row * window_.strides[0]) + group * inputs_ + first +
+                        column * window_.strides[1] * source_.pixel_stride;
+        copy_runs(from, count, done, window_.strides[1] * source_.pixel_stride, kernel_.stride, to);
+      } else if (count != depth_ || !copy_inside(group, row, column, to)) {
+        copy_pixel(group, row, column, first, count, to);
+      }
+      for (std::size_t i = 0; i < done; ++i) {
+        if (rest != 0) {
+          std::memset(to + count * kernel_.element_bytes(), 0, rest * kernel_.element_bytes());
+        }
+        to += kernel_.stride;
+      }
+      p += done;
+      column += done;
+      if (column == result_.columns) {
+        column = 0;
+        ++row;
+      }
+    }
+  }
+
+  void copy_runs(const T* from, std::size_t size, std::size_t count, std::size_t step,
+                 std::size_t step_to, std::byte* to) const {
+    kernel_.copy(
+        {reinterpret_cast<const std::uint8_t*>(from), size, count, step, step_to, kFlip, zero()},
+        to);
+  }
+
+  const T* source_row(std::size_t index) const {
+    return source_.held_rows < source_.rows ? source_.row(index)
+                                            : source_.data + index * source_.row_stride;
+  }
+
+  // All of the depth of a pixel whose window lies inside; otherwise false.
+  bool copy_inside(std::size_t group, std::size_t row, std::size_t column, std::byte* to) const {
+    const std::int64_t top = place(row, 0);
+    const std::int64_t left = place(column, 1);
+    const auto fits = [](std::int64_t at, std::size_t extent, std::size_t size) {
+      return at >= 0 && static_cast<std::size_t>(at) + extent <= size;
+    };
+    if (!fits(top, extent(0), source_.rows) || !fits(left, extent(1), source_.columns)) {
+      return false;
+    }
+    const std::size_t bytes = kernel_.element_bytes();
+    const std::size_t offset =
+        static_cast<std::size_t>(left) * source_.pixel_stride + group * inputs_;
+    if (runs_in_row_ == 1 && source_.held_rows >= source_.rows) {
+      copy_runs(source_row(static_cast<std::size_t>(top)) + offset, run_, window_.kernel[0],
+                window_.dilations[0] * source_.row_stride, run_ * bytes, to);
+      return true;
+    }
+    for (std::size_t i = 0; i < window_.kernel[0]; ++i) {
+      const T* from = source_row(static_cast<std::size_t>(top) + i * window_.dilations[0]) + offset;
+      copy_runs(from, run_, runs_in_row_, window_.dilations[1] * source_.pixel_stride, run_ * bytes,
+                to + i * runs_in_row_ * run_ * bytes);
+    }
+    return true;
+  }
+
+  std::size_t extent(std::size_t axis) const {
+    return std::size_t{window_.dilations[axis]} * (window_.kernel[axis] - 1) + 1;
+  }
+
+  void copy_pixel(std::size_t group, std::size_t row, std::size_t column, std::size_t first,
+                  std::size_t count, std::byte* to) const {
+    const std::int64_t top = place(row, 0);
+    const std::int64_t left = place(column, 1);
     const auto columns = static_cast<std::int64_t>(source_.columns);
     const std::size_t bytes = kernel_.element_bytes();
     const std::size_t end = first + count;
@@ -218,19 +299,20 @@ class Work {
       if (high > low) {
         const std::int64_t at = x * static_cast<std::int64_t>(source_.pixel_stride) +
                                 static_cast<std::int64_t>(group * inputs_ + low);
-        const T* from = source_.row(static_cast<std::size_t>(y)) + at;
-        kernel_.copy(reinterpret_cast<const std::uint8_t*>(from), high - low, kFlip, zero(), to);
+        copy_runs(source_row(static_cast<std::size_t>(y)) + at, high - low, 1, 0, 0, to);
         to += (high - low) * bytes;
       }
       fill(stop - high, to);
       to += (stop - high) * bytes;
       k += stop - begun;
     }
-    std::memset(to, 0, (divide_up(count, kInt8Quad) * kInt8Quad - count) * bytes);
   }
 
   // Padding is what stands for zero.
   void fill(std::size_t count, std::byte* to) const {
+    if (count == 0) {
+      return;
+    }
     const int zeros[] = {zero(), zero() - 128, 0};
     std::memset(to, zeros[static_cast<std::size_t>(kernel_.form)], count * kernel_.element_bytes());
   }
@@ -257,6 +339,7 @@ class Work {
   std::size_t blocks_;
   std::size_t run_;  // elements of depth that lie side by side in the source
   std::size_t runs_in_row_;
+  bool is_pointwise_;  // without padding
 };
 
 template <typename T>

@@ -25,6 +25,17 @@ struct Int8Tile {
   std::size_t quads;
 };
 
+// Bytes that lie in runs, each of so many bytes and so far from the one before.
+struct Int8Runs {
+  const std::uint8_t* data;
+  std::size_t size;
+  std::size_t count;
+  std::size_t step;
+  std::size_t step_to;  // bytes, in the slab
+  std::uint8_t flip;    // of their signs
+  std::int32_t zero;    // their zero point as flipped
+};
+
 struct Int8TileKernel {
   // Elements are bytes of either sign, or what a byte is above the zero point in 16 bits.
   enum class Form { unsigned_bytes, signed_bytes, differences };
@@ -34,9 +45,8 @@ struct Int8TileKernel {
   std::size_t quads;   // of a tile, at most
   std::size_t stride;  // of a tile, bytes
 
-  // Copies bytes into the form; `flip` is of their signs and `zero` their zero point as flipped.
-  void (*copy)(const std::uint8_t* from, std::size_t count, std::uint8_t flip, std::int32_t zero,
-               std::byte* to);
+  // Copies runs of bytes into the form.
+  void (*copy)(const Int8Runs& runs, std::byte* to);
   // Makes sums of one or two panels. They begin as `start`, of a panel's channels, where it is not
   // null and as they are otherwise. `weights` are the first panel's, without its sums.
   void (*multiply)(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,

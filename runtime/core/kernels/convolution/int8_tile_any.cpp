@@ -9,11 +9,15 @@ namespace {
 
 constexpr std::size_t kStride = 512 * sizeof(std::int16_t) + 64;
 
-void copy(const std::uint8_t* from, std::size_t count, std::uint8_t flip, std::int32_t zero,
-          std::byte* to) {
-  auto* differences = reinterpret_cast<std::int16_t*>(to);
-  for (std::size_t i = 0; i < count; ++i) {
-    differences[i] = static_cast<std::int16_t>((from[i] ^ flip) - zero);
+void copy(const Int8Runs& runs, std::byte* to) {
+  const std::uint8_t* from = runs.data;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    auto* differences = reinterpret_cast<std::int16_t*>(to);
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      differences[i] = static_cast<std::int16_t>((from[i] ^ runs.flip) - runs.zero);
+    }
+    from += runs.step;
+    to += runs.step_to;
   }
 }
 

@@ -20,12 +20,16 @@ static_assert(kPixels * kStride <= kInt8SlabBytes);
 
 #define ARENITE_FOR_DOT_PRODUCTS __attribute__((target("arch=armv8.2-a+dotprod")))
 
-void copy(const std::uint8_t* from, std::size_t count, std::uint8_t flip, std::int32_t,
-          std::byte* to) {
-  const auto signs = static_cast<std::uint8_t>(flip ^ 0x80);
-  auto* bytes = reinterpret_cast<std::uint8_t*>(to);
-  for (std::size_t i = 0; i < count; ++i) {
-    bytes[i] = from[i] ^ signs;
+void copy(const Int8Runs& runs, std::byte* to) {
+  const auto signs = static_cast<std::uint8_t>(runs.flip ^ 0x80);
+  const std::uint8_t* from = runs.data;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(to);
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      bytes[i] = from[i] ^ signs;
+    }
+    from += runs.step;
+    to += runs.step_to;
   }
 }
 

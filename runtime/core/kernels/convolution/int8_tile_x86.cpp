@@ -29,15 +29,21 @@ std::int32_t load32(const std::byte* from) {
   return value;
 }
 
-ARENITE_FOR_VNNI void copy_for_vnni(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
-                                    std::int32_t, std::byte* to) {
-  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
-  for (; count >= 64; count -= 64, from += 64, to += 64) {
-    _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(from), flips));
-  }
-  if (count > 0) {
-    const __mmask64 rest = ~std::uint64_t{0} >> (64 - count);
-    _mm512_mask_storeu_epi8(to, rest, _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, from), flips));
+ARENITE_FOR_VNNI void copy_for_vnni(const Int8Runs& runs, std::byte* to) {
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(runs.flip));
+  const std::size_t whole = runs.size / 64 * 64;
+  const __mmask64 rest = (std::uint64_t{1} << (runs.size - whole)) - 1;
+  const std::uint8_t* from = runs.data;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    for (std::size_t i = 0; i < whole; i += 64) {
+      _mm512_storeu_si512(to + i, _mm512_xor_si512(_mm512_loadu_si512(from + i), flips));
+    }
+    if (rest != 0) {
+      const __m512i bytes = _mm512_maskz_loadu_epi8(rest, from + whole);
+      _mm512_mask_storeu_epi8(to + whole, rest, _mm512_xor_si512(bytes, flips));
+    }
+    from += runs.step;
+    to += runs.step_to;
   }
 }
 
@@ -99,18 +105,24 @@ void multiply_for_vnni(const Int8Tile& tile, const std::int8_t* weights, std::si
   (panels == 1 ? kOne : kTwo)[tile.pixels - 1](tile, weights, panel_bytes, start, sums);
 }
 
-ARENITE_FOR_AVX2 void copy_for_avx2(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
-                                    std::int32_t zero, std::byte* to) {
-  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
-  const __m256i zeros = _mm256_set1_epi16(static_cast<short>(zero));
-  for (; count >= 16; count -= 16, from += 16, to += 32) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-    const __m256i wide = _mm256_cvtepu8_epi16(_mm_xor_si128(bytes, flips));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_sub_epi16(wide, zeros));
-  }
-  auto* differences = reinterpret_cast<std::int16_t*>(to);
-  for (std::size_t i = 0; i < count; ++i) {
-    differences[i] = static_cast<std::int16_t>((from[i] ^ flip) - zero);
+ARENITE_FOR_AVX2 void copy_for_avx2(const Int8Runs& runs, std::byte* to) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(runs.flip));
+  const __m256i zeros = _mm256_set1_epi16(static_cast<short>(runs.zero));
+  const std::uint8_t* from = runs.data;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    auto* differences = reinterpret_cast<std::int16_t*>(to);
+    std::size_t i = 0;
+    for (; i + 16 <= runs.size; i += 16) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+      const __m256i wide = _mm256_cvtepu8_epi16(_mm_xor_si128(bytes, flips));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(differences + i),
+                          _mm256_sub_epi16(wide, zeros));
+    }
+    for (; i < runs.size; ++i) {
+      differences[i] = static_cast<std::int16_t>((from[i] ^ runs.flip) - runs.zero);
+    }
+    from += runs.step;
+    to += runs.step_to;
   }
 }
 
@@ -198,11 +210,15 @@ void tile_for_sse2(const std::byte* slab, std::size_t quads, const std::int8_t* 
   }
 }
 
-void copy_for_sse2(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
-                   std::int32_t zero, std::byte* to) {
-  auto* differences = reinterpret_cast<std::int16_t*>(to);
-  for (std::size_t i = 0; i < count; ++i) {
-    differences[i] = static_cast<std::int16_t>((from[i] ^ flip) - zero);
+void copy_for_sse2(const Int8Runs& runs, std::byte* to) {
+  const std::uint8_t* from = runs.data;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    auto* differences = reinterpret_cast<std::int16_t*>(to);
+    for (std::size_t i = 0; i < runs.size; ++i) {
+      differences[i] = static_cast<std::int16_t>((from[i] ^ runs.flip) - runs.zero);
+    }
+    from += runs.step;
+    to += runs.step_to;
   }
 }
 
