@@ -156,19 +156,24 @@ class Work {
                          stack.sums + i * kInt8Panel);
       }
     }
+    store(block, pixel, count, stack.sums, zero_of_weights == 0 ? nullptr : addends);
+  }
+
+  // Row by row, as far as the tile reaches into each.
+  void store(const Block& block, std::size_t pixel, std::size_t count, const std::int32_t* sums,
+             const std::uint32_t* addends) const {
     const std::size_t channel = block.group * outputs_ + block.channel;
-    std::size_t row = rows_.first + pixel / result_.columns;
     std::size_t column = pixel % result_.columns;
-    T* to = result_.row(row) + column * result_.pixel_stride + channel;
-    for (std::size_t p = 0; p < count; ++p) {
-      if (column == result_.columns) {
-        column = 0;
-        to = result_.row(++row) + channel;
-      }
-      requantise_(convolution_.store, channel, stack.sums + p * kInt8SumStride,
-                  static_cast<std::int32_t>(addends[p]), block.count, to);
-      to += result_.pixel_stride;
-      ++column;
+    for (std::size_t p = 0; p < count; column = 0) {
+      T* row = result_.row(rows_.first + (pixel + p) / result_.columns);
+      const std::size_t done = std::min(count - p, result_.columns - column);
+      T* to = row + column * result_.pixel_stride + channel;
+      requantise_(
+          convolution_.store,
+          {sums + p * kInt8SumStride, kInt8SumStride,
+           addends == nullptr ? nullptr : reinterpret_cast<const std::int32_t*>(addends + p),
+           channel, block.count, done, reinterpret_cast<std::uint8_t*>(to), result_.pixel_stride});
+      p += done;
     }
   }
 

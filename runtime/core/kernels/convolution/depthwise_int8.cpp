@@ -77,8 +77,9 @@ ARENITE_INLINE void make(const Int8DepthwiseRows& given) {
       for (std::size_t channel = first; channel < end; channel += kBlock) {
         const std::size_t count = std::min(kBlock, end - channel);
         add_up(given, row, column, channel, count, sums);
-        requantise(given.convolution.store, channel, reinterpret_cast<std::int32_t*>(sums), 0,
-                   count, to + column * given.result.pixel_stride + channel);
+        requantise(given.convolution.store,
+                   {reinterpret_cast<std::int32_t*>(sums), 0, nullptr, channel, count, 1,
+                    to + column * given.result.pixel_stride + channel, 0});
       }
     }
   }

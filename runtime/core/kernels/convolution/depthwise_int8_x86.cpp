@@ -244,7 +244,7 @@ class Maker {
       }
     }
     static const Requantise requantise = find_requantise();
-    requantise(store_, given_.channel, in_order, 0, given_.num_channels, to);
+    requantise(store_, {in_order, 0, nullptr, given_.channel, given_.num_channels, 1, to, 0});
   }
 
   const Int8DepthwiseRows& given_;

@@ -29,11 +29,19 @@ struct QuantisedStore {
   std::int32_t max;
 };
 
-// Stores `count` sums of the channels from `channel` on, each with `addend` added. `to` takes bytes
-// of either sign.
-using Requantise = void (*)(const QuantisedStore& store, std::size_t channel,
-                            const std::int32_t* sums, std::int32_t addend, std::size_t count,
-                            void* to);
+// Sums of some channels of some pixels. All are of one type of bytes, whichever it is.
+struct Requantised {
+  const std::int32_t* sums;
+  std::size_t sum_stride;
+  const std::int32_t* addends;  // of each pixel's sums; null: none
+  std::size_t channel;          // the first
+  std::size_t channels;
+  std::size_t pixels;
+  std::uint8_t* result;
+  std::size_t pixel_stride;  // of the result
+};
+
+using Requantise = void (*)(const QuantisedStore& store, const Requantised& work);
 
 // The one for the processor at hand.
 Requantise find_requantise();
