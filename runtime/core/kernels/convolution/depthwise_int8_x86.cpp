@@ -18,50 +18,148 @@ namespace arenite {
 
 namespace {
 
-// Four rows of the window are summed up at once: a *quad* has the bytes of four rows and 64
-// channels, in four vectors. Interleaved as the processor does it, vector v has of each sixteen
-// channels the four from 4 v on; so have the sums, and packing them to bytes puts them in order.
-constexpr std::size_t kChannels = 64;
+// Four rows of the window are summed up at once: a *quad* has the bytes of four rows and of the
+// channels of a vector, in four vectors. Interleaved as the processor does it, vector v has of each
+// sixteen channels the four from 4 v on; so have the sums, and packing them to bytes puts them in
+// order.
 constexpr std::size_t kQuad = 4;
-constexpr std::size_t kQuadBytes = kQuad * kChannels;
 
 // Quads of weights, and of the source for a run of pixels.
 constexpr std::size_t kMostWeights = 32;
 constexpr std::size_t kMostQuads = 64;
 constexpr std::size_t kMostKernel = 16;
 
-struct alignas(64) Stack {
-  std::uint8_t weights[kMostWeights][kQuadBytes];
-  std::uint8_t source[kMostQuads][kQuadBytes];
-  std::int32_t start[kQuad][16];
-  float scales[kQuad][16];
+struct Wide {
+  using Vector = __m512i;
+  static constexpr std::size_t kChannels = 64;
+
+  ARENITE_FOR_VNNI static __m512i load(const void* from) {
+    return _mm512_load_si512(static_cast<const __m512i*>(from));
+  }
+  ARENITE_FOR_VNNI static __m512i load_some(std::uint64_t mask, const void* from) {
+    return _mm512_maskz_loadu_epi8(static_cast<__mmask64>(mask), from);
+  }
+  ARENITE_FOR_VNNI static void store(void* to, __m512i a) {
+    _mm512_store_si512(static_cast<__m512i*>(to), a);
+  }
+  ARENITE_FOR_VNNI static void store_some(std::uint64_t mask, void* to, __m512i a) {
+    _mm512_mask_storeu_epi8(to, static_cast<__mmask64>(mask), a);
+  }
+  ARENITE_FOR_VNNI static __m512i bytes(std::int32_t a) {
+    return _mm512_set1_epi8(static_cast<char>(a));
+  }
+  ARENITE_FOR_VNNI static __m512i exclusive_or(__m512i a, __m512i b) {
+    return _mm512_xor_si512(a, b);
+  }
+  // Four vectors of bytes, as `Stack` has them.
+  ARENITE_FOR_VNNI static void interleave(__m512i a, __m512i b, __m512i c, __m512i d, void* to) {
+    const __m512i low_ab = _mm512_unpacklo_epi8(a, b);
+    const __m512i low_cd = _mm512_unpacklo_epi8(c, d);
+    const __m512i high_ab = _mm512_unpackhi_epi8(a, b);
+    const __m512i high_cd = _mm512_unpackhi_epi8(c, d);
+    auto* vectors = static_cast<__m512i*>(to);
+    store(vectors, _mm512_unpacklo_epi16(low_ab, low_cd));
+    store(vectors + 1, _mm512_unpackhi_epi16(low_ab, low_cd));
+    store(vectors + 2, _mm512_unpacklo_epi16(high_ab, high_cd));
+    store(vectors + 3, _mm512_unpackhi_epi16(high_ab, high_cd));
+  }
+  ARENITE_FOR_VNNI static __m512i add_products(__m512i sums, __m512i source, __m512i weights) {
+    return _mm512_dpbusd_epi32(sums, source, weights);
+  }
+  // What is too low becomes the lowest integer, and saturates.
+  ARENITE_FOR_VNNI static __m512i scale(__m512i sums, const float* scales, float high) {
+    const auto scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_load_ps(scales));
+    return _mm512_cvtps_epi32(_mm512_min_ps(scaled, _mm512_set1_ps(high)));
+  }
+  ARENITE_FOR_VNNI static __m512i pack(const __m512i (&made)[kQuad], const QuantisedStore& store) {
+    const __m512i zero_point = _mm512_set1_epi16(static_cast<short>(store.zero_point));
+    const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(made[0], made[1]), zero_point);
+    const __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(made[2], made[3]), zero_point);
+    const __m512i min = bytes(store.min);
+    const __m512i max = bytes(store.max);
+    return store.max > 127 ? _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(a, b), min), max)
+                           : _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(a, b), min), max);
+  }
 };
 
-static_assert(sizeof(Stack) <= kInt8DepthwiseStack);
+struct Narrow {
+  using Vector = __m256i;
+  static constexpr std::size_t kChannels = 32;
+
+  ARENITE_FOR_VNNI static __m256i load(const void* from) {
+    return _mm256_load_si256(static_cast<const __m256i*>(from));
+  }
+  ARENITE_FOR_VNNI static __m256i load_some(std::uint64_t mask, const void* from) {
+    return _mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), from);
+  }
+  ARENITE_FOR_VNNI static void store(void* to, __m256i a) {
+    _mm256_store_si256(static_cast<__m256i*>(to), a);
+  }
+  ARENITE_FOR_VNNI static void store_some(std::uint64_t mask, void* to, __m256i a) {
+    _mm256_mask_storeu_epi8(to, static_cast<__mmask32>(mask), a);
+  }
+  ARENITE_FOR_VNNI static __m256i bytes(std::int32_t a) {
+    return _mm256_set1_epi8(static_cast<char>(a));
+  }
+  ARENITE_FOR_VNNI static __m256i exclusive_or(__m256i a, __m256i b) {
+    return _mm256_xor_si256(a, b);
+  }
+  // Four vectors of bytes, as `Stack` has them.
+  ARENITE_FOR_VNNI static void interleave(__m256i a, __m256i b, __m256i c, __m256i d, void* to) {
+    const __m256i low_ab = _mm256_unpacklo_epi8(a, b);
+    const __m256i low_cd = _mm256_unpacklo_epi8(c, d);
+    const __m256i high_ab = _mm256_unpackhi_epi8(a, b);
+    const __m256i high_cd = _mm256_unpackhi_epi8(c, d);
+    auto* vectors = static_cast<__m256i*>(to);
+    store(vectors, _mm256_unpacklo_epi16(low_ab, low_cd));
+    store(vectors + 1, _mm256_unpackhi_epi16(low_ab, low_cd));
+    store(vectors + 2, _mm256_unpacklo_epi16(high_ab, high_cd));
+    store(vectors + 3, _mm256_unpackhi_epi16(high_ab, high_cd));
+  }
+  ARENITE_FOR_VNNI static __m256i add_products(__m256i sums, __m256i source, __m256i weights) {
+    return _mm256_dpbusd_epi32(sums, source, weights);
+  }
+  // What is too low becomes the lowest integer, and saturates.
+  ARENITE_FOR_VNNI static __m256i scale(__m256i sums, const float* scales, float high) {
+    const auto scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_load_ps(scales));
+    return _mm256_cvtps_epi32(_mm256_min_ps(scaled, _mm256_set1_ps(high)));
+  }
+  ARENITE_FOR_VNNI static __m256i pack(const __m256i (&made)[kQuad], const QuantisedStore& store) {
+    const __m256i zero_point = _mm256_set1_epi16(static_cast<short>(store.zero_point));
+    const __m256i a = _mm256_adds_epi16(_mm256_packs_epi32(made[0], made[1]), zero_point);
+    const __m256i b = _mm256_adds_epi16(_mm256_packs_epi32(made[2], made[3]), zero_point);
+    const __m256i min = bytes(store.min);
+    const __m256i max = bytes(store.max);
+    return store.max > 127 ? _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(a, b), min), max)
+                           : _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(a, b), min), max);
+  }
+};
+
+template <typename Vectors>
+struct alignas(64) Stack {
+  std::uint8_t weights[kMostWeights][kQuad * Vectors::kChannels];
+  std::uint8_t source[kMostQuads][kQuad * Vectors::kChannels];
+  std::int32_t start[kQuad][Vectors::kChannels / 4];
+  float scales[kQuad][Vectors::kChannels / 4];
+};
+
+static_assert(sizeof(Stack<Wide>) <= kInt8DepthwiseStack);
 
 #define ARENITE_INLINE __attribute__((always_inline)) inline
-
-ARENITE_FOR_VNNI ARENITE_INLINE void interleave(__m512i a, __m512i b, __m512i c, __m512i d,
-                                                void* to) {
-  const __m512i low_ab = _mm512_unpacklo_epi8(a, b);
-  const __m512i low_cd = _mm512_unpacklo_epi8(c, d);
-  const __m512i high_ab = _mm512_unpackhi_epi8(a, b);
-  const __m512i high_cd = _mm512_unpackhi_epi8(c, d);
-  auto* vectors = static_cast<__m512i*>(to);
-  _mm512_store_si512(vectors, _mm512_unpacklo_epi16(low_ab, low_cd));
-  _mm512_store_si512(vectors + 1, _mm512_unpackhi_epi16(low_ab, low_cd));
-  _mm512_store_si512(vectors + 2, _mm512_unpacklo_epi16(high_ab, high_cd));
-  _mm512_store_si512(vectors + 3, _mm512_unpackhi_epi16(high_ab, high_cd));
-}
 
 // The channel of a sum.
 std::size_t channel_of(std::size_t vector, std::size_t element) {
   return element / 4 * 16 + vector * 4 + element % 4;
 }
 
+template <typename Vectors>
 class Maker {
+  using Vector = typename Vectors::Vector;
+  static constexpr std::size_t kBytes = Vectors::kChannels;
+  static constexpr std::size_t kQuadBytes = kQuad * kBytes;
+
  public:
-  ARENITE_FOR_VNNI Maker(const Int8DepthwiseRows& given, Stack& stack)
+  ARENITE_FOR_VNNI Maker(const Int8DepthwiseRows& given, Stack<Vectors>& stack)
       : given_(given),
         store_(given.convolution.store),
         window_(given.convolution.window),
@@ -74,33 +172,31 @@ class Maker {
     const std::size_t stride = given.result.channels;
     for (std::size_t j = 0; j < window_.kernel[1]; ++j) {
       for (std::size_t q = 0; q < quads_; ++q) {
-        __m512i rows[kQuad];
+        Vector rows[kQuad];
         for (std::size_t i = 0; i < kQuad; ++i) {
           const std::size_t row = q * kQuad + i;
-          rows[i] =
-              row >= window_.kernel[0]
-                  ? _mm512_setzero_si512()
-                  : _mm512_maskz_loadu_epi8(mask_, filter + (row * window_.kernel[1] + j) * stride);
+          const std::int8_t* from = filter + (row * window_.kernel[1] + j) * stride;
+          rows[i] = row < window_.kernel[0] ? Vectors::load_some(mask_, from) : Vectors::bytes(0);
         }
-        interleave(rows[0], rows[1], rows[2], rows[3], stack_.weights[j * quads_ + q]);
+        Vectors::interleave(rows[0], rows[1], rows[2], rows[3], stack_.weights[j * quads_ + q]);
       }
     }
+    // All of a sum that the source does not change, and the scales, in the order of the sums.
     for (std::size_t v = 0; v < kQuad; ++v) {
-      __m512i sum = _mm512_setzero_si512();
+      Vector sum = Vectors::bytes(0);
       for (std::size_t t = 0; t < window_.kernel[1] * quads_; ++t) {
-        sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1),
-                                  _mm512_load_si512(stack_.weights[t] + v * 64));
+        const Vector weights = Vectors::load(stack_.weights[t] + v * kBytes);
+        sum = Vectors::add_products(sum, Vectors::bytes(1), weights);
       }
-      const __m512i taken = _mm512_mullo_epi32(sum, _mm512_set1_epi32(given.zero));
-      _mm512_store_si512(stack_.start[v], _mm512_sub_epi32(_mm512_setzero_si512(), taken));
-      for (std::size_t i = 0; i < 16; ++i) {
+      alignas(64) std::uint32_t sums[kBytes / 4];
+      Vectors::store(sums, sum);
+      for (std::size_t i = 0; i < kBytes / 4; ++i) {
         const std::size_t channel = channel_of(v, i);
         const bool is_one = channel < given.num_channels;
-        const std::int32_t* bias = store_.bias;
-        const bool has_bias = is_one && bias != nullptr;
-        const auto added = static_cast<std::uint32_t>(has_bias ? bias[given.channel + channel] : 0);
-        stack_.start[v][i] =
-            static_cast<std::int32_t>(static_cast<std::uint32_t>(stack_.start[v][i]) + added);
+        const std::int32_t bias =
+            is_one && store_.bias != nullptr ? store_.bias[given.channel + channel] : 0;
+        stack_.start[v][i] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(bias) - sums[i] * static_cast<std::uint32_t>(given.zero));
         const bool has_scale = is_one && store_.rounding == Rounding::nearest_even;
         stack_.scales[v][i] = has_scale ? store_.scales[given.channel + channel] : 0.0f;
       }
@@ -120,8 +216,8 @@ class Maker {
   // The quads that the windows of some pixels share.
   ARENITE_FOR_VNNI ARENITE_INLINE void gather(std::size_t row, std::int64_t left,
                                               std::size_t count) {
-    const __m512i zeros = _mm512_set1_epi8(static_cast<char>(given_.zero));
-    const __m512i flips = _mm512_set1_epi8(static_cast<char>(given_.flip));
+    const Vector zeros = Vectors::bytes(given_.zero);
+    const Vector flips = Vectors::bytes(given_.flip);
     const auto limit = static_cast<std::int64_t>(given_.source.columns);
     const std::size_t stride = given_.source.pixel_stride;
     const std::size_t low = static_cast<std::size_t>(
@@ -130,8 +226,8 @@ class Maker {
         limit - left, static_cast<std::int64_t>(low), static_cast<std::int64_t>(count)));
     for (std::size_t q = 0; q < quads_; ++q) {
       // Rows that are not there: any bytes, for those beyond the window, the zero point otherwise.
-      alignas(64) std::uint8_t nothing[64];
-      _mm512_store_si512(nothing, _mm512_xor_si512(zeros, flips));
+      alignas(64) std::uint8_t nothing[kBytes];
+      Vectors::store(nothing, Vectors::exclusive_or(zeros, flips));
       const std::uint8_t* rows[kQuad];
       std::size_t steps[kQuad];
       for (std::size_t i = 0; i < kQuad; ++i) {
@@ -147,16 +243,16 @@ class Maker {
       for (std::size_t x = 0; x < count; ++x) {
         std::uint8_t* to = stack_.source[x * quads_ + q];
         if (x < low || x >= high) {
-          interleave(zeros, zeros, zeros, zeros, to);
+          Vectors::interleave(zeros, zeros, zeros, zeros, to);
           continue;
         }
-        __m512i bytes[kQuad];
+        Vector bytes[kQuad];
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < kQuad; ++i) {
-          bytes[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask_, rows[i]), flips);
+          bytes[i] = Vectors::exclusive_or(Vectors::load_some(mask_, rows[i]), flips);
           rows[i] += steps[i];
         }
-        interleave(bytes[0], bytes[1], bytes[2], bytes[3], to);
+        Vectors::interleave(bytes[0], bytes[1], bytes[2], bytes[3], to);
       }
     }
   }
@@ -178,12 +274,12 @@ class Maker {
 
   template <std::size_t Pixels>
   ARENITE_FOR_VNNI ARENITE_INLINE void make_pixels(std::size_t first, std::uint8_t* to) {
-    __m512i sums[Pixels][kQuad];
+    Vector sums[Pixels][kQuad];
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kQuad; ++v) {
-        sums[p][v] = _mm512_load_si512(stack_.start[v]);
+        sums[p][v] = Vectors::load(stack_.start[v]);
       }
     }
     const std::size_t step = window_.strides[1] * quads_ * kQuadBytes;
@@ -194,11 +290,11 @@ class Maker {
       for (std::size_t q = 0; q < quads_; ++q) {
 #pragma GCC unroll 4
         for (std::size_t v = 0; v < kQuad; ++v) {
-          const __m512i factors = _mm512_load_si512(weights + v * 64);
+          const Vector factors = Vectors::load(weights + v * kBytes);
 #pragma GCC unroll 4
           for (std::size_t p = 0; p < Pixels; ++p) {
-            sums[p][v] = _mm512_dpbusd_epi32(sums[p][v],
-                                             _mm512_load_si512(from + p * step + v * 64), factors);
+            const Vector source = Vectors::load(from + p * step + v * kBytes);
+            sums[p][v] = Vectors::add_products(sums[p][v], source, factors);
           }
         }
         weights += kQuadBytes;
@@ -211,35 +307,24 @@ class Maker {
     }
   }
 
-  ARENITE_FOR_VNNI ARENITE_INLINE void store(const __m512i (&sums)[kQuad], std::uint8_t* to) {
+  ARENITE_FOR_VNNI ARENITE_INLINE void store(const Vector (&sums)[kQuad], std::uint8_t* to) {
     if (store_.rounding == Rounding::nearest_even) {
-      // What is too low becomes the lowest integer, and saturates.
-      const __m512 high = _mm512_set1_ps(static_cast<float>(store_.max - store_.zero_point));
-      __m512i made[kQuad];
+      const auto high = static_cast<float>(store_.max - store_.zero_point);
+      Vector made[kQuad];
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kQuad; ++v) {
-        const __m512 scaled =
-            _mm512_mul_ps(_mm512_cvtepi32_ps(sums[v]), _mm512_load_ps(stack_.scales[v]));
-        made[v] = _mm512_cvtps_epi32(_mm512_min_ps(scaled, high));
+        made[v] = Vectors::scale(sums[v], stack_.scales[v], high);
       }
-      const __m512i zero_point = _mm512_set1_epi16(static_cast<short>(store_.zero_point));
-      const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(made[0], made[1]), zero_point);
-      const __m512i b = _mm512_adds_epi16(_mm512_packs_epi32(made[2], made[3]), zero_point);
-      const __m512i min = _mm512_set1_epi8(static_cast<char>(store_.min));
-      const __m512i max = _mm512_set1_epi8(static_cast<char>(store_.max));
-      const __m512i bytes =
-          given_.flip != 0 ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(a, b), min), max)
-                           : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(a, b), min), max);
-      _mm512_mask_storeu_epi8(to, mask_, bytes);
+      Vectors::store_some(mask_, to, Vectors::pack(made, store_));
       return;
     }
-    alignas(64) std::int32_t by_vectors[kQuad][16];
-    std::int32_t in_order[kChannels];
+    alignas(64) std::int32_t by_vectors[kQuad][kBytes / 4];
+    std::int32_t in_order[kBytes];
     for (std::size_t v = 0; v < kQuad; ++v) {
-      _mm512_store_si512(by_vectors[v], sums[v]);
+      Vectors::store(by_vectors[v], sums[v]);
     }
     for (std::size_t v = 0; v < kQuad; ++v) {
-      for (std::size_t i = 0; i < 16; ++i) {
+      for (std::size_t i = 0; i < kBytes / 4; ++i) {
         in_order[channel_of(v, i)] = by_vectors[v][i];
       }
     }
@@ -250,18 +335,23 @@ class Maker {
   const Int8DepthwiseRows& given_;
   const QuantisedStore& store_;
   const SlidingWindow& window_;
-  Stack& stack_;
+  Stack<Vectors>& stack_;
   std::size_t quads_;
   __mmask64 mask_;
   std::size_t run_;  // pixels whose quads fit the stack
 };
 
-ARENITE_FOR_VNNI void make_for_vnni(const Int8DepthwiseRows& given) {
-  Stack stack;
-  Maker(given, stack).make();
+template <typename Vectors>
+ARENITE_FOR_VNNI void make_with(const Int8DepthwiseRows& given) {
+  Stack<Vectors> stack;
+  Maker<Vectors>(given, stack).make();
 }
 
-constexpr Int8DepthwiseKernel kVnni{kChannels, make_for_vnni};
+void make_for_vnni(const Int8DepthwiseRows& given) {
+  (given.num_channels > Narrow::kChannels ? make_with<Wide> : make_with<Narrow>)(given);
+}
+
+constexpr Int8DepthwiseKernel kVnni{Wide::kChannels, make_for_vnni};
 
 bool fits_vnni(const Int8DepthwiseRows& given) {
   const auto& window = given.convolution.window;
