@@ -1,7 +1,7 @@
 // What every kernel of a convolution, or of a product with weights, checks and needs to know.
 //
-// Filters in floating point are packed (kernels/convolution/convolve.hpp), those of integers lie
-// as they are: outputs, rows, columns, inputs.
+// Filters in floating point are packed (kernels/convolution/convolve.hpp). Those of integers are,
+// too (kernels/convolution/convolve_int8.hpp), or lie as they are: outputs, rows, columns, inputs.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,11 @@
 namespace arenite {
 
 // In order of preference: the first that takes the operands makes the step.
-enum class KernelSet { xnnpack, arenite };
+enum class KernelSet {
+  integers,  // our own, of quantised numbers whose filters are packed
+  xnnpack,
+  arenite
+};
 
 // Adds a maker while the program starts:
 //

@@ -61,7 +61,7 @@ void require_weights(const Operands& operands, std::size_t num_channels, std::ui
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 4);
+  require_arity(operands, 2, 5);
   if (is_others(operands)) {
     return nullptr;
   }
@@ -93,7 +93,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
-  require_arity(operands, 2, 4);
+  require_arity(operands, 2, 5);
   if (is_others(operands)) {
     return nullptr;
   }
@@ -166,7 +166,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 4);
+  require_arity(operands, 2, 5);
   if (is_others(operands)) {
     return nullptr;
   }

@@ -57,7 +57,8 @@ class Convolution(Clamped):
     """Multiplies its first input by weights, its second; adds a bias, its third; and an addend.
 
     The addend, floats of the shape of the result, is added before the result is clamped. Bias and
-    addend are optional.
+    addend are optional. The fifth input is the scale of each output channel's sums, over that of
+    the result, where these are integers.
     """
 
     __slots__ = ()
@@ -92,8 +93,9 @@ def _filter(operands: Operands, *ranks: int) -> Tensor | None:
 class Conv2D(Convolution, SlidingOperator):
     """Reads x, a filter Cout, kh, kw, Cin / groups, an optional bias, and an optional addend.
 
-    In floating point the filter is packed: panels, kh, kw, Cin / groups, 16. It is a constant, or
-    a tensor inside a window that an earlier LoadWeights filled.
+    In floating point the filter is packed: panels, kh, kw, Cin / groups, 16; and it is a constant,
+    or a tensor inside a window that an earlier LoadWeights filled. A filter of integers may be
+    packed too: panels, 1 + quads, 64; then `kernel` states kh and kw.
     """
 
     number: ClassVar[int] = 1
@@ -102,24 +104,30 @@ class Conv2D(Convolution, SlidingOperator):
     dilations: Pair = (1, 1)
     padding: Sides = NO_PADDING
     groups: int = 1
+    kernel: Pair = (0, 0)
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights = _filter(operands, 4, 5)
-        if weights is None:
+        kernel = self._window(operands)
+        if kernel is None:
             return None
-        kernel = weights.shape[1:3]
         return sliding_over(
-            operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
+            operands, kernel, self.strides, self.dilations, self.padding,
             self.groups,
         )  # fmt: skip
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the weights that each takes."""
-        weights, result = _filter(operands, 4, 5), operands.result
-        if weights is None or result is None:
+        kernel, source, result = self._window(operands), operands.source, operands.result
+        if kernel is None or source is None or result is None:
             return 0
-        return result.num_elements * math.prod(weights.shape[1:4])
+        return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
+
+    def _window(self, operands: Operands) -> Pair | None:
+        weights = _filter(operands, 3, 4, 5)
+        if weights is None:
+            return None
+        return self.kernel if len(weights.shape) == 3 else (weights.shape[1], weights.shape[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,18 +187,19 @@ class TransposedConv2D(Clamped):
 class FullyConnected(Convolution):
     """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
 
-    In floating point the weights are packed: panels, in, 16. They are a constant, or a tensor
-    inside a window that an earlier LoadWeights filled.
+    In floating point the weights are packed: panels, in, 16; and they are a constant, or a tensor
+    inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
+    1 + quads, 64.
     """
 
     number: ClassVar[int] = 4
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the length of the products."""
-        weights, result = _filter(operands, 2, 3), operands.result
-        if weights is None or result is None:
+        source, result = operands.source, operands.result
+        if source is None or result is None or not source.shape:
             return 0
-        return result.num_elements * weights.shape[1]
+        return result.num_elements * source.shape[-1]
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the same rows of the first input, and the whole of other inputs."""
