@@ -17,9 +17,10 @@ namespace {
 constexpr std::size_t kBlock = 32;
 
 // Adds the products of one tap. Sums wrap.
-ARENITE_INLINE void add_tap(const std::uint8_t* source, const std::int8_t* weights,
-                            std::size_t count, std::uint8_t flip, std::int32_t zero,
-                            std::int32_t weight_zero, std::uint32_t* sums) {
+ARENITE_INLINE void add_tap(const std::uint8_t* __restrict source,
+                            const std::int8_t* __restrict weights, std::size_t count,
+                            std::uint8_t flip, std::int32_t zero, std::int32_t weight_zero,
+                            std::uint32_t* __restrict sums) {
   for (std::size_t c = 0; c < count; ++c) {
     const auto difference = static_cast<std::int16_t>((source[c] ^ flip) - zero);
     const auto factor = static_cast<std::int16_t>(weights[c] - weight_zero);
@@ -87,6 +88,8 @@ ARENITE_INLINE void make(const Int8DepthwiseRows& given) {
 
 void make_for_any(const Int8DepthwiseRows& given) { make(given); }
 
+ARENITE_FOR_AVX2 void make_for_avx2(const Int8DepthwiseRows& given) { make(given); }
+
 template <typename T>
 void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const T>& source,
                   const Image<T>& result, RowRange rows, pthreadpool_t threads) {
@@ -136,7 +139,7 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
 
 Int8DepthwiseKernel int8_depthwise_for_any() {
   // All channels of a pixel, and then of the next.
-  return {std::size_t{1} << 16, make_for_any};
+  return {std::size_t{1} << 16, vectors() == Vectors::any ? make_for_any : make_for_avx2};
 }
 
 void convolve_depthwise(const Int8DepthwiseConvolution& convolution,

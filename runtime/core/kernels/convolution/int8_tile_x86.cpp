@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -126,47 +127,38 @@ ARENITE_FOR_AVX2 void copy_for_avx2(const Int8Runs& runs, std::byte* to) {
   }
 }
 
-// Each vector has the sums of four channels, as two parts side by side.
+// Sums of eight channels, four a vector, as two parts side by side.
 template <std::size_t Pixels>
 ARENITE_FOR_AVX2 void tile_for_avx2(const std::byte* slab, std::size_t quads,
                                     const std::int8_t* weights, const std::int32_t* start,
                                     std::int32_t* sums) {
-  __m256i made[Pixels][4] = {};
+  __m256i made[Pixels][2] = {};
   for (std::size_t q = 0; q < quads; ++q) {
-    __m256i source[Pixels];
-#pragma GCC unroll 3
+    const auto* bytes = reinterpret_cast<const __m128i*>(weights);
+    const __m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes));
+    const __m256i high = _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes + 1));
+#pragma GCC unroll 6
     for (std::size_t p = 0; p < Pixels; ++p) {
       long long quad;
       std::memcpy(&quad, slab + p * kWideStride, sizeof quad);
-      source[p] = _mm256_set1_epi64x(quad);
-    }
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      const __m256i factors =
-          _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights) + j));
-#pragma GCC unroll 3
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        made[p][j] = _mm256_add_epi32(made[p][j], _mm256_madd_epi16(source[p], factors));
-      }
+      const __m256i source = _mm256_set1_epi64x(quad);
+      made[p][0] = _mm256_add_epi32(made[p][0], _mm256_madd_epi16(source, low));
+      made[p][1] = _mm256_add_epi32(made[p][1], _mm256_madd_epi16(source, high));
     }
     slab += kInt8Quad * sizeof(std::int16_t);
     weights += kQuadBytes;
   }
-#pragma GCC unroll 3
+#pragma GCC unroll 6
   for (std::size_t p = 0; p < Pixels; ++p) {
-    std::int32_t* to = sums + p * kInt8SumStride;
-    const std::int32_t* first = start != nullptr ? start : to;
-#pragma GCC unroll 2
-    for (std::size_t j = 0; j < 2; ++j) {
-      const __m256i added = _mm256_permute4x64_epi64(
-          _mm256_hadd_epi32(made[p][2 * j], made[p][2 * j + 1]), _MM_SHUFFLE(3, 1, 2, 0));
-      const __m256i before = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + j * 8));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + j * 8), _mm256_add_epi32(added, before));
-    }
+    auto* to = reinterpret_cast<__m256i*>(sums + p * kInt8SumStride);
+    const auto* first = start != nullptr ? reinterpret_cast<const __m256i*>(start) : to;
+    const __m256i added = _mm256_permute4x64_epi64(_mm256_hadd_epi32(made[p][0], made[p][1]),
+                                                   _MM_SHUFFLE(3, 1, 2, 0));
+    _mm256_storeu_si256(to, _mm256_add_epi32(added, _mm256_loadu_si256(first)));
   }
 }
 
-// The same for half a panel; vectors have the sums of two channels.
+// The same, two channels a vector.
 template <std::size_t Pixels>
 void tile_for_sse2(const std::byte* slab, std::size_t quads, const std::int8_t* weights,
                    const std::int32_t* start, std::int32_t* sums) {
@@ -225,34 +217,37 @@ void copy_for_sse2(const Int8Runs& runs, std::byte* to) {
 using WideTile = void (*)(const std::byte*, std::size_t, const std::int8_t*, const std::int32_t*,
                           std::int32_t*);
 
-constexpr WideTile kTilesForAvx2[] = {tile_for_avx2<1>, tile_for_avx2<2>, tile_for_avx2<3>};
-constexpr WideTile kTilesForSse2[] = {tile_for_sse2<1>, tile_for_sse2<2>, tile_for_sse2<3>};
-
-// Three pixels at a time, for each panel or half of it: its weights stay in the first cache.
-void multiply_wide(const WideTile (&kernels)[3], std::size_t parts, const Int8Tile& tile,
+// Some pixels at a time, for each half of a panel: its weights stay in the first cache.
+template <std::size_t Most>
+void multiply_wide(const std::array<WideTile, Most>& tiles, const Int8Tile& tile,
                    const std::int8_t* weights, std::size_t panel_bytes, std::size_t panels,
                    const std::int32_t* start, std::int32_t* sums) {
-  for (std::size_t part = 0; part < panels * parts; ++part) {
-    const std::size_t channel = part * kInt8Panel / parts;
-    const std::int8_t* factors =
-        weights + part / parts * panel_bytes + part % parts * kQuadBytes / parts;
-    for (std::size_t p = 0; p < tile.pixels; p += 3) {
-      const std::size_t count = tile.pixels - p < 3 ? tile.pixels - p : 3;
-      kernels[count - 1](tile.slab + p * kWideStride, tile.quads, factors,
-                         start == nullptr ? nullptr : start + channel,
-                         sums + p * kInt8SumStride + channel);
+  for (std::size_t half = 0; half < 2 * panels; ++half) {
+    const std::size_t channel = half * kInt8Panel / 2;
+    const std::int8_t* factors = weights + half / 2 * panel_bytes + half % 2 * kQuadBytes / 2;
+    for (std::size_t p = 0; p < tile.pixels; p += Most) {
+      const std::size_t count = std::min(tile.pixels - p, Most);
+      tiles[count - 1](tile.slab + p * kWideStride, tile.quads, factors,
+                       start == nullptr ? nullptr : start + channel,
+                       sums + p * kInt8SumStride + channel);
     }
   }
 }
 
+constexpr std::array<WideTile, 6> kTilesForAvx2{tile_for_avx2<1>, tile_for_avx2<2>,
+                                                tile_for_avx2<3>, tile_for_avx2<4>,
+                                                tile_for_avx2<5>, tile_for_avx2<6>};
+constexpr std::array<WideTile, 3> kTilesForSse2{tile_for_sse2<1>, tile_for_sse2<2>,
+                                                tile_for_sse2<3>};
+
 void multiply_for_avx2(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
                        std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
-  multiply_wide(kTilesForAvx2, 1, tile, weights, panel_bytes, panels, start, sums);
+  multiply_wide(kTilesForAvx2, tile, weights, panel_bytes, panels, start, sums);
 }
 
 void multiply_for_sse2(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
                        std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
-  multiply_wide(kTilesForSse2, 2, tile, weights, panel_bytes, panels, start, sums);
+  multiply_wide(kTilesForSse2, tile, weights, panel_bytes, panels, start, sums);
 }
 
 constexpr Int8TileKernel kVnni{Int8TileKernel::Form::unsigned_bytes,
