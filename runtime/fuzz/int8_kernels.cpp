@@ -1,4 +1,4 @@
-// Compares convolutions of 8-bit integers of random shapes with plain loops, to the bit.
+// Compares convolutions and pools of 8-bit integers of random shapes with plain loops, to the bit.
 //
 //     int8_kernels COUNT SEED
 //
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/convolution/depthwise_int8.hpp"
+#include "kernels/pool_int8.hpp"
 
 namespace {
 
@@ -308,6 +310,83 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
   return true;
 }
 
+template <typename T>
+T naive_pool(const arenite::Int8Pool& pool, const Image<const T>& source, std::size_t row,
+             std::size_t column, std::size_t channel) {
+  const auto& window = pool.window;
+  std::int64_t sum = 0, largest = std::numeric_limits<T>::min(), inside = 0, padded = 0;
+  for (std::int64_t i = 0; i < window.kernel[0]; ++i) {
+    for (std::int64_t j = 0; j < window.kernel[1]; ++j) {
+      const std::int64_t y =
+          std::int64_t(row) * window.strides[0] - window.padding[0] + i * window.dilations[0];
+      const std::int64_t x =
+          std::int64_t(column) * window.strides[1] - window.padding[3] + j * window.dilations[1];
+      const auto rows = std::int64_t(source.rows), columns = std::int64_t(source.columns);
+      padded += y < rows + window.padding[2] && x < columns + window.padding[1] ? 1 : 0;
+      if (y >= 0 && x >= 0 && y < rows && x < columns) {
+        const T value = source.row(std::size_t(y))[std::size_t(x) * source.pixel_stride + channel];
+        sum += value - pool.source_zero_point;
+        largest = std::max<std::int64_t>(largest, value);
+        ++inside;
+      }
+    }
+  }
+  if (!pool.is_average && inside == 0) {
+    return static_cast<T>(pool.min);
+  }
+  const std::int64_t count = pool.counts_padding ? padded : std::max<std::int64_t>(inside, 1);
+  const float value = pool.is_average
+                          ? static_cast<float>(sum) * pool.ratio / static_cast<float>(count)
+                          : static_cast<float>(largest - pool.source_zero_point) * pool.ratio;
+  return static_cast<T>(std::clamp<std::int64_t>(
+      std::int64_t(std::nearbyint(value)) + pool.zero_point, pool.min, pool.max));
+}
+
+template <typename T>
+bool check_pool(Dice& dice, pthreadpool_t threads) {
+  constexpr int kLow = std::numeric_limits<T>::min();
+  constexpr int kHigh = std::numeric_limits<T>::max();
+  const Case given = random_case(dice, true);
+  const std::size_t channels = given.groups;
+  int min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
+  int max = dice.one_in(2) ? kHigh : dice.between(kLow, kHigh);
+  if (min > max) {
+    std::swap(min, max);
+  }
+  arenite::Int8Pool pool{given.window,
+                         dice.one_in(2),
+                         dice.one_in(2),
+                         dice.one_in(2) ? 1.0f : float(dice.between(1, 300)) / 100.0f,
+                         dice.between(kLow, kHigh),
+                         0,
+                         min,
+                         max};
+  pool.zero_point = dice.one_in(2) ? pool.source_zero_point : dice.between(kLow, kHigh);
+  const auto source = random_elements<T>(dice, given.rows * given.columns * channels, kLow, kHigh);
+  std::unique_ptr<T[]> made(new T[given.new_rows * given.new_columns * channels]);
+  const Image<const T> image{source.get(), given.rows, given.columns,
+                             channels,     channels,   given.columns * channels,
+                             given.rows};
+  const Image<T> result{made.get(),    given.new_rows, given.new_columns,
+                        channels,      channels,       given.new_columns * channels,
+                        given.new_rows};
+  const std::size_t band = std::size_t(dice.between(1, int(given.new_rows)));
+  for (std::size_t row = 0; row < given.new_rows; row += band) {
+    arenite::pool(pool, image, result, {row, std::min(band, given.new_rows - row)}, threads);
+  }
+  for (std::size_t i = 0; i < given.new_rows * given.new_columns * channels; ++i) {
+    const std::size_t row = i / channels / given.new_columns;
+    const std::size_t column = i / channels % given.new_columns;
+    const T expected = naive_pool(pool, image, row, column, i % channels);
+    if (made[i] != expected) {
+      std::printf("pool, row %zu, column %zu, channel %zu: %d instead of %d\n", row, column,
+                  i % channels, int(made[i]), int(expected));
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -317,10 +396,13 @@ int main(int argc, char** argv) {
   int wrong = 0;
   for (int i = 0; i < count && wrong < 3; ++i) {
     Dice dice((std::uint64_t(seed) << 32) + std::uint64_t(i));
-    const bool is_depthwise = i % 2 == 1;
+    const bool is_depthwise = i % 5 > 2;
     const pthreadpool_t pool = pools[dice.between(0, 2)];
-    const bool is_right = dice.one_in(2) ? check<std::int8_t>(dice, is_depthwise, pool)
-                                         : check<std::uint8_t>(dice, is_depthwise, pool);
+    const bool is_signed = dice.one_in(2);
+    const bool is_right = i % 5 == 0  ? (is_signed ? check_pool<std::int8_t>(dice, pool)
+                                                   : check_pool<std::uint8_t>(dice, pool))
+                          : is_signed ? check<std::int8_t>(dice, is_depthwise, pool)
+                                      : check<std::uint8_t>(dice, is_depthwise, pool);
     if (!is_right) {
       std::printf("in case %d of seed %d\n", i, seed);
       ++wrong;
@@ -332,7 +414,7 @@ int main(int argc, char** argv) {
     }
   }
   if (wrong == 0) {
-    std::printf("%d convolutions, no difference\n", count);
+    std::printf("%d convolutions and pools, no difference\n", count);
   }
   return wrong == 0 ? 0 : 1;
 }
