@@ -116,7 +116,8 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
                               source.channels,
                               static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
                               convolution.source_zero_point + (kIsSigned ? 128 : 0)};
-  const auto* found = int8_depthwise_for_x86(all);
+  const auto* found = int8_depthwise_for_vnni(all);
+  found = found == nullptr ? int8_depthwise_for_avx2(all) : found;
   const Int8DepthwiseKernel kernel = found == nullptr ? int8_depthwise_for_any() : *found;
   // Some rows of a block of channels at a time.
   const std::size_t blocks = (source.channels + kernel.channels - 1) / kernel.channels;

@@ -44,6 +44,7 @@ struct Int8DepthwiseKernel {
 
 // The one for any processor and convolution, and one for some: null where there is none.
 Int8DepthwiseKernel int8_depthwise_for_any();
-const Int8DepthwiseKernel* int8_depthwise_for_x86(const Int8DepthwiseRows& rows);
+const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows);
+const Int8DepthwiseKernel* int8_depthwise_for_avx2(const Int8DepthwiseRows& rows);
 
 }  // namespace arenite

@@ -364,7 +364,7 @@ bool fits_vnni(const Int8DepthwiseRows& given) {
 
 }  // namespace
 
-const Int8DepthwiseKernel* int8_depthwise_for_x86(const Int8DepthwiseRows& rows) {
+const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows) {
   if (has_dot_products() && fits_vnni(rows)) {
     return &kVnni;
   }
@@ -377,7 +377,7 @@ const Int8DepthwiseKernel* int8_depthwise_for_x86(const Int8DepthwiseRows& rows)
 
 namespace arenite {
 
-const Int8DepthwiseKernel* int8_depthwise_for_x86(const Int8DepthwiseRows&) { return nullptr; }
+const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows&) { return nullptr; }
 
 }  // namespace arenite
 
