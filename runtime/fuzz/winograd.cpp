@@ -65,7 +65,8 @@ const char* run(Random& random, const Threads& threads) {
   const auto compute = [&](const Image<const float>& source, const Image<float>& result,
                            RowRange rows, const FloatStore& store) {
     const pthreadpool_t pool = threads.any(random);
-    const std::size_t bytes = winograd_scratch(tile, inputs, pthreadpool_get_threads_count(pool));
+    const std::size_t bytes =
+        winograd_scratch(tile, inputs, result.columns, rows, pthreadpool_get_threads_count(pool));
     Floats scratch(bytes / sizeof(float), std::nanf(""));
     convolve_winograd({tile, window.padding, packed.data(), store}, source, result, rows,
                       scratch.data(), pool);

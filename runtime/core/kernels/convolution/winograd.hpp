@@ -39,9 +39,10 @@ struct WinogradConvolution {
   FloatStore store;
 };
 
-// Bytes that are needed to compute, with a pool of this many threads; the more so with more
-// threads.
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t num_threads);
+// Bytes that are needed to compute these rows of a result with so many columns, from so many input
+// channels, with so many threads. For bands it is the most that any of them needs.
+std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
+                             RowRange rows, std::size_t num_threads);
 
 // The rows of the source that rows of the result are made from: tiles start at row 0 of the result,
 // and all rows under a tile are read for any row in it.

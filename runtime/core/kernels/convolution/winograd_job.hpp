@@ -19,4 +19,11 @@ struct WinogradJob {
   std::size_t product_stride;  // floats from the products at a point to the next
 };
 
+// Makes `count` tiles from the first one on, in panels of channels, in scratch of this thread.
+using MakeWinogradTiles = void (*)(const WinogradJob& job, std::size_t first, std::size_t count,
+                                   std::size_t first_panel, std::size_t end_panel, float* scratch);
+
+// That for the processor that this runs on.
+MakeWinogradTiles make_winograd_tiles();
+
 }  // namespace arenite
