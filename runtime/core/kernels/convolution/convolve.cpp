@@ -155,6 +155,7 @@ class Run {
     tile.panel_stride = panel_stride;
     tile.depth = depth.count;
     tile.result = results;
+    tile.next = pixels.count * result_.pixel_stride;
     tile.addend = store.addend == nullptr ? nullptr : addends;
     tile.bias = nullptr;
     tile.is_last = depth.first + depth.count == depth_;

@@ -121,7 +121,7 @@ struct InPlace {
   }
 };
 
-// The lines that sums will be stored to are asked for while they are made.
+// The lines that the sums of the next tile will be stored to are asked for a tile ahead.
 template <std::size_t... Panel>
 HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
   (__builtin_prefetch(to + Panel * kPanel, 1), ...);
@@ -129,7 +129,7 @@ HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
 
 template <typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
 HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
-                                 Indices<P...> pixels, Indices<V...> vectors,
+                                 [[maybe_unused]] Indices<P...> pixels, Indices<V...> vectors,
                                  Indices<Panel...> panels) {
   const Floats d;
   constexpr std::size_t kVectors = sizeof...(V);
@@ -138,7 +138,7 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::si
   if (tile.bias == nullptr) {
     (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
   } else {
-    (prefetch_pixel(tile.result[P] + channel, panels), ...);
+    (prefetch_pixel(tile.result[P] + channel + tile.next, panels), ...);
     const Vec bias[kVectors] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
     (set_pixel<P>(sums, bias, vectors), ...);
     if (tile.addend != nullptr) {
@@ -200,27 +200,20 @@ void multiply(const Tile& tile) {
   }
 }
 
-// Where there are many lanes the last are left out by a mask; elsewhere the last vector overlaps
-// the one before it, and less than a vector goes one by one.
-HWY_INLINE void copy_floats(const float* from, std::size_t size, float* to) {
+// Whole vectors are stored: what they hold too much lies between the copies, or is stored over.
+HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
   const Floats d;
   std::size_t i = 0;
 #pragma GCC unroll 4
   for (; i + kLanes <= size; i += kLanes) {
     hn::StoreU(hn::LoadU(d, from + i), d, to + i);
   }
-  const std::size_t rest = size - i;
-  if (rest == 0) {
+  if (i == size) {
     return;
   }
-#if HWY_TARGET == HWY_AVX3
-  const auto mask = hn::FirstN(d, rest);
-  hn::BlendedStore(hn::MaskedLoad(mask, d, from + i), mask, d, to + i);
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::MaskedLoad(hn::FirstN(d, size - i), d, from + i), d, to + i);
 #else
-  if (size >= kLanes) {
-    hn::StoreU(hn::LoadU(d, from + size - kLanes), d, to + size - kLanes);
-    return;
-  }
   for (; i < size; ++i) {
     to[i] = from[i];
   }
@@ -230,7 +223,7 @@ HWY_INLINE void copy_floats(const float* from, std::size_t size, float* to) {
 void copy_rows(const float* from, std::size_t step, std::size_t count, std::size_t size,
                float* to) {
   for (std::size_t i = 0; i < count; ++i) {
-    copy_floats(from, size, to);
+    copy_row(from, size, to);
     from += step;
     to += kTileStride;
   }

@@ -27,6 +27,7 @@ struct Tile {
   float* const* result;        // by pixel
   const float* const* addend;  // by pixel; null: none
   std::size_t channel;         // where the panels start in result and addend
+  std::size_t next;            // from here to the next tile in the result, more or less
   const float* bias;           // of the panels; null: go on with the sums in the result
   bool is_last;                // clamp
   float min;
@@ -41,6 +42,7 @@ struct TileKernels {
   // By panels and pixels, less one: null where that many sums do not fit the registers.
   std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply;
   // Copies `count` times `size` floats that lie `step` apart to where they lie kTileStride apart.
+  // Up to a vector behind each copy is written too.
   void (*copy)(const float* from, std::size_t step, std::size_t count, std::size_t size, float* to);
 };
 

@@ -117,6 +117,11 @@ void Windows::copy_piece(const float* row, const Piece& piece, float* copies) co
     return begin >= 0 && begin + size <= limit;
   };
   std::size_t pixel = 0;
+  if (is_inside(0) && is_inside(piece.num_pixels - 1)) {
+    kernels_.copy(row + first, static_cast<std::size_t>(step), piece.num_pixels, piece.size,
+                  copies);
+    return;
+  }
   while (pixel < piece.num_pixels) {
     std::size_t end = pixel;
     while (end < piece.num_pixels && is_inside(end)) {
