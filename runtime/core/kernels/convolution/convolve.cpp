@@ -57,7 +57,8 @@ class Run {
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         depth_blocks_(divide_up(depth_, kTileDepth)),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_(panels_ <= kFewPanels && windows_.is_readable()) {
+        is_in_place_(panels_ <= kFewPanels && windows_.is_readable()),
+        most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
     choose_parts(num_threads);
   }
 
@@ -79,9 +80,7 @@ class Run {
   std::size_t num_pixels() const { return rows_.count * result_.columns; }
 
   // Panels are shared out as many together as are multiplied together.
-  std::size_t panels_together() const {
-    return most_panels(std::min(num_pixels(), kernels_.pixels));
-  }
+  std::size_t panels_together() const { return most_panels(std::min(num_pixels(), most_pixels_)); }
 
   std::size_t most_panels(std::size_t pixels) const {
     std::size_t panels = kTilePanels;
@@ -92,7 +91,7 @@ class Run {
   }
 
   void choose_parts(std::size_t num_threads) {
-    const std::size_t tiles = divide_up(num_pixels(), kernels_.pixels);
+    const std::size_t tiles = divide_up(num_pixels(), most_pixels_);
     const std::size_t panels = divide_up(panels_, panels_together());
     const std::size_t cached = kCached / (std::min(depth_, kTileDepth) * kPanel);
     panel_parts_ = divide_up(panels_, std::max<std::size_t>(cached, panels_together()));
@@ -119,7 +118,7 @@ class Run {
 
   void run(std::size_t group, Range panels, Range pixels) const {
     Scratch scratch;
-    const std::size_t tiles = divide_up(pixels.count, kernels_.pixels);
+    const std::size_t tiles = divide_up(pixels.count, most_pixels_);
     for (std::size_t block = 0; block < depth_blocks_; ++block) {
       const Range depth = split(depth_, depth_blocks_, block);
       for (std::size_t tile = 0; tile < tiles; ++tile) {
@@ -243,6 +242,7 @@ class Run {
   const std::size_t depth_blocks_;
   const Windows windows_;
   const bool is_in_place_;
+  const std::size_t most_pixels_;  // of a tile
   std::size_t panel_parts_;
   std::size_t pixel_parts_;
 };

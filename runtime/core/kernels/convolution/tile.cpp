@@ -238,7 +238,7 @@ constexpr void list(TileKernels& kernels, Indices<P...>) {
 template <std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], {}, copy_rows};
+  TileKernels kernels{kMost[0], std::size_t{11} < kMost[0] ? 11 : kMost[0], {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }

@@ -38,7 +38,8 @@ using MultiplyTile = void (*)(const Tile& tile);
 
 // What one kind of processor multiplies.
 struct TileKernels {
-  std::size_t pixels;  // most of a tile
+  std::size_t pixels;           // most of a tile
+  std::size_t pixels_in_place;  // for one panel, if they are to be fast where they are not copied
   // By panels and pixels, less one: null where that many sums do not fit the registers.
   std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply;
   // Copies `count` times `size` floats that lie `step` apart to where they lie kTileStride apart.
