@@ -105,7 +105,7 @@ Shape random_shape(Random& random) {
     shape.groups = random.one_in(4) ? 1 + random.up_to(4) : 1;
     shape.channels = 1 + random.up_to(is_deep ? 700 : random.one_in(2) ? 40 : 5);
     shape.outputs = 1 + random.up_to(random.one_in(8) ? 300 : random.one_in(2) ? 70 : 20);
-    const std::size_t kernel = is_deep || random.one_in(3) ? 0 : random.one_in(4) ? 8 : 4;
+    const std::size_t kernel = random.one_in(3) ? 0 : is_deep ? 2 : random.one_in(4) ? 8 : 4;
     for (std::size_t axis = 0; axis < 2; ++axis) {
       shape.window.kernel[axis] = static_cast<std::uint32_t>(1 + random.up_to(kernel));
       shape.window.strides[axis] =

@@ -55,9 +55,9 @@ class Run {
         outputs_(result.channels / convolution.groups),
         panels_(divide_up(outputs_, kPanel)),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
-        depth_blocks_(divide_up(depth_, kTileDepth)),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_(panels_ <= kFewPanels && windows_.is_readable()),
+        is_in_place_(panels_ <= kFewPanels && windows_.are_rows_readable()),
+        depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
         most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
     choose_parts(num_threads);
   }
@@ -119,13 +119,17 @@ class Run {
   void run(std::size_t group, Range panels, Range pixels) const {
     Scratch scratch;
     const std::size_t tiles = divide_up(pixels.count, most_pixels_);
-    for (std::size_t block = 0; block < depth_blocks_; ++block) {
-      const Range depth = split(depth_, depth_blocks_, block);
+    const std::size_t row_depth = depth_ / depth_rows_;
+    const std::size_t blocks = divide_up(row_depth, kTileDepth);
+    for (std::size_t block = 0; block < depth_rows_ * blocks; ++block) {
+      Range depth = split(row_depth, blocks, block % blocks);
+      depth.first += block / blocks * row_depth;
       for (std::size_t tile = 0; tile < tiles; ++tile) {
         Range part = split(pixels.count, tiles, tile);
         part.first += pixels.first;
         if (is_in_place_) {
-          windows_.find(part.first, part.count, group * channels_ + depth.first, scratch.source);
+          windows_.find(part.first, part.count, group * channels_, depth.first, depth.count,
+                        scratch.copies, scratch.source);
         } else {
           windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
                         scratch.copies);
@@ -239,9 +243,9 @@ class Run {
   const std::size_t outputs_;   // of a group
   const std::size_t panels_;    // of a group
   const std::size_t depth_;
-  const std::size_t depth_blocks_;
   const Windows windows_;
   const bool is_in_place_;
+  const std::size_t depth_rows_;   // parts of the depth that lie apart
   const std::size_t most_pixels_;  // of a tile
   std::size_t panel_parts_;
   std::size_t pixel_parts_;

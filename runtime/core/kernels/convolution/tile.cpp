@@ -234,11 +234,14 @@ constexpr void list(TileKernels& kernels, Indices<P...>) {
   ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, P + 1>), ...);
 }
 
+// As many pointers to pixels stay in registers on x86-64.
+constexpr std::size_t kPointers = 11;
+
 // Most pixels with one panel, with two, and so on.
 template <std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], std::size_t{11} < kMost[0] ? 11 : kMost[0], {}, copy_rows};
+  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }

@@ -32,26 +32,39 @@ Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
       row_depth_(window.kernel[1] * channels),
       is_contiguous_(source.pixel_stride == channels &&
                      (column_dilation_ == 1 || window.kernel[1] == 1)),
-      is_pixel_(window.kernel[0] == 1 && window.kernel[1] == 1 &&
-                window.padding == decltype(window.padding){}) {}
+      is_one_row_(window.kernel[0] == 1) {}
 
-bool Windows::is_readable() const {
+bool Windows::are_rows_readable() const {
   constexpr std::size_t kSameLines = 1024;
+  constexpr std::size_t kMany = 128;
   const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  return is_pixel_ && step % kSameLines != 0;
+  return (is_contiguous_ || row_depth_ == channels_) && (is_one_row_ || row_depth_ >= kMany) &&
+         step % kSameLines != 0;
 }
 
 void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
+                   std::size_t depth, std::size_t num_depth, float* copies,
                    const float** found) const {
-  std::size_t row = first_row_ + pixel / columns_;
+  const std::int64_t tap = to_signed(depth / row_depth_);
+  const std::int64_t stride = to_signed(source_.pixel_stride);
+  const std::int64_t limit = to_signed(source_.columns) * stride - to_signed(num_depth);
+  std::size_t result_row = first_row_ + pixel / columns_;
   std::size_t column = pixel % columns_;
-  const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  for (std::size_t i = 0; i < num_pixels; ++row) {
-    const float* from =
-        source_.row(row * static_cast<std::size_t>(row_step_)) + column * step + channel;
+  for (std::size_t i = 0; i < num_pixels; ++result_row) {
+    const std::int64_t row = to_signed(result_row) * row_step_ - top_ + tap * row_dilation_;
+    const bool is_inside = row >= 0 && row < to_signed(source_.rows);
+    const float* const from =
+        is_inside ? source_.row(static_cast<std::size_t>(row)) + channel : nullptr;
+    std::int64_t begin =
+        (to_signed(column) * column_step_ - left_) * stride + to_signed(depth % row_depth_);
     for (; i < num_pixels && column < columns_; ++i, ++column) {
-      found[i] = from;
-      from += step;
+      if (is_inside && begin >= 0 && begin <= limit) {
+        found[i] = from + begin;
+      } else {
+        found[i] = copies + i * kTileStride;
+        copy(pixel + i, 1, channel, depth, num_depth, copies + i * kTileStride);
+      }
+      begin += column_step_ * stride;
     }
     column = 0;
   }

@@ -25,13 +25,13 @@ class Windows {
   void copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
             std::size_t num_depth, float* copies) const;
 
-  // A window of one pixel that never leaves the source can be read where it lies, unless the
-  // pixels lie so far apart that few of them are in the first cache together.
-  bool is_readable() const;
+  // Rows of windows can be read where they lie if their elements lie side by side and are many,
+  // unless pixels lie so far apart that few of them are in the first cache together.
+  bool are_rows_readable() const;
 
-  // Where the channel of each of some pixels lies.
-  void find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
-            const float** found) const;
+  // Where elements of one row of each window lie, those outside of the source in copies.
+  void find(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
+            std::size_t num_depth, float* copies, const float** found) const;
 
  private:
   // Elements of a row of a window that lie side by side in the source, for pixels in one row.
@@ -59,7 +59,7 @@ class Windows {
   std::size_t channels_;
   std::size_t row_depth_;  // elements of one row of a window
   bool is_contiguous_;     // the pixels under a row of a window lie side by side
-  bool is_pixel_;          // and are one, never outside of the source
+  bool is_one_row_;
 };
 
 }  // namespace arenite
