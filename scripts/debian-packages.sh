@@ -15,6 +15,7 @@ has_header() {
   [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]
 }
 has_header flatbuffers/idl.h || missing="$missing libflatbuffers-dev"
+has_header hwy/highway.h || missing="$missing libhwy-dev"
 has_header pthreadpool.h || missing="$missing libpthreadpool-dev"
 has_header xnnpack.h || missing="$missing libxnnpack-dev"
 has_header zstd.h || missing="$missing libzstd-dev"

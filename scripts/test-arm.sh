@@ -26,7 +26,7 @@ done
 
 # The libraries of an architecture are unpacked into a folder. Installing them would remove
 # this machine's own: they are not made to live side by side.
-fetched() { [ -e "$work/$1/fetched" ]; }
+fetched() { [ -e "$work/$1/fetched" ] && [ -e "$work/$1/sysroot/usr/include/hwy" ]; }
 if [ ${#missing[@]} -gt 0 ] || ! fetched arm64 || ! fetched armhf; then
   as_root=""
   if [ "$(id -u)" -ne 0 ]; then
@@ -53,8 +53,8 @@ fetch() {
   (
     cd "$work/packages"
     apt-get download -qq "$xnnpack:$arch" "libxnnpack-dev:$arch" "libpthreadpool0:$arch" \
-      "libpthreadpool-dev:$arch" "libcpuinfo0:$arch" "libflatbuffers-dev:$arch" "libzstd1:$arch" \
-      "libzstd-dev:$arch" 2>../download.log
+      "libpthreadpool-dev:$arch" "libcpuinfo0:$arch" "libflatbuffers-dev:$arch" "libhwy-dev:$arch" \
+      "libzstd1:$arch" "libzstd-dev:$arch" 2>../download.log
   ) || skip "cannot download the packages of $arch: $(tail -1 "$work/download.log")"
   mkdir -p "$work/$arch"
   for package in "$work"/packages/*_"$arch".deb; do

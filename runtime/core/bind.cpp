@@ -174,12 +174,11 @@ using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::c
 
 // The caller keeps the buffers for as long as the session.
 void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t> poison,
-          bool guard, const std::map<std::string, Bytes>& buffers, bool packs_windows) {
+          bool guard, const std::map<std::string, Bytes>& buffers) {
   SessionOptions options;
   options.threads = threads;
   options.poison = poison;
   options.guard = guard;
-  options.packs_windows = packs_windows;
   auto file = std::make_shared<const MappedFile>(descriptor);
   std::size_t num_found = 0;
   for (const auto* memory : *file->program().memories()) {
@@ -239,7 +238,7 @@ NB_MODULE(_core, module) {
       .def_ro("other", &SessionMemory::other);
   nb::class_<Session>(module, "Session")
       .def("__init__", &open, "descriptor"_a, "threads"_a, "poison"_a.none(), "guard"_a,
-           "buffers"_a, "packs_windows"_a)
+           "buffers"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("feed", &feed, "input"_a, "array"_a)
       .def("reset", &Session::reset)

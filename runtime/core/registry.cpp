@@ -46,9 +46,7 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
 std::vector<std::string> supported_operators() {
   std::vector<std::string> names;
   for (const auto& [kind, kernels] : makers()) {
-    if (kernels.begin()->first != KernelSet::fallback) {
-      names.emplace_back(program::EnumNameOperator(kind));
-    }
+    names.emplace_back(program::EnumNameOperator(kind));
   }
   return names;
 }

@@ -13,9 +13,9 @@ namespace arenite {
 
 // In order of preference: the first that takes the operands makes the step.
 enum class KernelSet {
+  integers,  // our own, of quantised numbers whose filters are packed
   xnnpack,
-  arenite,
-  fallback  // for some types of operands only, where no other set takes them
+  arenite
 };
 
 // Adds a maker while the program starts:

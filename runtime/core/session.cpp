@@ -13,8 +13,6 @@
 #include "errors.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
-#include "weights/weight_loader.hpp"
-#include "weights/window_readers.hpp"
 
 namespace arenite {
 
@@ -41,7 +39,7 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   take_memories(options);
   threads_ = std::make_unique<Threads>(options.threads);
   bind();
-  make_steps(options.packs_windows);
+  make_steps();
   make_port_copies();
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
@@ -77,17 +75,11 @@ void Session::bind() {
   }
 }
 
-void Session::make_steps(bool packs_windows) {
+void Session::make_steps() {
   const auto& steps = *program().steps();
   steps_.reserve(steps.size());
-  const auto uses = window_uses(program(), tensors_);
-  std::vector<WeightLoader*> loaders(steps.size());
   for (const auto* step : steps) {
-    const auto& use = uses[steps_.size()];
-    auto* loader = use.loader == WindowUse::kNone ? nullptr : loaders[use.loader];
-    Operands operands{*step,          {},        {},     find(step->scratch()),
-                      threads_->pool, &decoder_, loader, packs_windows && use.may_pack,
-                      file_.get()};
+    Operands operands{*step, {}, {}, find(step->scratch()), threads_->pool, &decoder_, file_.get()};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) {
         operands.inputs.push_back(find(index));
@@ -108,16 +100,13 @@ void Session::make_steps(bool packs_windows) {
       const HeapAccount::Scope scope(&kernels_);
       steps_.push_back(make_step(operands));
     }
-    if (step->kernel_type() == program::Operator::LoadWeights) {
-      loaders[steps_.size() - 1] = static_cast<WeightLoader*>(steps_.back().get());
-    }
     settle_constants(*step, std::move(decoded));
   }
   for (const auto* port : *program().outputs()) {
     note_resident(port_tensor(*port));
   }
-  const bool decodes_in_runs = std::any_of(loaders.begin(), loaders.end(), [](const auto* loader) {
-    return loader != nullptr && loader->decodes();
+  const bool decodes_in_runs = std::any_of(steps_.begin(), steps_.end(), [](const auto& step) {
+    return step != nullptr && step->decodes();
   });
   if (!decodes_in_runs) {
     const HeapAccount::Scope scope(&decoding_);

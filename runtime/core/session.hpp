@@ -25,9 +25,6 @@ struct SessionOptions {
   bool guard = false;                  // pages around each memory that cannot be touched
   // Memory of the caller, one a memory of the program in that order; empty: the library takes all.
   std::vector<Buffer> buffers;
-  // Whether windows may hold weights in the order of the kernels. Without, they hold them as they
-  // are, as they do on a processor whose order needs more than a window has.
-  bool packs_windows = true;
 };
 
 // Bytes that a session holds while it lives. Not in it: threads and their stacks, and what another
@@ -93,7 +90,7 @@ class Session {
 
   void take_memories(const SessionOptions& options);
   void bind();
-  void make_steps(bool packs_windows);
+  void make_steps();
   const TensorView* find(std::int64_t index) const {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
   }

@@ -1,25 +1,17 @@
 // A window that slides over rows and columns, checked against what it reads and makes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "kernels/sliding_window.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
 
-struct SlidingWindow {
-  std::array<std::uint32_t, 2> kernel;
-  std::array<std::uint32_t, 2> strides;
-  std::array<std::uint32_t, 2> dilations;
-  std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
-};
-
-// Returns the window of a filter of rank 4, outputs, rows, columns, inputs.
+// Returns the window of a filter whose second and third axes are its rows and columns.
 template <typename Attributes>
 SlidingWindow filter_window(const Operands& operands, const Attributes& attributes,
                             const TensorView& filter) {
-  require(operands, filter.rank() == 4, "its filter must have rank 4");
   require(operands, filter.shape[1] < (1u << 24) && filter.shape[2] < (1u << 24),
           "its filter is too large");
   return {

@@ -14,7 +14,6 @@ namespace arenite {
 
 class MappedFile;
 class SymbolDecoder;
-class WeightLoader;
 
 // What a step is made from; null where an optional operand is left out.
 struct Operands {
@@ -24,8 +23,6 @@ struct Operands {
   const TensorView* scratch;  // working memory of the step; null if it has none
   pthreadpool* threads;       // null: the calling thread alone
   SymbolDecoder* decoder;     // of coded weights
-  WeightLoader* loader;       // the step that loads its filter into memory; null: none does
-  bool may_pack_window;       // of LoadWeights: kernels may tell in which order it holds weights
   const MappedFile* file;     // where constants lie
 };
 
@@ -39,6 +36,8 @@ class Step {
   // Whether this input, a constant, was copied when the step was made, so that the original is
   // not read again.
   virtual bool has_packed(std::size_t /*input*/) const { return false; }
+  // Whether it decodes weights in each run.
+  virtual bool decodes() const { return false; }
 };
 
 // Each makes the step of one operator of the schema, or throws ProgramError (errors.hpp) that

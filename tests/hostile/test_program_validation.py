@@ -119,10 +119,11 @@ def test_working_memory_of_a_step_is_accepted(assembly):
     load(edited(assembly, scratch))
 
 
-def test_a_file_of_version_1_is_refused(assembly):
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_old_version_is_refused(assembly, version):
     data = bytearray(edited(assembly, lambda root: None))
-    struct.pack_into("<I", data, 8, 1)
-    with pytest.raises(ProgramError, match="of version 1; this runtime reads version 2"):
+    struct.pack_into("<I", data, 8, version)
+    with pytest.raises(ProgramError, match=f"of version {version}; this runtime reads version 3"):
         load(bytes(data))
 
 

@@ -1,10 +1,11 @@
-"""The loader under the sanitizers: damaged files are refused or run, without a fault."""
+"""Native code under the sanitizers: damaged files, and kernels on shapes at random."""
 
 import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from support.coded_programs import build_coded, network
@@ -46,3 +47,29 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
     assert done.returncode == 0, done.stderr
     assert f"{len(files) * COUNT} files damaged" in done.stdout
     assert "no fault" in done.stdout
+
+
+@pytest.mark.parametrize("vectors", ["avx512", "avx2", "any"])
+@pytest.mark.parametrize("kind", ["convolutions", "depthwise", "winograd"])
+def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vectors):
+    done = subprocess.run(
+        ["make", "--silent", "-j2", "-C", FUZZ, kind,
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
+        env=os.environ | {"ARENITE_VECTORS": vectors},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"{COUNT} {kind}, no difference" in done.stdout
+
+
+# Without a limit, a processor may have means that no vectors have: sums of products of bytes.
+@pytest.mark.parametrize("vectors", [None, "avx512", "avx2", "any"])
+def test_int8_kernels_equal_a_naive_loop_to_the_bit(sanitised, vectors):
+    done = subprocess.run(
+        ["make", "--silent", "-j2", "-C", FUZZ, "int8_kernels",
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
+        env=os.environ | ({} if vectors is None else {"ARENITE_VECTORS": vectors}),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{COUNT} convolutions and pools, no difference" in done.stdout

@@ -111,7 +111,7 @@ def test_damaged_codes_are_refused_or_run_but_never_a_crash(path, budget, tmp_pa
 @pytest.mark.parametrize("position", [0, 1, 5, 8, 12])
 def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, position, tmp_path):
     file, compiled = build_coded(path, tmp_path, budget)
-    coded = code(compiled.program.constants["h"])
+    coded = code(compiled.program.constants["h/packed"])
     if coded is None:
         pytest.skip("these weights have no code")
     content = file.read_bytes()

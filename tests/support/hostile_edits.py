@@ -168,7 +168,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "padding that does not fit": (
         lambda r: kernel(r, "Conv2D").update(padding=[0] * 4), "the windows do not make the rows"),
     "limits the wrong way round": (
-        lambda r: kernel(r, "Conv2D").update(min=1.0, max=-1.0), "no kernel runs it"),
+        lambda r: kernel(r, "Conv2D").update(min=1.0, max=-1.0), "bounds leave nothing between"),
     "a pool of other windows": (
         lambda r: kernel(r, "Pool2D").update(window=[5, 5]), "the windows do not make the rows"),
     "a pool of no windows": (

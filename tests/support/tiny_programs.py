@@ -17,6 +17,7 @@ from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import assemble
+from arenite.runtime.rewrites.packing import pack_filters
 from arenite.strategies import find
 
 _ALL = (1, 1, 1, 1)
@@ -144,6 +145,7 @@ def _write(
         constants=constants,
         initial=initial or {},
     )
+    program = pack_filters(program)
     problem = liveness(program, alignment=64)
     plan = find("greedy-by-size")(problem)
     assembly = assemble(program, problem, plan, digest="0" * 64, producer="test")

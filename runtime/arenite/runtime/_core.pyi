@@ -60,7 +60,6 @@ class Session:
         poison: int | None,
         guard: bool,
         buffers: Mapping[str, NDArray[np.uint8]],
-        packs_windows: bool,
     ) -> None: ...
     def run(self, first: int, last: int) -> None: ...
     def feed(self, input: int, array: NDArray[Any]) -> None: ...  # noqa: A002  # as bound

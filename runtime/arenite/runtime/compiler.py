@@ -18,7 +18,9 @@ from arenite.planner.source import Source
 from arenite.planner.verify import verify
 from arenite.runtime import _core
 from arenite.runtime.program.assembly import Assembly, Code, assemble
+from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
+from arenite.runtime.rewrites.sums import fuse_sums
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
@@ -106,18 +108,19 @@ def compile_model(
         MissingDependencyError: The package of its format is absent.
     """
     with about_file(path):
-        program = lower(load(path, dims=dims, shapes=shapes, values=values, weights=True))
+        model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
+        program = lower(model)
     streaming = None
     if weight_budget is not None:
         streaming = stream_weights(program, weight_budget.bytes_of(program))
         program = streaming.program
-    found = derive(program, rules(capacity), order)
+    found = derive(fuse_sums(program), rules(capacity), order)
     source = Source(path.name, model_digest(path), found.program, found.problem, found.order)
     return Compiled(source, streaming)
 
 
 def lower(model: Program) -> Program:
-    """Lower a model to a program that this build of the core can run.
+    """Lower a model to a program that this build of the core can run, its filters packed.
 
     Args:
         model: A model read with its weights.
@@ -129,7 +132,7 @@ def lower(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        return lower_tflite(model, supported)
+        return pack_filters(lower_tflite(model, supported))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return lower_onnx(model, supported)
+    return pack_filters(lower_onnx(model, supported))

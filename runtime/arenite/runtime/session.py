@@ -211,9 +211,7 @@ class Session:
         finally:
             os.close(descriptor)
 
-    def _open(
-        self, descriptor: int, label: str, options: _Options, *, packs_windows: bool = True
-    ) -> None:
+    def _open(self, descriptor: int, label: str, options: _Options) -> None:
         self._turn = _Turn()
         # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
@@ -224,7 +222,6 @@ class Session:
                 options.poison,
                 options.guard,
                 self._buffers,
-                packs_windows,
             )
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=label) from error

@@ -1,5 +1,16 @@
 // Which vectors the processor has, for kernels that are compiled for several.
+//
+// ARENITE_VECTORS=avx512, =avx2 or =any in the environment leaves what is beyond them unused: for
+// tests, and to measure what a smaller processor would do.
 #pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace arenite {
 
@@ -11,10 +22,19 @@ enum class Vectors { any, avx2, avx512 };
 #define ARENITE_FOR_AVX512 \
   __attribute__((flatten, target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
 
+// The vectors of AVX-512 that the processor has, with sums of four products of bytes.
+#define ARENITE_FOR_VNNI \
+  __attribute__((flatten, target("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")))
+
 inline Vectors vectors() {
   static const Vectors found = [] {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+    const char* given = std::getenv("ARENITE_VECTORS");
+    const std::string_view most = given == nullptr ? "" : given;
+    if (most == "any") {
+      return Vectors::any;
+    }
+    if (most != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
       return Vectors::avx512;
     }
@@ -23,11 +43,29 @@ inline Vectors vectors() {
   }();
   return found;
 }
+
+// Whether the processor sums four products of bytes at once, for each 32 bits of a vector.
+inline bool has_dot_products() {
+  static const bool found = std::getenv("ARENITE_VECTORS") == nullptr &&
+                            vectors() == Vectors::avx512 &&
+                            static_cast<bool>(__builtin_cpu_supports("avx512vnni"));
+  return found;
+}
 #else
 #define ARENITE_FOR_AVX2
 #define ARENITE_FOR_AVX512
 
 inline Vectors vectors() { return Vectors::any; }
+
+#if defined(__aarch64__) && defined(__linux__)
+inline bool has_dot_products() {
+  static const bool found =
+      std::getenv("ARENITE_VECTORS") == nullptr && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  return found;
+}
+#else
+inline bool has_dot_products() { return false; }
+#endif
 #endif
 
 }  // namespace arenite

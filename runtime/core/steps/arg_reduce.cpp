@@ -1,5 +1,10 @@
 // The index of the largest or smallest element along an axis.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 #include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
 #include "registry.hpp"
 #include "steps/axis_split.hpp"
 
@@ -18,11 +23,17 @@ class ArgReduceStep final : public Step {
         split_(split),
         minimum_(minimum),
         last_(last),
+        is_short_(sizeof(Source) == 1 && split.inner == 1 && split.length <= kShort),
         threads_(operands.threads) {}
 
   void run() override {
     parallel(threads_, split_.outer * split_.inner, sizeof(Source) * split_.length,
              [this](std::size_t first, std::size_t count) {
+               if (is_short_) {
+                 vectors() == Vectors::any ? find_each(first, count)
+                                           : find_each_for_avx2(first, count);
+                 return;
+               }
                for (std::size_t i = first; i < first + count; ++i) {
                  target_[i] = static_cast<Target>(find(i / split_.inner, i % split_.inner));
                }
@@ -32,6 +43,34 @@ class ArgReduceStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
+  // As many elements of a byte side by side are ranked by numbers of 32 bits: first by themselves
+  // and then by their index. The largest is found without a branch, many at once.
+  static constexpr std::size_t kShort = std::size_t{1} << 16;
+
+  __attribute__((always_inline)) inline void find_all(std::size_t first, std::size_t count) const {
+    const auto length = static_cast<std::int32_t>(split_.length);
+    const std::int32_t sign = minimum_ ? -1 : 1;
+    const std::int32_t turn = last_ ? 1 : -1;
+    for (std::size_t i = first; i < first + count; ++i) {
+      const Source* source = source_ + i * split_.length;
+      std::int32_t best = std::numeric_limits<std::int32_t>::min();
+      for (std::int32_t k = 0; k < length; ++k) {
+        const std::int32_t rank =
+            static_cast<std::int32_t>(source[k]) * sign * (1 << 17) + k * turn;
+        best = std::max(best, rank);
+      }
+      // The index, as the remainder nearest to zero.
+      const std::int32_t rest = ((best + (1 << 16)) & ((1 << 17) - 1)) - (1 << 16);
+      target_[i] = static_cast<Target>(rest * turn);
+    }
+  }
+
+  void find_each(std::size_t first, std::size_t count) const { find_all(first, count); }
+
+  ARENITE_FOR_AVX2 void find_each_for_avx2(std::size_t first, std::size_t count) const {
+    find_all(first, count);
+  }
+
   std::size_t find(std::size_t outer, std::size_t inner) const {
     const Source* source = source_ + outer * split_.length * split_.inner + inner;
     std::size_t best = 0;
@@ -51,6 +90,7 @@ class ArgReduceStep final : public Step {
   AxisSplit split_;
   bool minimum_;
   bool last_;
+  bool is_short_;
   pthreadpool_t threads_;
 };
 

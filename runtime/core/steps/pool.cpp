@@ -1,10 +1,10 @@
 // Pools over windows in the forms that XNNPACK lacks.
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/parallel.hpp"
+#include "kernels/pool_int8.hpp"
 #include "kernels/quantised.hpp"
 #include "registry.hpp"
 #include "sliding_window.hpp"
@@ -16,12 +16,11 @@ namespace {
 using program::PoolKind;
 using program::Type;
 
-template <typename T>
 class PoolStep final : public Step {
  public:
   PoolStep(const Operands& operands, const SlidingWindow& window, const program::Pool2D& attributes)
-      : source_(operands.inputs[0]->as<T>()),
-        target_(operands.outputs[0]->as<T>()),
+      : source_(operands.inputs[0]->as<float>()),
+        target_(operands.outputs[0]->as<float>()),
         places_(operands.outputs.size() > 1 ? operands.outputs[1]->as<std::int64_t>() : nullptr),
         source_shape_(operands.inputs[0]->shape),
         target_shape_(operands.outputs[0]->shape),
@@ -30,13 +29,12 @@ class PoolStep final : public Step {
         counts_padding_(attributes.count_padding()),
         min_(attributes.min()),
         max_(attributes.max()),
-        in_(Scale::of(*operands.inputs[0])),
-        out_(Scale::of(*operands.outputs[0])),
         threads_(operands.threads) {}
 
   void run() override {
     const std::size_t width = target_shape_[2];
-    const std::size_t cost = window_.kernel[0] * window_.kernel[1] * target_shape_[3] * sizeof(T);
+    const std::size_t cost =
+        window_.kernel[0] * window_.kernel[1] * target_shape_[3] * sizeof(float);
     parallel(
         threads_, target_shape_[0] * target_shape_[1] * width, cost,
         [this, width](std::size_t first, std::size_t count) {
@@ -78,7 +76,7 @@ class PoolStep final : public Step {
     return found;
   }
 
-  void pixel(std::size_t image, std::size_t row, std::size_t column, T* target) const {
+  void pixel(std::size_t image, std::size_t row, std::size_t column, float* target) const {
     const Span rows = span(row, 0);
     const Span columns = span(column, 1);
     const std::size_t channels = source_shape_[3];
@@ -96,13 +94,13 @@ class PoolStep final : public Step {
               static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
           const auto x =
               static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
-          const float element = to_float(
-              source_[((image * source_shape_[1] + y) * source_shape_[2] + x) * channels + c]);
+          const float element =
+              source_[((image * source_shape_[1] + y) * source_shape_[2] + x) * channels + c];
           value = is_average_ ? value + element : std::max(value, element);
         }
       }
       value = is_average_ ? value / count : value;
-      target[c] = to_element(std::min(std::max(value, min_), max_));
+      target[c] = std::min(std::max(value, min_), max_);
     }
   }
 
@@ -114,7 +112,7 @@ class PoolStep final : public Step {
     const std::size_t width = source_shape_[2];
     const std::size_t channels = source_shape_[3];
     for (std::size_t c = 0; c < channels; ++c) {
-      const T* best = nullptr;
+      const float* best = nullptr;
       std::size_t place = 0;
       for (std::uint32_t i = rows.first; i < rows.last; ++i) {
         for (std::uint32_t j = columns.first; j < columns.last; ++j) {
@@ -122,7 +120,7 @@ class PoolStep final : public Step {
               static_cast<std::size_t>(rows.start + std::int64_t{i} * window_.dilations[0]);
           const auto x =
               static_cast<std::size_t>(columns.start + std::int64_t{j} * window_.dilations[1]);
-          const T& element = source_[((image * height + y) * width + x) * channels + c];
+          const float& element = source_[((image * height + y) * width + x) * channels + c];
           if (best == nullptr || element > *best) {
             best = &element;
             place = y * width + x;
@@ -133,24 +131,8 @@ class PoolStep final : public Step {
     }
   }
 
-  float to_float(T value) const {
-    if constexpr (std::is_same_v<T, float>) {
-      return value;
-    } else {
-      return in_.dequantise(value);
-    }
-  }
-
-  T to_element(float value) const {
-    if constexpr (std::is_same_v<T, float>) {
-      return value;
-    } else {
-      return out_.quantise<T>(value);
-    }
-  }
-
-  const T* source_;
-  T* target_;
+  const float* source_;
+  float* target_;
   std::int64_t* places_;  // null: not asked for
   std::vector<std::size_t> source_shape_;
   std::vector<std::size_t> target_shape_;
@@ -159,8 +141,53 @@ class PoolStep final : public Step {
   bool counts_padding_;
   float min_;
   float max_;
-  Scale in_;
-  Scale out_;
+  pthreadpool_t threads_;
+};
+
+template <typename T>
+class Int8PoolStep final : public Step {
+ public:
+  Int8PoolStep(const Operands& operands, const SlidingWindow& window,
+               const program::Pool2D& attributes)
+      : source_(image<const T>(*operands.inputs[0])),
+        result_(image<T>(*operands.outputs[0])),
+        num_images_(operands.inputs[0]->shape[0]),
+        threads_(operands.threads) {
+    const Scale in = Scale::of(*operands.inputs[0]);
+    const Scale out = Scale::of(*operands.outputs[0]);
+    pool_ = {window,
+             attributes.kind() == PoolKind::average,
+             attributes.count_padding(),
+             in.scale / out.scale,
+             in.zero_point,
+             out.zero_point,
+             out.quantise<T>(attributes.min()),
+             out.quantise<T>(attributes.max())};
+  }
+
+  void run() override {
+    Image<const T> source = source_;
+    Image<T> result = result_;
+    for (std::size_t i = 0; i < num_images_; ++i) {
+      pool(pool_, source, result, {0, result.rows}, threads_);
+      source.data += source.rows * source.row_stride;
+      result.data += result.rows * result.row_stride;
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  template <typename Element>
+  static Image<Element> image(const TensorView& view) {
+    const auto& shape = view.shape;
+    return {view.as<T>(), shape[1], shape[2], shape[3], shape[3], shape[2] * shape[3], shape[1]};
+  }
+
+  Int8Pool pool_;
+  Image<const T> source_;
+  Image<T> result_;
+  std::size_t num_images_;
   pthreadpool_t threads_;
 };
 
@@ -180,16 +207,17 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   if (operands.outputs.size() > 1) {
     const auto& places = *operands.outputs[1];
     require(operands, attributes.kind() == PoolKind::maximum, "an average lies nowhere");
+    require(operands, source.type == Type::float32, "it tells places of 32-bit floats only");
     require(operands, places.type == Type::int64 && places.shape == target.shape,
             "its places do not fit the output");
   }
   switch (source.type) {
     case Type::float32:
-      return std::make_unique<PoolStep<float>>(operands, window, attributes);
+      return std::make_unique<PoolStep>(operands, window, attributes);
     case Type::int8:
-      return std::make_unique<PoolStep<std::int8_t>>(operands, window, attributes);
+      return std::make_unique<Int8PoolStep<std::int8_t>>(operands, window, attributes);
     case Type::uint8:
-      return std::make_unique<PoolStep<std::uint8_t>>(operands, window, attributes);
+      return std::make_unique<Int8PoolStep<std::uint8_t>>(operands, window, attributes);
     default:
       return nullptr;
   }

@@ -1,12 +1,11 @@
-// Convolutions and products with weights that are constant, or loaded by an earlier step.
+// Convolutions and products with constant weights.
 #include <optional>
 
-#include "../matrix_product.hpp"
-#include "../operand_checks.hpp"
+#include "../convolution_checks.hpp"
+#include "../kernel_choice.hpp"
 #include "../registry.hpp"
-#include "../sliding_window.hpp"
-#include "loaded_weights.hpp"
 #include "node.hpp"
+#include "unpacked_filter.hpp"
 
 namespace arenite::xnnpack {
 
@@ -31,14 +30,21 @@ void require_scales(const Operands& operands) {
   }
 }
 
-// Requires weights that are constant or loaded, with scales by output channel, which are on `axis`,
-// if they have many; and a bias of as many elements as there are output channels.
+// Whether another kernel set is to make the step: its weights are computed or loaded in runs, it
+// adds something, or XNNPACK is not wanted.
+bool is_others(const Operands& operands) {
+  const auto& filter = *operands.inputs[1];
+  return filter.type == program::Type::float32 &&
+         (!filter.is_constant || operands.inputs.size() > 3 || !prefers_xnnpack());
+}
+
+// Requires weights that are constant, with scales by output channel, which are on `axis`, if they
+// have many; and a bias of as many elements as there are output channels.
 void require_weights(const Operands& operands, std::size_t num_channels, std::uint32_t axis) {
   require_arity(operands, 2, 3);
   const auto& filter = *operands.inputs[1];
   const auto* bias = optional_input(operands, 2);
-  require(operands, filter.is_constant || operands.loader != nullptr,
-          "its weights are neither constant nor loaded by a step before it");
+  require(operands, filter.is_constant, "its weights are not constant");
   require(
       operands,
       filter.scales.size() <= 1 || (filter.axis == axis && filter.scales.size() == num_channels),
@@ -53,64 +59,51 @@ void require_weights(const Operands& operands, std::size_t num_channels, std::ui
   require_scales(operands);
 }
 
-// Whether another kernel must read the weights, as they are in memory.
-bool reads_plain(const Operands& operands) {
-  return operands.loader != nullptr &&
-         (!operands.loader->may_pack() || !LoadedWeights::can_number(operands));
-}
-
-std::optional<LoadedWeights> loaded_weights(const Operands& operands) {
-  return operands.loader != nullptr ? std::make_optional<LoadedWeights>(operands) : std::nullopt;
-}
-
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 5);
+  if (is_others(operands)) {
+    return nullptr;
+  }
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  const SlidingWindow window = filter_window(operands, attributes, filter);
-  require_images(operands, window);
+  const SlidingWindow window = conv_window(operands, attributes);
   const std::size_t groups = attributes.groups();
-  const std::size_t num_outputs = filter.shape[0];
+  const std::size_t num_outputs = result.shape[3];
   require_weights(operands, num_outputs, 0);
-  require(operands,
-          groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
-              result.shape[3] == num_outputs,
-          "groups and channels do not fit");
-  if (reads_plain(operands) || (operands.loader != nullptr && groups != 1)) {
-    return nullptr;
+  std::optional<UnpackedFilter> unpacked;
+  if (is_packed(filter)) {
+    unpacked.emplace(filter, groups, num_outputs);
   }
-  std::optional<LoadedWeights> loaded = loaded_weights(operands);
   Node node(operands);
   const auto x = node.input(source);
   const auto y = node.output(result);
-  const auto weights = node.constant(loaded.has_value() ? loaded->filter() : filter);
-  const auto bias =
-      node.bias(loaded.has_value() ? loaded->bias() : optional_input(operands, 2), source, filter);
+  const auto weights = node.constant(unpacked.has_value() ? unpacked->view() : filter);
+  const auto bias = node.bias(optional_input(operands, 2), source, filter);
   const auto [top, right, bottom, left] = window.padding;
-  const auto status = xnn_define_convolution_2d(
-      node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1], window.strides[0],
-      window.strides[1], window.dilations[0], window.dilations[1],
-      static_cast<std::uint32_t>(groups), filter.shape[3], num_outputs / groups, attributes.min(),
-      attributes.max(), x, weights, bias, y, 0);
-  return loaded.has_value() ? loaded->make(node, status) : node.make(status, true);
+  return node.make(
+      xnn_define_convolution_2d(
+          node.graph(), top, right, bottom, left, window.kernel[0], window.kernel[1],
+          window.strides[0], window.strides[1], window.dilations[0], window.dilations[1],
+          static_cast<std::uint32_t>(groups), filter.shape[3], num_outputs / groups,
+          attributes.min(), attributes.max(), x, weights, bias, y, 0),
+      true);
 }
 
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 5);
+  if (is_others(operands)) {
+    return nullptr;
+  }
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
-  const SlidingWindow window = filter_window(operands, attributes, filter);
-  require_images(operands, window);
+  const SlidingWindow window = depthwise_window(operands, attributes);
   const std::size_t num_outputs = filter.shape[3];
   const std::size_t channels = source.shape[3];
   require_weights(operands, num_outputs, 3);
-  require(operands,
-          filter.shape[0] == 1 && num_outputs % channels == 0 && result.shape[3] == num_outputs,
-          "its filter and channels do not fit");
   Node node(operands);
   const auto x = node.input(source);
   const auto y = node.output(result);
@@ -131,6 +124,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
+  require(operands, filter.rank() == 4, "its filter must have rank 4");
   const SlidingWindow window = filter_window(operands, attributes, filter);
   const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
   require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
@@ -172,7 +166,10 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 3);
+  require_arity(operands, 2, 5);
+  if (is_others(operands)) {
+    return nullptr;
+  }
   const auto& source = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -190,18 +187,17 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                                                attributes.max(), x, filter, bias, y, 0),
                      true);
   }
-  if (reads_plain(operands)) {
-    return nullptr;
+  std::optional<UnpackedFilter> unpacked;
+  if (is_packed(weights)) {
+    unpacked.emplace(weights, 1, num_outputs);
   }
-  std::optional<LoadedWeights> loaded = loaded_weights(operands);
   const auto x = node.input(source, {rows, num_inputs});
   const auto y = node.output(result, {rows, num_outputs});
-  const auto filter = node.constant(loaded.has_value() ? loaded->filter() : weights);
-  const auto bias =
-      node.bias(loaded.has_value() ? loaded->bias() : optional_input(operands, 2), source, weights);
-  const auto status = xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(),
-                                                 x, filter, bias, y, 0);
-  return loaded.has_value() ? loaded->make(node, status) : node.make(status, true);
+  const auto filter = node.constant(unpacked.has_value() ? unpacked->view() : weights);
+  const auto bias = node.bias(optional_input(operands, 2), source, weights);
+  return node.make(xnn_define_fully_connected(node.graph(), attributes.min(), attributes.max(), x,
+                                              filter, bias, y, 0),
+                   true);
 }
 
 const Registration registered[] = {

@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
-#include <unordered_map>
 
 #include "../errors.hpp"
 #include "../heap_account.hpp"
@@ -34,59 +32,8 @@ void deallocate(void*, void* pointer) {
   std::free(pointer);
 }
 
-thread_local Capture* capture = nullptr;
-
-// Memory that was captured, by how many operators.
-class Captured {
- public:
-  void add(void* pointer) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++owners_[pointer];
-    ++count_;
-  }
-
-  bool remove(void* pointer) {
-    if (count_ == 0) {
-      return false;
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = owners_.find(pointer);
-    if (found == owners_.end()) {
-      return false;
-    }
-    if (--found->second == 0) {
-      owners_.erase(found);
-    }
-    --count_;
-    return true;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<void*, std::size_t> owners_;
-  std::atomic<std::size_t> count_{0};
-};
-
-Captured& captured() {
-  static Captured memory;
-  return memory;
-}
-
-void aligned_deallocate(void*, void* pointer) {
-  if (!captured().remove(pointer)) {
-    HeapAccount::returned(pointer);
-    std::free(pointer);
-  }
-}
-
 void* aligned_allocate(void*, std::size_t alignment, std::size_t size) {
   ++num_allocations;
-  if (capture != nullptr) {
-    if (void* memory = capture->take(alignment, size)) {
-      captured().add(memory);
-      return memory;
-    }
-  }
   size = (size + alignment - 1) / alignment * alignment;
   return HeapAccount::taken(std::aligned_alloc(alignment, size), size);
 }
@@ -95,7 +42,7 @@ void initialise() {
   static const xnn_status status = [] {
     const HeapAccount::Scope nobodys(nullptr);
     static const xnn_allocator allocator{nullptr,    allocate,         reallocate,
-                                         deallocate, aligned_allocate, aligned_deallocate};
+                                         deallocate, aligned_allocate, deallocate};
     return xnn_initialize(&allocator);
   }();
   if (status != xnn_status_success) {
@@ -134,22 +81,6 @@ std::uint32_t runtime_flags(const Operands& operands) {
 }  // namespace
 
 std::int64_t allocations() { return num_allocations; }
-
-Capture::Capture(std::byte* memory, std::size_t capacity, std::size_t least)
-    : memory_(memory), capacity_(capacity), least_(least) {
-  capture = this;
-}
-
-Capture::~Capture() { capture = nullptr; }
-
-void* Capture::take(std::size_t alignment, std::size_t size) {
-  if (size_ != 0 || size < least_) {
-    return nullptr;
-  }
-  size_ = size;
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(memory_) % alignment == 0;
-  return size <= capacity_ && is_aligned ? memory_ : nullptr;
-}
 
 Node::Node(const Operands& operands) : operands_(operands) {
   initialise();

@@ -15,28 +15,6 @@ namespace arenite::xnnpack {
 // Allocations of XNNPACK since the process began; -1 if it was initialised by others.
 std::int64_t allocations();
 
-// While it lives, the first aligned allocation of this thread that holds `least` bytes gets
-// memory of the caller: so packed weights come to lie where they are wanted. XNNPACK may free
-// that memory whenever it likes; nothing comes of it.
-class Capture {
- public:
-  Capture(std::byte* memory, std::size_t capacity, std::size_t least);
-  ~Capture();
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
-
-  // Bytes that were asked for; 0 if none were yet. Beyond the capacity nothing is captured.
-  std::size_t size() const { return size_; }
-  // Returns the memory if this is the allocation, else null.
-  void* take(std::size_t alignment, std::size_t size);
-
- private:
-  std::byte* memory_;
-  std::size_t capacity_;
-  std::size_t least_;
-  std::size_t size_ = 0;
-};
-
 // Defines one operator: tensors first, then the operator, then `make`.
 class Node {
  public:

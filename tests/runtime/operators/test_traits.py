@@ -10,6 +10,7 @@ from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part
 from arenite.planner.tensors import Tensor
 from arenite.runtime.operators.convolution import (
+    PANEL,
     Conv2D,
     DepthwiseConv2D,
     FullyConnected,
@@ -50,7 +51,7 @@ def runtime_operator(kernel):
     groups = kernel.attributes["group"]
     if groups > 1:
         return DepthwiseConv2D(**window), [tensor(1, rows, columns, outputs)]
-    return Conv2D(**window), [tensor(outputs, rows, columns, inputs)]
+    return Conv2D(**window), [tensor(-(-outputs // PANEL), rows, columns, inputs, PANEL)]
 
 
 @settings(max_examples=300, deadline=None)
@@ -100,6 +101,8 @@ def test_a_product_with_weights_reads_the_rows_that_it_makes():
          6 * 6 * 16 * 3 * 3 * 3),
         (Conv2D(groups=2), operands([tensor(1, 4, 4, 4), tensor(6, 1, 1, 2)], tensor(1, 4, 4, 6)),
          4 * 4 * 6 * 2),
+        (Conv2D(), operands([tensor(1, 8, 8, 3), tensor(2, 3, 3, 3, PANEL)], tensor(1, 6, 6, 20)),
+         6 * 6 * 20 * 3 * 3 * 3),
         (DepthwiseConv2D(), operands([tensor(1, 5, 5, 4), tensor(1, 3, 3, 8)], tensor(1, 3, 3, 8)),
          3 * 3 * 8 * 3 * 3),
         (TransposedConv2D(strides=(2, 2)),
@@ -109,6 +112,7 @@ def test_a_product_with_weights_reads_the_rows_that_it_makes():
          operands([tensor(1, 3, 3, 4), tensor(6, 2, 2, 2)], tensor(1, 6, 6, 6)),
          3 * 3 * 4 * 3 * 2 * 2),
         (FullyConnected(), operands([tensor(7, 3), tensor(4, 3)], tensor(7, 4)), 7 * 4 * 3),
+        (FullyConnected(), operands([tensor(7, 3), tensor(1, 3, PANEL)], tensor(7, 4)), 7 * 4 * 3),
         (MatMul(), operands([tensor(2, 5, 3), tensor(2, 3, 4)], tensor(2, 5, 4)), 2 * 5 * 3 * 4),
         (MatMul(transpose_a=True), operands([tensor(3, 5), tensor(3, 4)], tensor(5, 4)),
          5 * 3 * 4),

@@ -1,9 +1,10 @@
 """Convolutions and products with weights."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators.operator import Operands, Region, same_layout
 from arenite.planner.operators.sliding import Sliding, Window
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
@@ -16,8 +17,8 @@ from arenite.runtime.operators.base import (
     Sides,
 )
 
-_GEMM_PANEL = 16
-"""Number of columns that the core packs together for a product of matrices."""
+PANEL = 16
+"""Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
 
 
 def sliding_over(
@@ -52,16 +53,49 @@ class SlidingOperator(Clamped):
         return sliding.input_region(region, source.shape[3], result.shape[3])
 
 
-def _filter(operands: Operands) -> Tensor | None:
+class Convolution(Clamped):
+    """Multiplies its first input by weights, its second; adds a bias, its third; and an addend.
+
+    The addend, floats of the shape of the result, is added before the result is clamped. Bias and
+    addend are optional. The fifth input is the scale of each output channel's sums, over that of
+    the result, where these are integers.
+    """
+
+    __slots__ = ()
+
+    ADDEND: ClassVar[int] = 3
+    """Position of the addend."""
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the addend, whose elements are read before those of the result are written."""
+        addend, source = operands.input(self.ADDEND), operands.source
+        if addend is None or source is None or _storage(addend) == _storage(source):
+            return ()
+        return (self.ADDEND,) if same_layout(addend, operands.result) else ()
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same region of the addend."""
+        if position == self.ADDEND:
+            return region
+        return super().input_region(operands, position, region)
+
+
+def _storage(tensor: Tensor) -> str:
+    return tensor.name if tensor.alias is None else tensor.alias.tensor
+
+
+def _filter(operands: Operands, *ranks: int) -> Tensor | None:
     weights = operands.input(1)
-    return weights if weights is not None and len(weights.shape) == 4 else None
+    return weights if weights is not None and len(weights.shape) in ranks else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2D(SlidingOperator):
-    """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
+class Conv2D(Convolution, SlidingOperator):
+    """Reads x, a filter Cout, kh, kw, Cin / groups, an optional bias, and an optional addend.
 
-    The filter is a constant, or a tensor inside a window that an earlier LoadWeights filled.
+    In floating point the filter is packed: panels, kh, kw, Cin / groups, 16; and it is a constant,
+    or a tensor inside a window that an earlier LoadWeights filled. A filter of integers may be
+    packed too: panels, 1 + quads, 64; then `kernel` states kh and kw.
     """
 
     number: ClassVar[int] = 1
@@ -70,29 +104,35 @@ class Conv2D(SlidingOperator):
     dilations: Pair = (1, 1)
     padding: Sides = NO_PADDING
     groups: int = 1
+    kernel: Pair = (0, 0)
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights = _filter(operands)
-        if weights is None:
+        kernel = self._window(operands)
+        if kernel is None:
             return None
-        kernel = weights.shape[1:3]
         return sliding_over(
-            operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
+            operands, kernel, self.strides, self.dilations, self.padding,
             self.groups,
         )  # fmt: skip
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the weights that each takes."""
-        weights, result = _filter(operands), operands.result
-        if weights is None or result is None or not weights.shape[0]:
+        kernel, source, result = self._window(operands), operands.source, operands.result
+        if kernel is None or source is None or result is None:
             return 0
-        return result.num_elements * (weights.num_elements // weights.shape[0])
+        return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
+
+    def _window(self, operands: Operands) -> Pair | None:
+        weights = _filter(operands, 3, 4, 5)
+        if weights is None:
+            return None
+        return self.kernel if len(weights.shape) == 3 else (weights.shape[1], weights.shape[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthwiseConv2D(SlidingOperator):
-    """Reads x, a filter 1, kh, kw, C * multiplier, and an optional bias."""
+class DepthwiseConv2D(Convolution, SlidingOperator):
+    """Reads x, a filter 1, kh, kw, C * multiplier, an optional bias, and an optional addend."""
 
     number: ClassVar[int] = 2
 
@@ -102,7 +142,7 @@ class DepthwiseConv2D(SlidingOperator):
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights, source = _filter(operands), operands.source
+        weights, source = _filter(operands, 4), operands.source
         if weights is None or source is None:
             return None
         kernel = weights.shape[1:3]
@@ -113,7 +153,7 @@ class DepthwiseConv2D(SlidingOperator):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the taps of the window."""
-        weights, result = _filter(operands), operands.result
+        weights, result = _filter(operands, 4), operands.result
         if weights is None or result is None:
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
@@ -136,7 +176,7 @@ class TransposedConv2D(Clamped):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the input times the weights that each is multiplied by."""
-        weights, source = _filter(operands), operands.source
+        weights, source = _filter(operands, 4), operands.source
         if weights is None or source is None or not weights.shape[3]:
             return 0
         products = weights.num_elements // weights.shape[3] // self.groups
@@ -144,27 +184,29 @@ class TransposedConv2D(Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullyConnected(Clamped):
-    """Reads x: ..., in; weights: out, in; and an optional bias.
+class FullyConnected(Convolution):
+    """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
 
-    The weights are a constant, or a tensor inside a window that an earlier LoadWeights filled.
+    In floating point the weights are packed: panels, in, 16; and they are a constant, or a tensor
+    inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
+    1 + quads, 64.
     """
 
     number: ClassVar[int] = 4
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the length of the products."""
-        weights, result = operands.input(1), operands.result
-        if weights is None or result is None or not weights.shape:
+        source, result = operands.source, operands.result
+        if source is None or result is None or not source.shape:
             return 0
-        return result.num_elements * weights.shape[-1]
+        return result.num_elements * source.shape[-1]
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the same rows of the first input, and the whole of other inputs."""
         source = operands.source
         if position or source is None or len(region) != len(source.shape):
             # Not super(): a dataclass with slots is a copy of the class that this names.
-            return Clamped.input_region(self, operands, position, region)
+            return Convolution.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
 
 
@@ -195,4 +237,4 @@ class MatMul(RuntimeOperator):
         rows, columns = other.shape[-2:]
         if self.transpose_b:
             rows, columns = columns, rows
-        return FLOAT_BYTES * align_up(columns, _GEMM_PANEL) * rows
+        return FLOAT_BYTES * align_up(columns, PANEL) * rows

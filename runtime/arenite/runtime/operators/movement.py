@@ -130,11 +130,8 @@ class Resize2D(RuntimeOperator):
 class LoadWeights(RuntimeOperator):
     """Brings constant weights into memory for each run: from the file, or decoded.
 
-    Reads weights: rows, ..., and an optional bias: rows, both constants, coded or not. Makes a
-    window, at least as large as the weights: floats where a later convolution or product finds its
-    filter, under the filter's own shape. What a window holds is between those two steps: the
-    weights as they are, or in the order of the kernels. One larger than its weights has room for
-    that order.
+    Reads weights, coded or not. Makes a window, at least as large: floats where a later
+    convolution or product finds its filter, under the filter's own shape.
     """
 
     number: ClassVar[int] = 27

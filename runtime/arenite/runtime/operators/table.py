@@ -21,7 +21,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 @cache
 def operators() -> tuple[type[RuntimeOperator], ...]:
     """Return the operators, by their number in the program file."""
-    found = sorted(_concrete(RuntimeOperator), key=lambda each: each.number)
+    found = sorted(set(_concrete(RuntimeOperator)), key=lambda each: each.number)
     numbers = [each.number for each in found]
     assert numbers == list(range(1, len(found) + 1)), f"numbers with gaps or twins: {numbers}"
     return tuple(found)

@@ -1,7 +1,7 @@
 """Load weights into the arena during each run, so that only a window of them is resident.
 
 A convolution or product whose weights are streamed becomes tiles of its output channels. For
-each tile one step loads a block of rows of the weights into a window, an ordinary tensor that
+each tile one step loads some panels of the packed weights into a window, an ordinary tensor that
 the planner places, and the next computes a part of the result with it. The parts are then joined;
 those that are contiguous in the result are written in place.
 """
@@ -15,22 +15,17 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
-from arenite.planner.program import Array, Program, Step
-from arenite.planner.tensors import Alias, Tensor, TensorKind
-from arenite.runtime.operators.convolution import Conv2D, FullyConnected
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import Tensor, TensorKind
+from arenite.runtime.operators.convolution import PANEL, Conv2D, FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
+from arenite.runtime.rewrites.unread import without_unread
 from arenite.runtime.rewrites.weight_budget import WeightBudgetError, weight_bytes
 
-_BLOCK_ROWS = 32
-"""Rows in a block: a multiple of what any kernel packs together."""
-_SLACK = 256
-"""Bytes behind the weights of a window that some versions of the kernels reserve."""
 _FEWEST_WEIGHTS = 4_096
 """Fewest weights of a step that is worth streaming."""
-_MOST_WEIGHTS = (1 << 24) - 1
-"""Most weights of a tile: the core indexes them with 32-bit floats."""
 _SHARE = 8
-"""A window takes at most one part in this many of the budget, if a block of rows fits."""
+"""A window takes at most one part in this many of the budget, if a panel fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +53,24 @@ class _Layer:
 
     Attributes:
         name: Name of the step.
-        rows: Number of output channels.
-        columns: Number of weights of each output channel.
+        panels: Number of panels of the weights.
+        panel_size: Bytes of a panel.
         num_results: Number of elements of the result.
     """
 
     name: str
-    rows: int
-    columns: int
+    panels: int
+    panel_size: int
     num_results: int
 
     @property
     def size(self) -> int:
         """Bytes of the weights."""
-        return 4 * self.rows * self.columns
+        return self.panels * self.panel_size
 
-    @property
-    def least_window(self) -> int:
-        return self.window(_BLOCK_ROWS)
-
-    def window(self, rows: int) -> int:
-        """Return the bytes of a window for `rows` rows, each with its bias."""
-        blocks = -(-min(rows, self.rows) // _BLOCK_ROWS)
-        return 4 * blocks * _BLOCK_ROWS * (self.columns + 1) + _SLACK
-
-    def tile_rows(self, window: int) -> int:
-        """Return the rows of a tile that fits a window of this size, but at least one block."""
-        blocks = max(1, window // self.least_window)
-        most = max(1, _MOST_WEIGHTS // self.columns // _BLOCK_ROWS)
-        return min(self.rows, _BLOCK_ROWS * min(blocks, most))
+    def tile_panels(self, window: int) -> int:
+        """Return the panels of a tile that fits a window of this size, but at least one."""
+        return min(self.panels, max(1, window // self.panel_size))
 
 
 def stream_weights(program: Program, budget: int) -> Streaming:
@@ -111,15 +95,15 @@ def stream_weights(program: Program, budget: int) -> Streaming:
         if resident + max(least_window, budget // _SHARE) <= budget:
             break
         resident -= layer.size
-        least_window = max(least_window, layer.least_window)
+        least_window = max(least_window, layer.panel_size)
         chosen.append(layer)
     window = max(least_window, min(budget - resident, budget // _SHARE))
     if resident + window > budget:
         raise WeightBudgetError(budget, resident + least_window)
     tiler = _Tiler(program)
     for layer in chosen:
-        tiler.tile(layer, layer.tile_rows(window))
-    largest = max(layer.window(layer.tile_rows(window)) for layer in chosen)
+        tiler.tile(layer, layer.tile_panels(window))
+    largest = max(layer.tile_panels(window) * layer.panel_size for layer in chosen)
     return Streaming(tiler.finish(), resident, total - resident, largest, tiler.num_tiles)
 
 
@@ -136,9 +120,9 @@ def _layers(program: Program) -> list[_Layer]:
             or uses[step.inputs[1]] > 1
         ):
             continue
-        rows = weights.shape[0]
+        panels = weights.shape[0]
         results = program.tensors[step.outputs[0]].num_elements
-        found.append(_Layer(step.name, rows, weights.size // rows, results))
+        found.append(_Layer(step.name, panels, weights.nbytes // panels, results))
     return found
 
 
@@ -160,19 +144,21 @@ class _Tiler:
         self._steps: dict[str, tuple[Step, ...]] = {step.name: (step,) for step in program.steps}
         self.num_tiles = 0
 
-    def tile(self, layer: _Layer, tile_rows: int) -> None:
-        """Replace a step by tiles of `tile_rows` rows of its weights."""
+    def tile(self, layer: _Layer, tile_panels: int) -> None:
+        """Replace a step by tiles of `tile_panels` panels of its weights."""
         (step,) = self._steps[layer.name]
+        outputs = self._tensors[step.outputs[0]].shape[-1]
         made: list[Step] = []
         parts: list[str] = []
-        for first in range(0, layer.rows, tile_rows):
-            rows = min(tile_rows, layer.rows - first)
-            if rows == layer.rows:
+        for first in range(0, layer.panels, tile_panels):
+            panels = range(first, min(first + tile_panels, layer.panels))
+            channels = range(first * PANEL, min(panels.stop * PANEL, outputs))
+            if len(panels) == layer.panels:
                 part, name = step.outputs[0], layer.name
             else:
-                part = self._part(step.outputs[0], rows, f"{layer.name}/{first}")
-                name = self._names.take(f"{layer.name}/rows {first}")
-            made += self._tile(step, layer, name, part, first, rows)
+                part = self._part(step.outputs[0], len(channels), f"{layer.name}/{channels.start}")
+                name = self._names.take(f"{layer.name}/channels {channels.start}")
+            made += self._tile(step, name, part, panels, channels)
             parts.append(part)
             self.num_tiles += 1
         if len(parts) > 1:
@@ -181,63 +167,39 @@ class _Tiler:
 
     def finish(self) -> Program:
         """Return the program, without the constants that are only read in tiles now."""
-        steps = [each for name in self._steps for each in self._steps[name]]
-        used = {name for step in steps for name in (*step.reads, *step.writes)}
-        used.update(self._program.input_tensors, self._program.output_tensors)
-        used.update(self._program.initial.values())
-        pending = list(used)
-        while pending:
-            alias = self._tensors[pending.pop()].alias
-            if alias is not None and alias.tensor not in used:
-                used.add(alias.tensor)
-                pending.append(alias.tensor)
-        return replace(
-            self._program,
-            tensors={
-                name: tensor
-                for name, tensor in self._tensors.items()
-                if name in used or tensor.kind is TensorKind.STATE
-            },
-            steps=tuple(steps),
-            constants={n: array for n, array in self._constants.items() if n in used},
+        steps = tuple(each for name in self._steps for each in self._steps[name])
+        return without_unread(
+            replace(self._program, tensors=self._tensors, steps=steps, constants=self._constants)
         )
 
     def _tile(
-        self, step: Step, layer: _Layer, name: str, part: str, first: int, rows: int
+        self, step: Step, name: str, part: str, panels: range, channels: range
     ) -> tuple[Step, Step]:
-        """Return the step that loads rows of the weights, and the one that uses them."""
-        weights, *others = self._rows(step, first, rows)
+        """Return the step that loads panels of the weights, and the one that uses them."""
+        weights = self._cut(step.inputs[1], panels)
+        others = [self._cut(source, channels) if source else "" for source in step.inputs[2:]]
+        stated = self._tensors[weights]
         window = self._names.take(f"{name}/window")
-        self._add(window, (layer.window(rows) // 4,))
-        block = self._names.take(f"{name}/filter")
-        self._add(block, self._tensors[weights].shape, Alias(window))
-        load = Step(self._names.take(f"{name}/load"), LoadWeights(), (weights, *others), (window,))
-        return load, Step(name, step.operator, (step.inputs[0], block, *others), (part,))
+        self._tensors[window] = replace(stated, name=window, kind=TensorKind.ACTIVATION)
+        load = Step(self._names.take(f"{name}/load"), LoadWeights(), (weights,), (window,))
+        return load, Step(name, step.operator, (step.inputs[0], window, *others), (part,))
 
-    def _part(self, whole: str, rows: int, hint: str) -> str:
+    def _part(self, whole: str, channels: int, hint: str) -> str:
         name = self._names.take(hint)
-        self._add(name, (*self._tensors[whole].shape[:-1], rows))
+        shape = (*self._tensors[whole].shape[:-1], channels)
+        self._tensors[name] = Tensor(name, DType.FLOAT32, shape)
         return name
 
-    def _add(self, name: str, shape: tuple[int, ...], alias: Alias | None = None) -> None:
-        self._tensors[name] = Tensor(name, DType.FLOAT32, shape, alias=alias)
-
-    def _rows(self, step: Step, first: int, rows: int) -> list[str]:
-        """Return the rows of the weights and of the bias as constants of their own."""
-        found: list[str] = []
-        for source in step.inputs[1:]:
-            array = self._constants[source] if source else None
-            if array is None or rows == array.shape[0]:
-                found.append(source)
-                continue
-            name = self._names.take(f"{source}/{first}")
-            self._add_constant(name, array[first : first + rows])
-            found.append(name)
-        return found
-
-    def _add_constant(self, name: str, array: Array) -> None:
-        self._constants[name] = array
-        self._tensors[name] = Tensor(name, DType.FLOAT32, array.shape, TensorKind.CONSTANT)
+    def _cut(self, source: str, indices: range) -> str:
+        """Return the name of a constant of some of another's outermost elements."""
+        array = self._constants[source]
+        if len(indices) == len(array):
+            return source
+        name = self._names.take(f"{source}/{indices.start}")
+        cut = array[indices.start : indices.stop]
+        self._constants[name] = cut
+        self._tensors[name] = Tensor(name, DType.FLOAT32, cut.shape, TensorKind.CONSTANT)
+        return name
 
     def _join(self, parts: Iterable[str], whole: str, name: str) -> Step:
         moves: list[Move] = []

@@ -1,0 +1,181 @@
+"""Store filters in the order that the kernels of convolutions and products read them in.
+
+The output channels of a filter are cut into panels, and those of a panel lie side by side, input
+by input. The last panel of a group is filled up with zeros. The order is the same for every
+processor, so nothing is packed when a program is loaded, and weights can be mapped, streamed and
+decoded as they are.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.names import Names
+from arenite.planner.program import Array, Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.runtime.operators.convolution import (
+    PANEL,
+    Conv2D,
+    Convolution,
+    DepthwiseConv2D,
+)
+from arenite.runtime.rewrites.unread import without_unread
+
+_QUAD = 4
+"""Inputs of an integer filter that lie side by side: as many as one dot product takes."""
+
+
+def pack_filters(program: Program) -> Program:
+    """Return the program with the constant filters of convolutions and products packed.
+
+    A filter that other steps read too is stored for these as it is. Integers are packed where
+    source and result have one scale; the step then reads the scales of its sums as well.
+    """
+    packer = _Packer(program)
+    steps = tuple(map(packer.packed, program.steps))
+    return without_unread(
+        replace(program, tensors=packer.tensors, steps=steps, constants=packer.constants)
+    )
+
+
+class _Packer:
+    """Packs the filters of one step after the other.
+
+    Attributes:
+        tensors: Those of the program, and the packed filters.
+        constants: The same.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._names = Names([*program.tensors, *(step.name for step in program.steps)])
+        self._packed: dict[tuple[str, int], str] = {}
+        self.tensors = dict(program.tensors)
+        self.constants = dict(program.constants)
+
+    def packed(self, step: Step) -> Step:
+        """Return the step with its filter packed, if it can be."""
+        if not isinstance(step.operator, Convolution):
+            return step
+        weights = self._program.constants.get(step.inputs[1])
+        if weights is None or not weights.size:
+            return step
+        if weights.dtype != np.float32:
+            return self._with_integers(step, weights)
+        if isinstance(step.operator, DepthwiseConv2D):
+            return step
+        groups = _groups(step)
+        name = self._constant(step.inputs[1], groups, lambda: packed_filter(weights, groups))
+        return replace(step, inputs=(step.inputs[0], name, *step.inputs[2:]))
+
+    def _with_integers(self, step: Step, weights: Array) -> Step:
+        operator, filter_name = step.operator, step.inputs[1]
+        source, result = (self.tensors[name] for name in (step.inputs[0], step.outputs[0]))
+        stated = self.tensors[filter_name].quantisation
+        scales = _product_scales(source, stated, result)
+        bias = step.inputs[2] if len(step.inputs) > 2 else ""
+        if scales is None or stated is None or (bias and bias not in self.constants):
+            return step
+        zero_point = stated.zero_point
+        if weights.dtype == np.uint8:
+            weights = (weights ^ np.uint8(0x80)).view(np.int8)
+            zero_point -= 128
+        if isinstance(operator, DepthwiseConv2D):
+            outputs = weights.shape[3]
+            array = weights
+        else:
+            outputs = weights.shape[0]
+            array = packed_integer_filter(weights, _groups(step))
+        if isinstance(operator, Conv2D):
+            operator = replace(operator, kernel=(weights.shape[1], weights.shape[2]))
+        name = self._constant(
+            filter_name, _groups(step), lambda: array, Quantisation((1.0,), zero_point)
+        )
+        factors = np.ascontiguousarray(np.broadcast_to(scales, (outputs,)))
+        scales_name = self._new(f"{step.outputs[0]}/scales", factors)
+        inputs = (step.inputs[0], name, bias, "", scales_name)
+        return Step(step.name, operator, inputs, step.outputs)
+
+    def _constant(
+        self,
+        source: str,
+        groups: int,
+        make: Callable[[], Array],
+        quantisation: Quantisation | None = None,
+    ) -> str:
+        """Return the name of a filter as packed in so many groups, made once."""
+        key = source, groups
+        if key not in self._packed:
+            self._packed[key] = self._new(f"{source}/packed", make(), quantisation)
+        return self._packed[key]
+
+    def _new(self, hint: str, array: Array, quantisation: Quantisation | None = None) -> str:
+        name = self._names.take(hint)
+        self.constants[name] = array
+        self.tensors[name] = Tensor(
+            name, _DTYPES[array.dtype.name], array.shape, TensorKind.CONSTANT,
+            quantisation=quantisation,
+        )  # fmt: skip
+        return name
+
+
+_DTYPES = {each.label: each for each in (DType.FLOAT32, DType.INT8)}
+
+
+def packed_filter(weights: Array, groups: int = 1) -> Array:
+    """Return a filter in panels.
+
+    Args:
+        weights: Float32 of shape outputs, ..., inputs / groups.
+        groups: Outputs come in as many groups; none shares a panel with another.
+
+    Returns:
+        Shape panels, ..., inputs / groups, PANEL.
+    """
+    outputs, *inner = weights.shape
+    per_group = outputs // groups
+    filled = -(-per_group // PANEL) * PANEL
+    by_group = weights.reshape(groups, per_group, *inner)
+    margins = [(0, 0), (0, filled - per_group), *((0, 0) for _ in inner)]
+    panels = np.pad(by_group, margins).reshape(-1, PANEL, *inner)
+    return np.ascontiguousarray(np.moveaxis(panels, 1, -1))
+
+
+def packed_integer_filter(weights: Array, groups: int = 1) -> Array:
+    """Return a filter of integers in panels, each behind the sums of its outputs.
+
+    Args:
+        weights: Int8 of shape outputs, ..., inputs / groups.
+        groups: Outputs come in as many groups; none shares a panel with another.
+
+    Returns:
+        Int8 of shape panels, 1 + quads, 4 * PANEL: the sums of 32 bits, the lowest byte first,
+        then quads of four weights of each output. The last quad is filled up with zeros.
+    """
+    outputs = weights.shape[0]
+    per_group, depth = outputs // groups, weights[0].size
+    filled = -(-per_group // PANEL) * PANEL
+    quads = -(-depth // _QUAD)
+    margins = [(0, 0), (0, filled - per_group), (0, quads * _QUAD - depth)]
+    panels = np.pad(weights.reshape(groups, per_group, depth), margins)
+    panels = panels.reshape(-1, PANEL, quads, _QUAD)
+    sums = panels.sum(axis=(2, 3), dtype="<i4").view(np.int8).reshape(-1, 1, _QUAD * PANEL)
+    rows = panels.transpose(0, 2, 1, 3).reshape(-1, quads, _QUAD * PANEL)
+    return np.concatenate([sums, rows], axis=1)
+
+
+def _groups(step: Step) -> int:
+    return step.operator.groups if isinstance(step.operator, Conv2D) else 1
+
+
+def _product_scales(source: Tensor, weights: Quantisation | None, result: Tensor) -> Array | None:
+    """Return the scales of sums over that of the result, None where these are not of bytes."""
+    if source.dtype not in (DType.INT8, DType.UINT8) or source.dtype is not result.dtype:
+        return None
+    stated = [each.quantisation for each in (source, result)]
+    if weights is None or any(each is None or len(each.scales) > 1 for each in stated):
+        return None
+    of_source, of_result = (np.float32(each.scales[0]) for each in stated if each is not None)
+    return np.asarray(of_source * np.asarray(weights.scales, np.float32) / of_result, np.float32)

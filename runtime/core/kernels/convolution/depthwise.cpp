@@ -1,0 +1,249 @@
+#include "kernels/highway_targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convolution/depthwise.cpp"
+#include "hwy/foreach_target.h"
+// After them: compiled for each kind of processor.
+#include "kernels/convolution/depthwise.hpp"
+#include "kernels/convolution/depthwise_taps.hpp"
+#include "kernels/parallel.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Pixels side by side in a block of channels, from taps of either kind.
+template <std::size_t Pixels, std::size_t Parts, typename Taps>
+ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
+  const Strip& strip = taps.strip;
+  const auto& channels = taps.channels;
+  Lanes sums[Pixels][Parts];
+#pragma GCC unroll 4
+  for (std::size_t part = 0; part < Parts; ++part) {
+    const Lanes bias = strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
+#pragma GCC unroll 16
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      sums[p][part] = bias;
+    }
+  }
+  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
+  const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
+  const float* filter = strip.filter;
+  std::size_t row = strip.first_row;
+  for (std::size_t r = 0; r < strip.num_rows; ++r) {
+    taps.add(source + row, filter, sums);
+    filter += strip.window_columns * strip.channels;
+    row += strip.row_step;
+    row -= row >= strip.end_row ? strip.end_row : 0;
+  }
+  const Lanes min = all_lanes(strip.min);
+  const Lanes max = all_lanes(strip.max);
+#pragma GCC unroll 16
+  for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 4
+    for (std::size_t part = 0; part < Parts; ++part) {
+      Lanes sum = sums[p][part];
+      if (strip.addend != nullptr) {
+        const float* addend = strip.addend + (column + p) * strip.addend_stride;
+        sum = add(sum, channels.values(addend, part));
+      }
+      channels.keep(clamp(sum, min, max), strip.result + (column + p) * strip.result_stride, part);
+    }
+  }
+}
+
+// Pixels side by side that have the same taps in the source.
+template <std::size_t Parts, typename Channels>
+ARENITE_LANE void make_alike(const Strip& strip, const Channels& channels, std::size_t column,
+                             std::size_t num_pixels, const Taps& taps) {
+  const AnyTaps<Channels> any{strip, channels, taps};
+  for (; num_pixels >= 4; num_pixels -= 4, column += 4) {
+    make_block<4, Parts>(any, column);
+  }
+  for (; num_pixels > 0; --num_pixels, ++column) {
+    make_block<1, Parts>(any, column);
+  }
+}
+
+// Channels that do not fill vectors, or are not those of the source.
+HWY_NOINLINE void make_rest(const Strip& strip, std::size_t column, std::size_t num_pixels,
+                            const Taps& taps, std::size_t channel) {
+  for (; channel < strip.end_channel; channel += kLanes) {
+    const std::size_t rest = strip.end_channel - channel;
+    const SomeLanes made{channel, rest < kLanes ? rest : kLanes};
+    if (strip.multiplier == 1) {
+      make_alike<1>(strip, made, column, num_pixels, taps);
+      continue;
+    }
+    SpreadLanes spread{made, {}};
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      spread.channels[i] = (channel + (i < rest ? i : rest - 1)) / strip.multiplier;
+    }
+    make_alike<1>(strip, spread, column, num_pixels, taps);
+  }
+}
+
+// Vectors side by side in a block. Those of SSE and NEON are a quarter of AVX-512's; NEON has as
+// many of them.
+constexpr std::size_t kParts = kLanes == 4 && HWY_ARCH_ARM_A64 ? 2 : 1;
+constexpr std::size_t kTogether = kParts * kLanes;
+
+// The indices from `start` on, `step` apart, that lie in [0, extent): the first and how many of
+// `count` there are.
+Taps inside(std::ptrdiff_t start, std::size_t step, std::size_t count, std::size_t extent) {
+  const std::size_t first = start < 0 ? (static_cast<std::size_t>(-start) + step - 1) / step : 0;
+  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(extent) - start;
+  std::size_t end = left <= 0 ? 0 : (static_cast<std::size_t>(left) + step - 1) / step;
+  end = end < count ? end : count;
+  return {first, first < end ? end - first : 0};
+}
+
+// Edges apart: there the windows have fewer taps.
+HWY_NOINLINE void make_any_row(const Strip& strip, std::size_t end_whole) {
+  const std::size_t reach = (strip.window_columns - 1) * strip.dilation;
+  Taps inner{0, 0};
+  if (strip.source_columns > reach) {
+    inner = inside(-strip.margin, strip.stride, strip.result_columns, strip.source_columns - reach);
+  }
+  for (std::size_t column = 0; column < strip.result_columns;) {
+    const bool is_inner = column - inner.first < inner.count;
+    const std::size_t num_pixels = is_inner ? inner.count : 1;
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
+    const Taps taps = inside(left, strip.dilation, strip.window_columns, strip.source_columns);
+    for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
+      make_alike<kParts>(strip, WholeLanes{channel}, column, num_pixels, taps);
+    }
+    make_rest(strip, column, num_pixels, taps, end_whole);
+    column += num_pixels;
+  }
+}
+
+template <std::size_t Columns, std::size_t Stride, std::size_t Pixels, bool AtEdge>
+ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const Taps& inner,
+                              std::size_t end_whole) {
+  for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
+    const WholeLanes channels{channel};
+    make_block<Pixels, kParts>(KnownTaps<Columns, Stride, AtEdge>{strip, channels, inner}, column);
+  }
+}
+
+// Maps have seven columns more often than not, or a multiple of them.
+template <std::size_t Columns, std::size_t Stride>
+HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
+  for (std::size_t column = 0; column < strip.result_columns;) {
+    const std::size_t rest = strip.result_columns - column;
+    const std::size_t num_pixels = rest >= 7 ? 7 : rest >= 3 ? 3 : 1;
+    const std::size_t read = (num_pixels - 1) * Stride + Columns;
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * Stride) - strip.margin;
+    const Taps inner = inside(left, 1, read, strip.source_columns);
+    if (num_pixels == 1) {
+      make_pixels<Columns, Stride, 1, true>(strip, column, inner, end_whole);
+    } else if (num_pixels == 3) {
+      make_pixels<Columns, Stride, 3, true>(strip, column, inner, end_whole);
+    } else if (inner.count < read) {
+      make_pixels<Columns, Stride, 7, true>(strip, column, inner, end_whole);
+    } else {
+      make_pixels<Columns, Stride, 7, false>(strip, column, inner, end_whole);
+    }
+    column += num_pixels;
+  }
+}
+
+void make_row(const Strip& strip) {
+  const std::size_t num_channels = strip.end_channel - strip.first_channel;
+  const std::size_t whole = strip.multiplier == 1 ? num_channels / kTogether * kTogether : 0;
+  const std::size_t end_whole = strip.first_channel + whole;
+  switch (whole > 0 && strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0) {
+    case 3 * 4 + 1:
+      make_known_row<3, 1>(strip, end_whole);
+      break;
+    case 3 * 4 + 2:
+      make_known_row<3, 2>(strip, end_whole);
+      break;
+    case 5 * 4 + 1:
+      make_known_row<5, 1>(strip, end_whole);
+      break;
+    case 5 * 4 + 2:
+      make_known_row<5, 2>(strip, end_whole);
+      break;
+    default:
+      make_any_row(strip, end_whole);
+      return;
+  }
+  if (end_whole < strip.end_channel) {
+    Strip rest = strip;
+    rest.first_channel = end_whole;
+    make_any_row(rest, end_whole);
+  }
+}
+
+void make_rows(const DepthwiseConvolution& convolution, const Image<const float>& source,
+               const Image<float>& result, RowRange rows, std::size_t first_channel,
+               std::size_t end_channel) {
+  const SlidingWindow& window = convolution.window;
+  const FloatStore& kept = convolution.store;
+  Strip strip{};
+  strip.source = source.data;
+  strip.row_step = window.dilations[0] % source.held_rows * source.row_stride;
+  strip.end_row = source.held_rows * source.row_stride;
+  strip.source_columns = source.columns;
+  strip.result_columns = result.columns;
+  strip.pixel_stride = source.pixel_stride;
+  strip.margin = window.padding[3];
+  strip.stride = window.strides[1];
+  strip.dilation = window.dilations[1];
+  strip.window_columns = window.kernel[1];
+  strip.channels = result.channels;
+  strip.first_channel = first_channel;
+  strip.end_channel = end_channel;
+  strip.multiplier = result.channels / source.channels;
+  strip.bias = kept.bias;
+  strip.addend_stride = kept.addend == nullptr ? 0 : kept.addend->pixel_stride;
+  strip.result_stride = result.pixel_stride;
+  strip.min = kept.min;
+  strip.max = kept.max;
+  for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
+    const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(row * window.strides[0]) -
+                               static_cast<std::ptrdiff_t>(window.padding[0]);
+    const Taps under = inside(top, window.dilations[0], window.kernel[0], source.rows);
+    const std::size_t first = under.count == 0 ? 0 : top + under.first * window.dilations[0];
+    strip.first_row = first % source.held_rows * source.row_stride;
+    strip.num_rows = under.count;
+    strip.filter = convolution.filter + under.first * window.kernel[1] * result.channels;
+    strip.addend = kept.addend == nullptr ? nullptr : kept.addend->row(row);
+    strip.result = result.row(row);
+    make_row(strip);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace arenite {
+
+void convolve_depthwise(const DepthwiseConvolution& convolution, const Image<const float>& source,
+                        const Image<float>& result, RowRange rows, pthreadpool_t threads) {
+  static const auto make_rows = ARENITE_COPY(make_rows);
+  // Rows under the windows are in the cache when the next row of the result needs them again.
+  constexpr std::size_t block = 128;
+  const std::size_t blocks = (result.channels + block - 1) / block;
+  const std::size_t cost = result.columns * std::min(block, result.channels) *
+                           convolution.window.kernel[0] * convolution.window.kernel[1];
+  parallel(threads, blocks * rows.count, cost, [&](std::size_t first, std::size_t count) {
+    for (std::size_t done = 0; done < count;) {
+      const std::size_t channel = (first + done) / rows.count * block;
+      const std::size_t row = (first + done) % rows.count;
+      const std::size_t part = std::min(rows.count - row, count - done);
+      make_rows(convolution, source, result, {rows.first + row, part}, channel,
+                std::min(channel + block, result.channels));
+      done += part;
+    }
+  });
+}
+
+}  // namespace arenite
+#endif

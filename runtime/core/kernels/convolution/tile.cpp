@@ -1,0 +1,295 @@
+#include "kernels/convolution/tile.hpp"
+
+#include <utility>
+
+#include "kernels/processor.hpp"
+
+// This file is compiled once for each kind of vectors: it includes itself. Which of them the
+// processor has is asked in one place for all kernels, not by Highway.
+#if defined(__x86_64__)
+#define HWY_DISABLED_TARGETS ((HWY_AVX3 - 1) | HWY_SSE4)
+#else
+#define HWY_COMPILE_ONLY_STATIC
+#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/convolution/tile.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// Functions of other headers are not called from here on: they are compiled for one kind of
+// vectors only, and it may be that of a larger processor.
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, kPanel>;
+using Vec = hn::Vec<Floats>;
+constexpr std::size_t kLanes = hn::MaxLanes(Floats());
+// Without vectors the sums of a few columns fill the registers.
+constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
+
+// Sums are named by numbers that are known when this is compiled: arrays that loops go through
+// would stay in memory.
+template <std::size_t... I>
+using Indices = std::index_sequence<I...>;
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void set_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT values, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = values[V]), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void load_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = hn::LoadU(Floats(), from + V * kLanes)), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] =
+        hn::Add(sums[P * sizeof...(V) + V], hn::LoadU(Floats(), from + V * kLanes))),
+   ...);
+}
+
+// A sum that is not a number stays one: x86 takes the second operand then, other processors and
+// Highway without vectors may take the first.
+HWY_INLINE Vec clamp(Vec sum, Vec min, Vec max) {
+  if constexpr (HWY_ARCH_X86 && kLanes > 1) {
+    return hn::Min(max, hn::Max(min, sum));
+  }
+  sum = hn::IfThenElse(hn::Lt(sum, min), min, sum);
+  return hn::IfThenElse(hn::Lt(max, sum), max, sum);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void clamp_pixel(Vec* HWY_RESTRICT sums, Vec min, Vec max, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = clamp(sums[P * sizeof...(V) + V], min, max)), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, float* to, Indices<V...>) {
+  (hn::StoreU(sums[P * sizeof...(V) + V], Floats(), to + V * kLanes), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights, Vec factors,
+                               Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = hn::MulAdd(factors, weights[V], sums[P * sizeof...(V) + V])), ...);
+}
+
+// The place of a vector of weights among panels that lie apart.
+template <std::size_t V>
+HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride) {
+  return filter + V * kLanes / kPanel * panel_stride + V * kLanes % kPanel;
+}
+
+// How far ahead of its use a weight is asked for: reads that miss the caches take that long.
+constexpr std::size_t kAhead = 32 * kPanel;
+
+#if HWY_ARCH_ARM_A64
+// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes.
+template <int Lane, std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec* HWY_RESTRICT sums,
+                              const Vec* HWY_RESTRICT factors, Indices<P...>, Indices<V...> vectors,
+                              Indices<Panel...>) {
+  filter += Lane * kPanel;
+  const Vec weights[] = {hn::LoadU(Floats(), weights_at<V>(filter, panel_stride))...};
+  (__builtin_prefetch(filter + Panel * panel_stride + kAhead), ...);
+  (multiply_pixel<P>(sums, weights, hn::Broadcast<Lane>(factors[P]), vectors), ...);
+}
+#endif
+
+// A source is read where a copy of it lies, or pixel by pixel where it lies itself.
+struct Copied {
+  const float* pixels;
+
+  template <std::size_t P>
+  HWY_INLINE const float* at(std::size_t k) const {
+    return pixels + P * kTileStride + k;
+  }
+};
+
+template <std::size_t NumPixels>
+struct InPlace {
+  const float* pixels[NumPixels];
+
+  template <std::size_t P>
+  HWY_INLINE const float* at(std::size_t k) const {
+    return pixels[P] + k;
+  }
+};
+
+// The lines that the sums of the next tile will be stored to are asked for a tile ahead.
+template <std::size_t... Panel>
+HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
+  (__builtin_prefetch(to + Panel * kPanel, 1), ...);
+}
+
+template <typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
+                                 [[maybe_unused]] Indices<P...> pixels, Indices<V...> vectors,
+                                 Indices<Panel...> panels) {
+  const Floats d;
+  constexpr std::size_t kVectors = sizeof...(V);
+  Vec sums[sizeof...(P) * kVectors];
+  const std::size_t channel = tile.channel + column;
+  if (tile.bias == nullptr) {
+    (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
+  } else {
+    (prefetch_pixel(tile.result[P] + channel + tile.next, panels), ...);
+    const Vec bias[kVectors] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
+    (set_pixel<P>(sums, bias, vectors), ...);
+    if (tile.addend != nullptr) {
+      (add_pixel<P>(sums, tile.addend[P] + channel, vectors), ...);
+    }
+  }
+  const float* filter = tile.filter + column;
+  std::size_t k = 0;
+#if HWY_ARCH_ARM_A64
+  for (; k + 4 <= tile.depth; k += 4) {
+    const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
+    multiply_lane<0>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<1>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<2>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    multiply_lane<3>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+    filter += 4 * kPanel;
+  }
+#endif
+  for (; k < tile.depth; ++k) {
+    const Vec weights[kVectors] = {hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
+    (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
+    (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
+    filter += kPanel;
+  }
+  if (tile.is_last) {
+    const Vec min = hn::Set(d, tile.min);
+    const Vec max = hn::Set(d, tile.max);
+    (clamp_pixel<P>(sums, min, max, vectors), ...);
+  }
+  (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
+}
+
+template <std::size_t NumPanels, typename Source, std::size_t... P>
+HWY_INLINE void multiply_from(const Tile& tile, const Source& source, Indices<P...> pixels) {
+  constexpr std::size_t kAll = NumPanels * kPanel;
+  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
+  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
+    multiply_columns(tile, source, column, pixels, std::make_index_sequence<kAtOnce / kLanes>(),
+                     std::make_index_sequence<NumPanels>());
+  }
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+void multiply_copied(const Tile& tile, Indices<P...> pixels) {
+  multiply_from<NumPanels>(tile, Copied{tile.copies}, pixels);
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+void multiply_in_place(const Tile& tile, Indices<P...> pixels) {
+  multiply_from<NumPanels>(tile, InPlace<sizeof...(P)>{{tile.source[P]...}}, pixels);
+}
+
+template <std::size_t NumPanels, std::size_t NumPixels>
+void multiply(const Tile& tile) {
+  if (tile.source == nullptr) {
+    multiply_copied<NumPanels>(tile, std::make_index_sequence<NumPixels>());
+  } else {
+    multiply_in_place<NumPanels>(tile, std::make_index_sequence<NumPixels>());
+  }
+}
+
+// Whole vectors are stored: what they hold too much lies between the copies, or is stored over.
+HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
+  const Floats d;
+  std::size_t i = 0;
+#pragma GCC unroll 4
+  for (; i + kLanes <= size; i += kLanes) {
+    hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  }
+  if (i == size) {
+    return;
+  }
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::MaskedLoad(hn::FirstN(d, size - i), d, from + i), d, to + i);
+#else
+  for (; i < size; ++i) {
+    to[i] = from[i];
+  }
+#endif
+}
+
+void copy_rows(const float* from, std::size_t step, std::size_t count, std::size_t size,
+               float* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    copy_row(from, size, to);
+    from += step;
+    to += kTileStride;
+  }
+}
+
+template <std::size_t NumPanels, std::size_t... P>
+constexpr void list(TileKernels& kernels, Indices<P...>) {
+  ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, P + 1>), ...);
+}
+
+// As many pointers to pixels stay in registers on x86-64.
+constexpr std::size_t kPointers = 11;
+
+// Most pixels with one panel, with two, and so on.
+template <std::size_t... Pixels, std::size_t... P>
+constexpr TileKernels list_all(Indices<P...>) {
+  constexpr std::size_t kMost[] = {Pixels...};
+  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, copy_rows};
+  (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
+  return kernels;
+}
+
+template <std::size_t... Pixels>
+constexpr TileKernels list_all() {
+  return list_all<Pixels...>(std::make_index_sequence<sizeof...(Pixels)>());
+}
+
+}  // namespace
+
+#if HWY_TARGET == HWY_AVX3
+extern constexpr TileKernels kKernels = list_all<14, 14, 9, 6>();
+#elif HWY_TARGET == HWY_AVX2
+extern constexpr TileKernels kKernels = list_all<6, 3, 2, 1>();
+#elif HWY_ARCH_ARM_A64
+extern constexpr TileKernels kKernels = list_all<5, 2, 1, 1>();
+#else
+extern constexpr TileKernels kKernels = list_all<3>();
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace arenite {
+
+const TileKernels& tile_kernels() {
+#if HWY_TARGETS & HWY_AVX3
+  if (vectors() == Vectors::avx512) {
+    return N_AVX3::kKernels;
+  }
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (vectors() != Vectors::any) {
+    return N_AVX2::kKernels;
+  }
+#endif
+#if HWY_TARGETS & HWY_SSSE3
+  if (__builtin_cpu_supports("ssse3")) {
+    return N_SSSE3::kKernels;
+  }
+#endif
+  return HWY_STATIC_DISPATCH(kKernels);
+}
+
+}  // namespace arenite
+
+#endif

@@ -1,0 +1,157 @@
+#include "kernels/convolution/windows.hpp"
+
+#include <algorithm>
+
+namespace arenite {
+
+namespace {
+
+std::int64_t to_signed(std::size_t value) { return static_cast<std::int64_t>(value); }
+
+void fill_zeros(std::size_t count, std::size_t size, float* copies) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::fill_n(copies + i * kTileStride, size, 0.0f);
+  }
+}
+
+}  // namespace
+
+Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
+                 std::size_t channels, std::size_t first_row, std::size_t columns)
+    : source_(source),
+      kernels_(tile_kernels()),
+      columns_(columns),
+      first_row_(first_row),
+      top_(window.padding[0]),
+      left_(window.padding[3]),
+      row_step_(window.strides[0]),
+      column_step_(window.strides[1]),
+      row_dilation_(window.dilations[0]),
+      column_dilation_(window.dilations[1]),
+      channels_(channels),
+      row_depth_(window.kernel[1] * channels),
+      is_contiguous_(source.pixel_stride == channels &&
+                     (column_dilation_ == 1 || window.kernel[1] == 1)),
+      is_one_row_(window.kernel[0] == 1) {}
+
+bool Windows::are_rows_readable() const {
+  constexpr std::size_t kSameLines = 1024;
+  constexpr std::size_t kMany = 128;
+  const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
+  return (is_contiguous_ || row_depth_ == channels_) && (is_one_row_ || row_depth_ >= kMany) &&
+         step % kSameLines != 0;
+}
+
+void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
+                   std::size_t depth, std::size_t num_depth, float* copies,
+                   const float** found) const {
+  const std::int64_t tap = to_signed(depth / row_depth_);
+  const std::int64_t stride = to_signed(source_.pixel_stride);
+  const std::int64_t limit = to_signed(source_.columns) * stride - to_signed(num_depth);
+  std::size_t result_row = first_row_ + pixel / columns_;
+  std::size_t column = pixel % columns_;
+  for (std::size_t i = 0; i < num_pixels; ++result_row) {
+    const std::int64_t row = to_signed(result_row) * row_step_ - top_ + tap * row_dilation_;
+    const bool is_inside = row >= 0 && row < to_signed(source_.rows);
+    const float* const from =
+        is_inside ? source_.row(static_cast<std::size_t>(row)) + channel : nullptr;
+    std::int64_t begin =
+        (to_signed(column) * column_step_ - left_) * stride + to_signed(depth % row_depth_);
+    for (; i < num_pixels && column < columns_; ++i, ++column) {
+      if (is_inside && begin >= 0 && begin <= limit) {
+        found[i] = from + begin;
+      } else {
+        found[i] = copies + i * kTileStride;
+        copy(pixel + i, 1, channel, depth, num_depth, copies + i * kTileStride);
+      }
+      begin += column_step_ * stride;
+    }
+    column = 0;
+  }
+}
+
+void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
+                   std::size_t depth, std::size_t num_depth, float* copies) const {
+  const std::size_t end = depth + num_depth;
+  std::size_t result_row = first_row_ + pixel / columns_;
+  std::size_t result_column = pixel % columns_;
+  while (num_pixels > 0) {
+    const std::size_t run = std::min(num_pixels, columns_ - result_column);
+    const std::int64_t top = to_signed(result_row) * row_step_ - top_;
+    std::size_t tap = depth / row_depth_;
+    std::size_t offset = depth % row_depth_;
+    for (std::size_t done = depth; done < end; ++tap) {
+      const std::size_t size = std::min(row_depth_ - offset, end - done);
+      const std::int64_t row = top + to_signed(tap) * row_dilation_;
+      float* const to = copies + (done - depth);
+      if (row < 0 || row >= to_signed(source_.rows)) {
+        fill_zeros(run, size, to);
+      } else {
+        copy_row(source_.row(static_cast<std::size_t>(row)) + channel, result_column, run, offset,
+                 size, to);
+      }
+      done += size;
+      offset = 0;
+    }
+    copies += run * kTileStride;
+    num_pixels -= run;
+    result_column = 0;
+    ++result_row;
+  }
+}
+
+void Windows::copy_row(const float* row, std::size_t result_column, std::size_t num_pixels,
+                       std::size_t offset, std::size_t size, float* copies) const {
+  const std::int64_t left = to_signed(result_column) * column_step_ - left_;
+  if (is_contiguous_) {
+    copy_piece(row, {left, offset, size, num_pixels}, copies);
+    return;
+  }
+  std::size_t tap = offset / channels_;
+  offset -= tap * channels_;
+  for (std::size_t done = 0; done < size; ++tap) {
+    const std::size_t count = std::min(channels_ - offset, size - done);
+    copy_piece(row, {left + to_signed(tap) * column_dilation_, offset, count, num_pixels},
+               copies + done);
+    done += count;
+    offset = 0;
+  }
+}
+
+void Windows::copy_piece(const float* row, const Piece& piece, float* copies) const {
+  // Where the piece for each pixel begins in the row, were it without end on both sides.
+  const std::int64_t stride = to_signed(source_.pixel_stride);
+  const std::int64_t step = column_step_ * stride;
+  const std::int64_t first = piece.column * stride + to_signed(piece.offset);
+  const std::int64_t size = to_signed(piece.size);
+  const std::int64_t limit = to_signed(source_.columns) * stride;
+  const auto is_inside = [&](std::size_t pixel) {
+    const std::int64_t begin = first + to_signed(pixel) * step;
+    return begin >= 0 && begin + size <= limit;
+  };
+  std::size_t pixel = 0;
+  if (is_inside(0) && is_inside(piece.num_pixels - 1)) {
+    kernels_.copy(row + first, static_cast<std::size_t>(step), piece.num_pixels, piece.size,
+                  copies);
+    return;
+  }
+  while (pixel < piece.num_pixels) {
+    std::size_t end = pixel;
+    while (end < piece.num_pixels && is_inside(end)) {
+      ++end;
+    }
+    if (end > pixel) {
+      kernels_.copy(row + (first + to_signed(pixel) * step), static_cast<std::size_t>(step),
+                    end - pixel, piece.size, copies + pixel * kTileStride);
+    }
+    for (pixel = end; pixel < piece.num_pixels && !is_inside(pixel); ++pixel) {
+      const std::int64_t begin = first + to_signed(pixel) * step;
+      float* const to = copies + pixel * kTileStride;
+      for (std::int64_t i = 0; i < size; ++i) {
+        to[i] = begin + i >= 0 && begin + i < limit ? row[begin + i] : 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace arenite

@@ -1,0 +1,113 @@
+// Vectors of floats for kernels that are compiled once for each kind of processor, by Highway.
+//
+// A file that includes this is included again for each of them: before it stand HWY_TARGET_INCLUDE
+// with the file's own name and hwy/foreach_target.h, after kernels/highway_targets.hpp. Nothing of
+// Highway is linked: ARENITE_COPY(f) is f as it was compiled for this processor.
+#if defined(ARENITE_LANES) == defined(HWY_TARGET_TOGGLE)  // once for each kind
+#ifdef ARENITE_LANES
+#undef ARENITE_LANES
+#else
+#define ARENITE_LANES
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "kernels/processor.hpp"
+
+#undef ARENITE_COPY
+#if HWY_TARGETS & HWY_AVX2
+#define ARENITE_COPY(function)                     \
+  (vectors() == Vectors::avx512 ? N_AVX3::function \
+   : vectors() == Vectors::avx2 ? N_AVX2::function \
+                                : HWY_NAMESPACE::function)
+#else
+#define ARENITE_COPY(function) HWY_NAMESPACE::function
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+
+// What is inline, but no part of its caller, may be compiled for one processor and linked for all.
+#undef ARENITE_LANE
+#define ARENITE_LANE HWY_INLINE HWY_MAYBE_UNUSED
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+// Highway 1.0 has no vectors for the first processors of x86-64; the compiler has.
+constexpr std::size_t kLanes = 4;
+typedef float Lanes __attribute__((vector_size(16)));
+
+ARENITE_LANE Lanes load(const float* from) {
+  Lanes value;
+  __builtin_memcpy(&value, from, sizeof value);
+  return value;
+}
+ARENITE_LANE void store(Lanes value, float* to) { __builtin_memcpy(to, &value, sizeof value); }
+ARENITE_LANE Lanes all_lanes(float value) { return Lanes{value, value, value, value}; }
+ARENITE_LANE Lanes add(Lanes a, Lanes b) { return a + b; }
+ARENITE_LANE Lanes subtract(Lanes a, Lanes b) { return a - b; }
+ARENITE_LANE Lanes multiply(Lanes a, Lanes b) { return a * b; }
+ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) { return a * b + sum; }
+ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) { return sum - a * b; }
+ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
+  value = min > value ? min : value;
+  return max < value ? max : value;
+}
+#else
+using LaneTag = hwy::HWY_NAMESPACE::ScalableTag<float>;
+using Lanes = hwy::HWY_NAMESPACE::Vec<LaneTag>;
+constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
+
+ARENITE_LANE Lanes load(const float* from) { return hwy::HWY_NAMESPACE::LoadU(LaneTag(), from); }
+ARENITE_LANE void store(Lanes value, float* to) {
+  hwy::HWY_NAMESPACE::StoreU(value, LaneTag(), to);
+}
+ARENITE_LANE Lanes all_lanes(float value) { return hwy::HWY_NAMESPACE::Set(LaneTag(), value); }
+ARENITE_LANE Lanes add(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Add(a, b); }
+ARENITE_LANE Lanes subtract(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Sub(a, b); }
+ARENITE_LANE Lanes multiply(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Mul(a, b); }
+ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) {
+  return hwy::HWY_NAMESPACE::MulAdd(a, b, sum);
+}
+ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) {
+  return hwy::HWY_NAMESPACE::NegMulAdd(a, b, sum);
+}
+// What is no number stays: where one operand is none, x86 takes the second.
+ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
+  return hwy::HWY_NAMESPACE::Min(max, hwy::HWY_NAMESPACE::Max(min, value));
+}
+#endif
+
+// The first `count` floats, at most kLanes; no other is read or written.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {
+  const auto some = hwy::HWY_NAMESPACE::FirstN(LaneTag(), count);
+  return hwy::HWY_NAMESPACE::MaskedLoad(some, LaneTag(), from);
+}
+ARENITE_LANE void store_some(Lanes value, float* to, std::size_t count) {
+  const auto some = hwy::HWY_NAMESPACE::FirstN(LaneTag(), count);
+  hwy::HWY_NAMESPACE::BlendedStore(value, some, LaneTag(), to);
+}
+#else
+ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {
+  float floats[kLanes] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    floats[i] = from[i];
+  }
+  return load(floats);
+}
+ARENITE_LANE void store_some(Lanes value, float* to, std::size_t count) {
+  float floats[kLanes];
+  store(value, floats);
+  for (std::size_t i = 0; i < count; ++i) {
+    to[i] = floats[i];
+  }
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#endif  // once for each kind

@@ -1,0 +1,191 @@
+#include "pool_int8.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
+
+namespace arenite {
+
+namespace {
+
+#define ARENITE_INLINE __attribute__((always_inline)) inline
+
+// Channels that a pixel is made of at once.
+constexpr std::size_t kBlock = 128;
+// Elements whose sum fits 16 bits.
+constexpr std::size_t kFew = 128;
+
+template <typename Number, typename T>
+ARENITE_INLINE void add_all(const T* __restrict from, std::size_t count, Number* __restrict sums) {
+  for (std::size_t c = 0; c < count; ++c) {
+    sums[c] = static_cast<Number>(sums[c] + from[c]);
+  }
+}
+
+template <typename T>
+ARENITE_INLINE void keep_largest(const T* __restrict from, std::size_t count,
+                                 T* __restrict largest) {
+  for (std::size_t c = 0; c < count; ++c) {
+    largest[c] = std::max(largest[c], from[c]);
+  }
+}
+
+// Taps [first, last) of a window along an axis lie inside, and so many in the padded image.
+struct Span {
+  std::int64_t start;
+  std::size_t first;
+  std::size_t last;
+  std::size_t padded;
+
+  std::size_t inside() const { return last > first ? last - first : 0; }
+};
+
+template <typename T>
+struct Work {
+  const Int8Pool& pool;
+  const Image<const T>& source;
+  const Image<T>& result;
+
+  ARENITE_INLINE Span span(std::size_t place, std::size_t axis) const {
+    const auto& window = pool.window;
+    const std::int64_t before = axis == 0 ? window.padding[0] : window.padding[3];
+    const std::int64_t after = axis == 0 ? window.padding[2] : window.padding[1];
+    const auto size = static_cast<std::int64_t>(axis == 0 ? source.rows : source.columns);
+    Span found{static_cast<std::int64_t>(place) * window.strides[axis] - before,
+               window.kernel[axis], 0, 0};
+    for (std::size_t k = 0; k < window.kernel[axis]; ++k) {
+      const std::int64_t at = found.start + static_cast<std::int64_t>(k) * window.dilations[axis];
+      if (at >= 0 && at < size) {
+        found.first = std::min(found.first, k);
+        found.last = k + 1;
+      }
+      found.padded += at < size + after ? 1 : 0;
+    }
+    return found;
+  }
+
+  // Calls visit(elements) for each tap inside, from a channel on.
+  template <typename Visit>
+  ARENITE_INLINE void each_tap(const Span& rows, const Span& columns, std::size_t channel,
+                               const Visit& visit) const {
+    const auto& dilations = pool.window.dilations;
+    for (std::size_t i = rows.first; i < rows.last; ++i) {
+      const auto y =
+          static_cast<std::size_t>(rows.start + static_cast<std::int64_t>(i) * dilations[0]);
+      const T* row = source.row(y) + channel;
+      for (std::size_t j = columns.first; j < columns.last; ++j) {
+        const auto x =
+            static_cast<std::size_t>(columns.start + static_cast<std::int64_t>(j) * dilations[1]);
+        visit(row + x * source.pixel_stride);
+      }
+    }
+  }
+
+  template <typename Number>
+  ARENITE_INLINE void store(const Number* __restrict values, std::size_t count, std::int32_t zero,
+                            float divisor, T* __restrict to) const {
+    // Adding and taking away this leaves the nearest integer, of two equally near the even one.
+    constexpr float kRounder = 12'582'912.0f;
+    const auto low = static_cast<float>(pool.min - pool.zero_point);
+    const auto high = static_cast<float>(pool.max - pool.zero_point);
+    const std::int32_t zero_point = pool.zero_point;
+    const float ratio = pool.ratio;
+    for (std::size_t c = 0; c < count; ++c) {
+      const float value = static_cast<float>(static_cast<std::int32_t>(values[c]) - zero) * ratio;
+      const float kept = std::min(std::max(value / divisor, low), high);
+      to[c] = static_cast<T>(static_cast<std::int32_t>((kept + kRounder) - kRounder) + zero_point);
+    }
+  }
+
+  template <typename Number>
+  ARENITE_INLINE void average(const Span& rows, const Span& columns, std::size_t channel,
+                              std::size_t count, T* to) const {
+    const std::size_t inside = rows.inside() * columns.inside();
+    const std::size_t divisor =
+        pool.counts_padding ? rows.padded * columns.padded : std::max<std::size_t>(inside, 1);
+    Number sums[kBlock];
+    std::fill_n(sums, count, Number{0});
+    each_tap(rows, columns, channel,
+             [&](const T* from) __attribute__((always_inline)) { add_all(from, count, sums); });
+    store(sums, count, static_cast<std::int32_t>(inside) * pool.source_zero_point,
+          static_cast<float>(divisor), to);
+  }
+
+  ARENITE_INLINE void maximum(const Span& rows, const Span& columns, std::size_t channel,
+                              std::size_t count, T* to) const {
+    T largest[kBlock];
+    std::fill_n(largest, count, std::numeric_limits<T>::min());
+    each_tap(rows, columns, channel, [&](const T* from) __attribute__((always_inline)) {
+      keep_largest(from, count, largest);
+    });
+    if (rows.inside() * columns.inside() == 0) {
+      std::fill_n(to, count, static_cast<T>(pool.min));
+    } else if (pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point) {
+      const auto low = static_cast<T>(pool.min);
+      const auto high = static_cast<T>(pool.max);
+      for (std::size_t c = 0; c < count; ++c) {
+        to[c] = std::min(std::max(largest[c], low), high);
+      }
+    } else {
+      store(largest, count, pool.source_zero_point, 1.0f, to);
+    }
+  }
+
+  ARENITE_INLINE void make_row(std::size_t row) const {
+    const Span rows = span(row, 0);
+    for (std::size_t column = 0; column < result.columns; ++column) {
+      const Span columns = span(column, 1);
+      T* to = result.row(row) + column * result.pixel_stride;
+      for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
+        const std::size_t count = std::min(kBlock, result.channels - channel);
+        if (!pool.is_average) {
+          maximum(rows, columns, channel, count, to + channel);
+        } else if (rows.inside() * columns.inside() <= kFew) {
+          average<std::int16_t>(rows, columns, channel, count, to + channel);
+        } else {
+          average<std::int32_t>(rows, columns, channel, count, to + channel);
+        }
+      }
+    }
+  }
+};
+
+template <typename T>
+void make_for_any(const Work<T>& work, std::size_t row) {
+  work.make_row(row);
+}
+
+template <typename T>
+ARENITE_FOR_AVX2 void make_for_avx2(const Work<T>& work, std::size_t row) {
+  work.make_row(row);
+}
+
+template <typename T>
+void pool_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
+              RowRange rows, pthreadpool_t threads) {
+  const Work<T> work{pool, source, result};
+  const auto make = vectors() == Vectors::any ? make_for_any<T> : make_for_avx2<T>;
+  const std::size_t cost =
+      result.columns * result.channels * pool.window.kernel[0] * pool.window.kernel[1] / 4;
+  parallel(threads, rows.count, cost, [&](std::size_t first, std::size_t count) {
+    for (std::size_t row = first; row < first + count; ++row) {
+      make(work, rows.first + row);
+    }
+  });
+}
+
+}  // namespace
+
+void pool(const Int8Pool& pool, const Image<const std::int8_t>& source,
+          const Image<std::int8_t>& result, RowRange rows, pthreadpool_t threads) {
+  pool_any(pool, source, result, rows, threads);
+}
+
+void pool(const Int8Pool& pool, const Image<const std::uint8_t>& source,
+          const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads) {
+  pool_any(pool, source, result, rows, threads);
+}
+
+}  // namespace arenite

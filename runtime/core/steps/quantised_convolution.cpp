@@ -1,0 +1,178 @@
+// Convolutions, and products with weights, of 8-bit integers whose filters are packed.
+#include <algorithm>
+#include <cmath>
+
+#include "convolution_checks.hpp"
+#include "convolution_step.hpp"
+#include "kernels/convolution/convolve_int8.hpp"
+#include "kernels/convolution/depthwise_int8.hpp"
+#include "registry.hpp"
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kScales = 4;  // position of the scales of the sums
+
+// Whether the step has the scales of its sums, as those of packed filters do.
+bool is_quantised(const Operands& operands) { return optional_input(operands, kScales) != nullptr; }
+
+// Returns the integer that stands for a bound of the results, within their type.
+template <typename T>
+std::int32_t quantised_bound(float bound, const TensorView& result) {
+  const float steps = std::nearbyint(bound / result.scales[0]);
+  const float low = static_cast<float>(std::numeric_limits<T>::min() - result.zero_point);
+  const float high = static_cast<float>(std::numeric_limits<T>::max() - result.zero_point);
+  return static_cast<std::int32_t>(std::min(std::max(steps, low), high)) + result.zero_point;
+}
+
+template <typename T, typename Attributes>
+QuantisedStore store(const Operands& operands, const Attributes& attributes) {
+  const auto& result = *operands.outputs[0];
+  const auto* bias = optional_input(operands, 2);
+  return {bias == nullptr ? nullptr : bias->as<std::int32_t>(),
+          Rounding::nearest_even,
+          operands.inputs[kScales]->as<float>(),
+          nullptr,
+          nullptr,
+          result.zero_point,
+          quantised_bound<T>(attributes.min(), result),
+          quantised_bound<T>(attributes.max(), result)};
+}
+
+// Refuses types, scales and bounds that do not fit; there must be a filter and scales.
+template <typename Attributes>
+void require_quantised(const Operands& operands, const Attributes& attributes) {
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto* bias = optional_input(operands, 2);
+  const auto& scales = *operands.inputs[kScales];
+  const auto& result = *operands.outputs[0];
+  const auto type = source.type;
+  require(operands, type == program::Type::int8 || type == program::Type::uint8,
+          "it computes with integers of 8 bits");
+  require(operands, result.type == type, "input and output differ in type");
+  require(operands, filter.type == program::Type::int8 && filter.scales.size() == 1,
+          "its filter must be of signed integers with one zero point");
+  require(operands, source.scales.size() == 1 && result.scales.size() == 1,
+          "its input or output has not one scale");
+  require(operands, optional_input(operands, kAddend) == nullptr, "it adds numbers to integers");
+  require(operands, result.rank() > 0 && result.size > 0, "it makes nothing");
+  const std::size_t num_outputs = result.shape.back();
+  require(operands,
+          bias == nullptr ||
+              (bias->type == program::Type::int32 && bias->num_elements() == num_outputs),
+          "its bias does not fit");
+  require(operands, scales.type == program::Type::float32 && scales.num_elements() == num_outputs,
+          "its scales are not one for each output channel");
+  require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
+}
+
+// Requires the panels of so many products of `depth` elements for each output of a group.
+void require_panels(const Operands& operands, std::size_t groups, std::size_t depth) {
+  const auto& filter = *operands.inputs[1];
+  const std::size_t outputs = operands.outputs[0]->shape.back() / groups;
+  const std::size_t panels = groups * ((outputs + kInt8Panel - 1) / kInt8Panel);
+  const std::size_t quads = (depth + kInt8Quad - 1) / kInt8Quad;
+  require(operands,
+          filter.rank() == 3 && filter.shape[0] == panels && filter.shape[1] == 1 + quads &&
+              filter.shape[2] == kInt8Panel * kInt8Quad,
+          "its packed filter does not fit");
+}
+
+template <typename T>
+Int8Convolution packed_kernel(const Operands& operands, const SlidingWindow& window,
+                              std::size_t groups, const QuantisedStore& kept) {
+  return {window,
+          groups,
+          operands.inputs[1]->as<std::int8_t>(),
+          operands.inputs[0]->zero_point,
+          operands.inputs[1]->zero_point,
+          kept};
+}
+
+// Calls make with a value of the type of the images.
+template <typename Make>
+std::unique_ptr<Step> of_type(const Operands& operands, const Make& make) {
+  return operands.inputs[0]->type == program::Type::int8 ? make(std::int8_t{})
+                                                         : make(std::uint8_t{});
+}
+
+std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Conv2D();
+  require_arity(operands, 2, 5);
+  if (!is_quantised(operands)) {
+    return nullptr;
+  }
+  require_quantised(operands, attributes);
+  const auto& source = *operands.inputs[0];
+  const auto& result = *operands.outputs[0];
+  const SlidingWindow window{numbers<2>(operands, attributes.kernel(), 0),
+                             numbers<2>(operands, attributes.strides(), 1),
+                             numbers<2>(operands, attributes.dilations(), 1),
+                             numbers<4>(operands, attributes.padding(), 0)};
+  require_images(operands, window);
+  const std::size_t groups = attributes.groups();
+  const std::size_t taps = std::size_t{window.kernel[0]} * window.kernel[1];
+  require(operands,
+          groups > 0 && source.shape[3] % groups == 0 && result.shape[3] % groups == 0 &&
+              taps <= operands.inputs[1]->size,
+          "groups and channels do not fit");
+  require_panels(operands, groups, taps * (source.shape[3] / groups));
+  return of_type(operands, [&](auto element) {
+    using T = decltype(element);
+    return image_step<T>(
+        operands, convolve,
+        packed_kernel<T>(operands, window, groups, store<T>(operands, attributes)));
+  });
+}
+
+std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_FullyConnected();
+  require_arity(operands, 2, 5);
+  if (!is_quantised(operands)) {
+    return nullptr;
+  }
+  require_quantised(operands, attributes);
+  const auto& source = *operands.inputs[0];
+  const auto& result = *operands.outputs[0];
+  require(operands, source.rank() > 0 && source.shape.back() > 0, "it must read rows");
+  const std::size_t rows = result.num_elements() / result.shape.back();
+  require(operands, source.num_elements() / source.shape.back() == rows,
+          "rows and weights do not fit");
+  require_panels(operands, 1, source.shape.back());
+  const SlidingWindow pixel{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
+  return of_type(operands, [&](auto element) {
+    using T = decltype(element);
+    return pixel_step<T>(operands, convolve,
+                         packed_kernel<T>(operands, pixel, 1, store<T>(operands, attributes)),
+                         rows);
+  });
+}
+
+std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
+  require_arity(operands, 2, 5);
+  if (!is_quantised(operands)) {
+    return nullptr;
+  }
+  require_quantised(operands, attributes);
+  const SlidingWindow window = depthwise_window(operands, attributes);
+  return of_type(operands, [&](auto element) {
+    using T = decltype(element);
+    const Int8DepthwiseConvolution kernel{
+        window, operands.inputs[1]->as<std::int8_t>(), operands.inputs[0]->zero_point,
+        operands.inputs[1]->zero_point, store<T>(operands, attributes)};
+    return image_step<T>(operands, convolve_depthwise, kernel);
+  });
+}
+
+const Registration registered[] = {
+    {program::Operator::Conv2D, make_conv_2d, KernelSet::integers},
+    {program::Operator::DepthwiseConv2D, make_depthwise_conv_2d, KernelSet::integers},
+    {program::Operator::FullyConnected, make_fully_connected, KernelSet::integers},
+};
+
+}  // namespace
+
+}  // namespace arenite

@@ -1,0 +1,24 @@
+// A packed filter as XNNPACK reads it before it packs it for itself.
+#pragma once
+
+#include <vector>
+
+#include "../tensor_view.hpp"
+
+namespace arenite::xnnpack {
+
+class UnpackedFilter {
+ public:
+  // Of a packed filter, in so many groups, whose panels hold `outputs` in all.
+  UnpackedFilter(const TensorView& packed, std::size_t groups, std::size_t outputs);
+  UnpackedFilter(const UnpackedFilter&) = delete;
+  UnpackedFilter& operator=(const UnpackedFilter&) = delete;
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  std::vector<float> elements_;
+  TensorView view_;
+};
+
+}  // namespace arenite::xnnpack

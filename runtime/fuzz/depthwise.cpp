@@ -1,0 +1,93 @@
+// Random depthwise convolutions beside a loop in double precision, whole and in bands of rows.
+//
+//     depthwise COUNT SEED
+#include "kernels/convolution/depthwise.hpp"
+
+#include "images.hpp"
+
+namespace {
+
+using namespace arenite;
+using namespace arenite::fuzz;
+
+SlidingWindow random_window(Random& random) {
+  SlidingWindow window{};
+  const bool usual = !random.one_in(3);
+  const auto extent = static_cast<std::uint32_t>(random.one_in(2) ? 3 : 5);
+  const auto stride = static_cast<std::uint32_t>(random.between(1, 2));
+  for (int axis = 0; axis < 2; ++axis) {
+    window.kernel[axis] = usual ? extent : static_cast<std::uint32_t>(random.between(1, 7));
+    window.strides[axis] = usual ? stride : static_cast<std::uint32_t>(random.between(1, 4));
+    window.dilations[axis] =
+        random.one_in(4) ? static_cast<std::uint32_t>(random.between(2, 4)) : 1;
+  }
+  for (auto& margin : window.padding) {
+    margin = static_cast<std::uint32_t>(random.between(0, usual ? extent / 2 : 8));
+  }
+  return window;
+}
+
+const char* run(Random& random, const Threads& threads) {
+  const SlidingWindow window = random_window(random);
+  const std::size_t inputs = random.one_in(20) ? random.between(100, 400) : random.between(1, 70);
+  const std::size_t multiplier = random.one_in(4) ? random.between(2, 5) : 1;
+  const std::size_t outputs = inputs * multiplier;
+  Case convolution;
+  if (!Case::make(random, window, inputs, outputs, random.one_in(4) ? 40 : 15, convolution)) {
+    return nullptr;
+  }
+  const std::size_t taps = std::size_t{window.kernel[0]} * window.kernel[1];
+  const std::vector<float> filter = random.reals(taps * outputs);
+  Floats packed(filter.size());
+  std::memcpy(packed.data(), filter.data(), filter.size() * sizeof(float));
+  const auto compute = [&](const Image<const float>& source, const Image<float>& result,
+                           RowRange rows, const FloatStore& store) {
+    convolve_depthwise({window, packed.data(), store}, source, result, rows, threads.any(random));
+  };
+  const Shape& shape = convolution.source_shape;
+  const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,
+                         double& magnitude) {
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      const std::int64_t y =
+          static_cast<std::int64_t>(row * window.strides[0] +
+                                    tap / window.kernel[1] * window.dilations[0]) -
+          window.padding[0];
+      const std::int64_t x =
+          static_cast<std::int64_t>(column * window.strides[1] +
+                                    tap % window.kernel[1] * window.dilations[1]) -
+          window.padding[3];
+      if (y < 0 || x < 0 || y >= static_cast<std::int64_t>(shape.rows) ||
+          x >= static_cast<std::int64_t>(shape.columns)) {
+        continue;
+      }
+      const std::size_t pixel =
+          static_cast<std::size_t>(y) * shape.columns + static_cast<std::size_t>(x);
+      const double term = double{filter[tap * outputs + channel]} *
+                          convolution.source[pixel * shape.channels + channel / multiplier];
+      sum += term;
+      magnitude += std::abs(term);
+    }
+  };
+  const auto rows_read = [&](RowRange rows) { return rows_under(window, rows, shape.rows); };
+  return convolution.check(random, 1e-6, compute, rows_read, exact);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: depthwise COUNT SEED\n");
+    return 2;
+  }
+  const auto count = std::strtoull(argv[1], nullptr, 10);
+  const auto seed = std::strtoull(argv[2], nullptr, 10);
+  const Threads threads;
+  for (std::uint64_t trial = 0; trial < count; ++trial) {
+    Random random(seed * 1000003 + trial);
+    if (const char* fault = run(random, threads)) {
+      std::fprintf(stderr, "trial %llu: %s\n", static_cast<unsigned long long>(trial), fault);
+      return 1;
+    }
+  }
+  std::printf("%llu depthwise, no difference\n", count);
+}

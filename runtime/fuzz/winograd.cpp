@@ -1,0 +1,117 @@
+// Random Winograd convolutions beside a loop in double precision, whole and in bands of rows.
+//
+//     winograd COUNT SEED
+#include "kernels/convolution/winograd.hpp"
+
+#include "images.hpp"
+
+namespace {
+
+using namespace arenite;
+using namespace arenite::fuzz;
+
+// As the header states it.
+double transform(std::size_t tile, std::size_t point, std::size_t tap) {
+  const double r = std::sqrt(2.0);
+  const double two[4][3] = {{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  const double four[6][3] = {{1, 0, 0},
+                             {-2.0 / 3, -r / 3, -1.0 / 3},
+                             {-2.0 / 3, r / 3, -1.0 / 3},
+                             {1.0 / 6, r / 6, 1.0 / 3},
+                             {1.0 / 6, -r / 6, 1.0 / 3},
+                             {0, 0, 1}};
+  return tile == 2 ? two[point][tap] : four[point][tap];
+}
+
+// `filter` lies by outputs, rows, columns and inputs.
+std::vector<float> pack(const std::vector<float>& filter, std::size_t tile, std::size_t outputs,
+                        std::size_t inputs) {
+  const std::size_t side = tile + 2;
+  const std::size_t panels = (outputs + kPanel - 1) / kPanel;
+  std::vector<float> packed(panels * kPanel * side * side * inputs);
+  for (std::size_t output = 0; output < outputs; ++output) {
+    for (std::size_t point = 0; point < side * side; ++point) {
+      for (std::size_t input = 0; input < inputs; ++input) {
+        double sum = 0.0;
+        for (std::size_t tap = 0; tap < 9; ++tap) {
+          sum += transform(tile, point / side, tap / 3) * transform(tile, point % side, tap % 3) *
+                 filter[(output * 9 + tap) * inputs + input];
+        }
+        const std::size_t row = output / kPanel * side * side + point;
+        packed[(row * inputs + input) * kPanel + output % kPanel] = static_cast<float>(sum);
+      }
+    }
+  }
+  return packed;
+}
+
+const char* run(Random& random, const Threads& threads) {
+  SlidingWindow window{{3, 3}, {1, 1}, {1, 1}, {}};
+  for (auto& margin : window.padding) {
+    margin =
+        static_cast<std::uint32_t>(random.one_in(8) ? random.between(2, 7) : random.between(0, 1));
+  }
+  const std::size_t tile = random.between(1, 2) * 2;
+  const std::size_t inputs = random.one_in(50) ? random.between(250, 260) : random.between(1, 40);
+  const std::size_t outputs = random.between(1, 70);
+  Case convolution;
+  if (!Case::make(random, window, inputs, outputs, random.one_in(4) ? 40 : 15, convolution)) {
+    return nullptr;
+  }
+  const std::vector<float> filter = random.reals(outputs * 9 * inputs);
+  const std::vector<float> from = pack(filter, tile, outputs, inputs);
+  Floats packed(from.size());
+  std::memcpy(packed.data(), from.data(), from.size() * sizeof(float));
+  const auto compute = [&](const Image<const float>& source, const Image<float>& result,
+                           RowRange rows, const FloatStore& store) {
+    const pthreadpool_t pool = threads.any(random);
+    const std::size_t bytes =
+        winograd_scratch(tile, inputs, result.columns, rows, pthreadpool_get_threads_count(pool));
+    Floats scratch(bytes / sizeof(float), std::nanf(""));
+    convolve_winograd({tile, window.padding, packed.data(), store}, source, result, rows,
+                      scratch.data(), pool);
+  };
+  const Shape& shape = convolution.source_shape;
+  const auto rows_read = [&](RowRange rows) {
+    const Image<const float> source{nullptr, shape.rows, shape.columns, inputs, 0, 0, shape.rows};
+    return winograd_source_rows({tile, window.padding, nullptr, {}}, source, rows);
+  };
+  const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,
+                         double& magnitude) {
+    for (std::size_t tap = 0; tap < 9; ++tap) {
+      const std::size_t y = row + tap / 3 - window.padding[0];  // above the first: very large
+      const std::size_t x = column + tap % 3 - window.padding[3];
+      if (y >= shape.rows || x >= shape.columns) {
+        continue;
+      }
+      for (std::size_t input = 0; input < inputs; ++input) {
+        const double term = double{filter[(channel * 9 + tap) * inputs + input]} *
+                            convolution.source[(y * shape.columns + x) * inputs + input];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+    }
+    magnitude += static_cast<double>(inputs);  // of the tile, where the window has little
+  };
+  return convolution.check(random, tile == 2 ? 1e-6 : 3e-6, compute, rows_read, exact);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: winograd COUNT SEED\n");
+    return 2;
+  }
+  const auto count = std::strtoull(argv[1], nullptr, 10);
+  const auto seed = std::strtoull(argv[2], nullptr, 10);
+  const Threads threads;
+  for (std::uint64_t trial = 0; trial < count; ++trial) {
+    Random random(seed * 1000003 + trial);
+    if (const char* fault = run(random, threads)) {
+      std::fprintf(stderr, "trial %llu: %s\n", static_cast<unsigned long long>(trial), fault);
+      return 1;
+    }
+  }
+  std::printf("%llu winograd, no difference\n", count);
+}

@@ -1,0 +1,101 @@
+"""Filters in the order of the kernels, whoever's kernels read them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from arenite.runtime import _core
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
+from arenite.runtime.session import Session
+from arenite.strategies import find
+from support.running import (
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
+from support.tiny_onnx import parse, save
+from support.tiny_programs import classifier
+
+
+@pytest.mark.parametrize(("outputs", "groups"), [(16, 1), (5, 1), (40, 1), (6, 2), (40, 2)])
+def test_a_packed_filter_holds_each_weight_once_and_zeros(outputs, groups):
+    weights = np.random.default_rng(0).standard_normal((outputs, 3, 2, 4)).astype(np.float32)
+    packed = packed_filter(weights, groups)
+    per_group = outputs // groups
+    panels = groups * -(-per_group // 16)
+    assert packed.shape == (panels, 3, 2, 4, 16)
+    for output in range(outputs):
+        group, index = divmod(output, per_group)
+        panel = group * (panels // groups) + index // 16
+        np.testing.assert_array_equal(packed[panel, ..., index % 16], weights[output])
+    assert np.count_nonzero(packed) == weights.size
+
+
+@pytest.mark.parametrize(("outputs", "groups"), [(16, 1), (5, 1), (40, 2)])
+def test_a_packed_filter_of_integers_holds_sums_and_quads(outputs, groups):
+    weights = np.random.default_rng(0).integers(-128, 128, (outputs, 3, 1, 3), np.int8)
+    packed = packed_integer_filter(weights, groups)
+    per_group = outputs // groups
+    panels = groups * -(-per_group // 16)
+    assert packed.shape == (panels, 1 + 3, 64)  # 9 weights are 3 quads
+    for output in range(outputs):
+        group, index = divmod(output, per_group)
+        panel = packed[group * (panels // groups) + index // 16]
+        sums = np.frombuffer(panel[0].tobytes(), "<i4")
+        assert sums[index % 16] == weights[output].sum(dtype=np.int32)
+        found = panel[1:].reshape(3, 16, 4)[:, index % 16].reshape(-1)
+        np.testing.assert_array_equal(found[:9], weights[output].reshape(-1))
+        assert not found[9:].any()
+
+
+def test_a_filter_that_two_convolutions_read_is_stored_once(tmp_path):
+    text = """(float[1,8,6,6] x) => (y) <float[8,8,1,1] a>
+        { p = Conv(x, a) q = Relu(p) y = Conv(q, a) }"""
+    compiled = compile_model(save(tmp_path, with_random_weights(parse(text))))
+    plan = find("greedy-by-size")(compiled.source.problem)
+    (stored,) = compiled.assemble(plan).constants
+    assert stored[1].shape == (1, 1, 1, 8, 16)
+
+
+def test_a_filter_that_another_operator_reads_is_there_as_it_is_too(tmp_path):
+    text = """(float[2,8] x, int64[3] i) => (y, z) <float[8,12] a>
+        { y = MatMul(x, a) z = Gather(a, i) }"""
+    path = save(tmp_path, with_random_weights(parse(text)))
+    shapes = {array.shape for array in compile_model(path).program.constants.values()}
+    assert shapes == {(1, 8, 16), (8, 12)}
+    with Session(build(path, tmp_path)) as session:
+        feeds = random_feeds(session) | {"i": np.array([7, 0, 3])}
+        assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+RUN = """
+import sys
+import numpy as np
+from arenite.runtime.session import Session
+with Session(sys.argv[1]) as session:
+    feeds = {"image": np.load(sys.argv[2])}
+    np.save(sys.argv[3], session.run(feeds)["classes"])
+    print(*sorted({step.backend for step in session.profile() if "Conv" in step.operator}))
+"""
+
+
+@pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
+def test_the_kernels_of_xnnpack_read_packed_filters_too(tmp_path, monkeypatch):
+    path = classifier(tmp_path, quantised=False)
+    image = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
+    np.save(tmp_path / "image.npy", image)
+    found = {}
+    for kernels in ("arenite", "xnnpack"):
+        monkeypatch.setenv("ARENITE_KERNELS", kernels)
+        printed = subprocess.run(
+            [sys.executable, "-c", RUN, path, tmp_path / "image.npy", tmp_path / "y.npy"],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert printed.split() == [kernels]
+        found[kernels] = np.load(tmp_path / "y.npy")
+    np.testing.assert_allclose(found["xnnpack"], found["arenite"], rtol=1e-5, atol=1e-7)
