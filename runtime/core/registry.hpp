@@ -15,7 +15,8 @@ namespace arenite {
 enum class KernelSet {
   integers,  // our own, of quantised numbers whose filters are packed
   xnnpack,
-  arenite
+  arenite,
+  fallback  // our own, for types of operands that no other set takes
 };
 
 // Adds a maker while the program starts:
