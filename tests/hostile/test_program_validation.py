@@ -208,9 +208,9 @@ def test_scales_that_are_not_those_of_the_output_channels_are_refused(tmp_path):
 
     def edit(root):
         step = next(each for each in root["steps"] if each["kernel_type"] == "Conv2D")
-        root["tensors"][step["inputs"][1]].update(scales=[0.1, 0.2, 0.3], axis=3)
+        root["tensors"][step["inputs"][4]].update(shape=[15])
 
-    with pytest.raises(ProgramError, match="not those of its output channels"):
+    with pytest.raises(ProgramError, match="its scales are not one for each output channel"):
         load(edited_file(path, edit))
 
 

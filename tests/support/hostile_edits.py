@@ -70,7 +70,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a tensor at a place to come": (
         lambda r: r["tensors"][0].update(place=9), "'x' has an unknown type or place"),
     "a tensor behind the weights": (
-        lambda r: r["tensors"][constant(r)].update(offset=2**40), "outside the 3776 B"),
+        lambda r: r["tensors"][constant(r)].update(offset=2**40), "outside the 10240 B"),
     "a scale of zero": (
         lambda r: r["tensors"][0].update(scales=[0.0]), "'x' has a scale that is not above 0"),
     "a scale below zero": (
@@ -89,7 +89,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda r: r["tensors"][constant(r)].update(coded_size=16),
         "weights that are damaged: they are of another version"),
     "a code behind the weights": (
-        lambda r: r["tensors"][constant(r)].update(coded_size=2**40), "outside the 3776 B"),
+        lambda r: r["tensors"][constant(r)].update(coded_size=2**40), "outside the 10240 B"),
     # Operands of steps.
     "an input that is not there": (
         lambda r: r["steps"][0].update(inputs=[99999, 1, -1]), "'c': an input is tensor 99999"),

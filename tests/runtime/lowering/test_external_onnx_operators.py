@@ -43,7 +43,6 @@ CASES = {
     '{y = Einsum<equation="ij,jk->ik">(x, z)}',
     "resize by cubes": "(float[1,2,3,3] x) => (float[1,2,6,6] y) <float[4] s = {1,1,2,2}> "
     '{y = Resize<mode="cubic">(x, , s)}',
-    "dropout whose mask is read": "(float[4] x) => (float[4] y, bool[4] m) {y, m = Dropout(x)}",
     "reversed sequences": "(float[4,2] x) => (float[4,2] y) <int64[2] n = {3,4}> "
     "{y = ReverseSequence(x, n)}",
 }

@@ -14,6 +14,7 @@ from arenite.planner.errors import (
     ModelFormatError,
     UnknownConstantError,
 )
+from arenite.planner.importers.onnx.values import MAX_FOLDED_BYTES
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.tiny_onnx import parse, save
@@ -145,7 +146,7 @@ def test_no_few_bytes_become_gigabytes(nodes: str, tmp_path: Path) -> None:
     try:
         with pytest.raises(UnknownConstantError, match="B of it before the run; all such"):
             compile_model(path)
-        assert tracemalloc.get_traced_memory()[1] < 256 << 20
+        assert tracemalloc.get_traced_memory()[1] < MAX_FOLDED_BYTES
     finally:
         tracemalloc.stop()
 

@@ -227,10 +227,9 @@ def _slice(r: Resized) -> list[Shape]:
 def strided(r: Resized) -> list[slice | int]:
     """Return the index that STRIDED_SLICE takes of its first input."""
     begins, ends, steps = (r.integers(position) for position in (1, 2, 3))
-    require(
-        not (r.integer("EllipsisMask") or r.integer("NewAxisMask")) and 0 not in steps,
-        "it has an ellipsis or a new axis",
-    )
+    if r.integer("EllipsisMask") or r.integer("NewAxisMask"):
+        raise UnknownShapeError("it has an ellipsis or a new axis")
+    require(0 not in steps, "it steps by 0")
     require(len(begins) == len(ends) == len(steps) <= len(r.source), "its bounds do not fit")
     index: list[slice | int] = []
     for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
@@ -254,7 +253,8 @@ def _strided_slice(r: Resized) -> list[Shape]:
 
 
 def _gather(r: Resized) -> list[Shape]:
-    require(not r.integer("BatchDims"), "it gathers batch by batch")
+    if r.integer("BatchDims"):
+        raise UnknownShapeError("it gathers batch by batch")
     axis = r.axis(r.integer("Axis"))
     return [(*r.source[:axis], *r.inputs[1], *r.source[axis + 1 :])]
 
