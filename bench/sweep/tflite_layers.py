@@ -112,7 +112,7 @@ def detection_options() -> bytes:
     builder = flexbuffers.Builder()
     with builder.Map():
         for name, value in (
-            ("max_detections", 4),
+            ("max_detections", 1),  # of rows without one LiteRT leaves the bytes as they were
             ("max_classes_per_detection", 1),
             ("num_classes", 2),
         ):

@@ -261,6 +261,6 @@ def written_out() -> Iterator[Operator]:
     yield Operator(
         CUSTOM[0],
         (x(1, 6, 4), x(1, 6, 3), integers(*np.ones((6, 4)), dtype="float32")),
-        (x(1, 4, 4), x(1, 4), x(1, 4), x(1)),
+        (x(1, 1, 4), x(1, 1), x(1, 1), x(1)),
         custom_options=detection_options(),
     )
