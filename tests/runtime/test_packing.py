@@ -18,6 +18,7 @@ from support.running import (
     reference_outputs,
     with_random_weights,
 )
+from support.tflite_operator import Given, Reference, operator_model, weights
 from support.tiny_onnx import parse, save
 from support.tiny_programs import classifier
 
@@ -71,6 +72,48 @@ def test_a_filter_that_another_operator_reads_is_there_as_it_is_too(tmp_path):
     with Session(build(path, tmp_path)) as session:
         feeds = random_feeds(session) | {"i": np.array([7, 0, 3])}
         assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+@pytest.mark.parametrize("outputs", [1, 8, 20])
+def test_a_depthwise_convolution_of_one_channel_is_one_of_all(outputs, tmp_path):
+    text = f"""(float[1,1,9,7] x) => (y) <float[{outputs},1,3,5] a, float[{outputs}] b>
+        {{ y = Conv<pads=[1,2,1,2], group=1>(x, a, b) }}"""
+    path = save(tmp_path, with_random_weights(parse(text)))
+    steps = compile_model(path).program.steps
+    assert [type(step.operator).__name__ for step in steps] == ["Conv2D"]
+    with Session(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
+def test_a_depthwise_layer_of_one_channel_gives_what_litert_gives(dtype, tmp_path):
+    stated = {} if dtype == "float32" else {"scales": (0.05,), "zero_point": 3}
+    of_filter = stated | ({"zero_point": 0} if dtype == "int8" else {})
+    numbers = np.random.default_rng(0).integers(0, 9, (1, 3, 3, 8)).astype(dtype)
+    bias = np.arange(8).astype("float32" if dtype == "float32" else "int32")
+    of_bias = {"scales": (0.05 * 0.05,)} if stated else {}
+    path = tmp_path / "one.tflite"
+    path.write_bytes(
+        operator_model(
+            "DEPTHWISE_CONV_2D",
+            [
+                Given((1, 9, 8, 1), dtype, **stated),
+                weights(numbers, **of_filter),
+                weights(bias, **of_bias),
+            ],
+            [Given((1, 9, 4, 8), dtype, **stated)],
+            ("DepthwiseConv2DOptions", {"strideW": 2, "strideH": 1, "depthMultiplier": 8}),
+        )
+    )
+    steps = compile_model(path).program.steps
+    assert [type(step.operator).__name__ for step in steps] == ["Conv2D"]
+    with Session(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        (own,) = session.run(feeds).values()
+    (expected,) = Reference(path).run(list(feeds.values()))
+    distance = np.abs(own.astype(float) - expected.astype(float)).max()
+    assert distance <= (1e-5 if dtype == "float32" else 1)
 
 
 RUN = """

@@ -56,7 +56,7 @@ def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
         ({"location": "short.bin", "offset": "200"}, "takes 432 B, of 'short.bin' it gets 0"),
         ({"location": "short.bin", "offset": "many"}, "cannot be read"),
         (
-            {"location": "short.bin", "ofset": "0"},
+            {"location": "short.bin", "start": "0"},
             "of which the model states 'ofset'; known",
         ),
         ({}, "in another file, of which the model states no name"),

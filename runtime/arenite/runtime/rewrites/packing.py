@@ -8,6 +8,7 @@ decoded as they are.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class _Packer:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._names = Names([*program.tensors, *(step.name for step in program.steps)])
-        self._packed: dict[tuple[str, int], str] = {}
+        self._packed: dict[tuple[str, str, int], str] = {}
         self.tensors = dict(program.tensors)
         self.constants = dict(program.constants)
 
@@ -62,22 +63,27 @@ class _Packer:
         weights = self._program.constants.get(step.inputs[1])
         if weights is None or not weights.size:
             return step
+        plain = step
+        num_channels = self.tensors[step.inputs[0]].shape[-1]
+        if isinstance(step.operator, DepthwiseConv2D) and num_channels == 1:
+            step, weights = _of_one_channel(step, step.operator, weights)
         if weights.dtype != np.float32:
-            return self._with_integers(step, weights)
+            return self._with_integers(step, weights) or plain
         if isinstance(step.operator, DepthwiseConv2D):
             return step
-        groups = _groups(step)
-        name = self._constant(step.inputs[1], groups, lambda: packed_filter(weights, groups))
+        packed = partial(packed_filter, weights, _groups(step))
+        name = self._constant(step, packed)
         return replace(step, inputs=(step.inputs[0], name, *step.inputs[2:]))
 
-    def _with_integers(self, step: Step, weights: Array) -> Step:
+    def _with_integers(self, step: Step, weights: Array) -> Step | None:
+        """Return the step with a packed filter of integers, None if it cannot have one."""
         operator, filter_name = step.operator, step.inputs[1]
         source, result = (self.tensors[name] for name in (step.inputs[0], step.outputs[0]))
         stated = self.tensors[filter_name].quantisation
         scales = _product_scales(source, stated, result)
         bias = step.inputs[2] if len(step.inputs) > 2 else ""
         if scales is None or stated is None or (bias and bias not in self.constants):
-            return step
+            return None
         zero_point = stated.zero_point
         if weights.dtype == np.uint8:
             weights = (weights ^ np.uint8(0x80)).view(np.int8)
@@ -90,25 +96,19 @@ class _Packer:
             array = packed_integer_filter(weights, _groups(step))
         if isinstance(operator, Conv2D):
             operator = replace(operator, kernel=(weights.shape[1], weights.shape[2]))
-        name = self._constant(
-            filter_name, _groups(step), lambda: array, Quantisation((1.0,), zero_point)
-        )
+        name = self._constant(step, lambda: array, Quantisation((1.0,), zero_point))
         factors = np.ascontiguousarray(np.broadcast_to(scales, (outputs,)))
         scales_name = self._new(f"{step.outputs[0]}/scales", factors)
         inputs = (step.inputs[0], name, bias, "", scales_name)
         return Step(step.name, operator, inputs, step.outputs)
 
     def _constant(
-        self,
-        source: str,
-        groups: int,
-        make: Callable[[], Array],
-        quantisation: Quantisation | None = None,
+        self, step: Step, make: Callable[[], Array], quantisation: Quantisation | None = None
     ) -> str:
-        """Return the name of a filter as packed in so many groups, made once."""
-        key = source, groups
+        """Return the name of the packed filter of a step, made once for all that pack it alike."""
+        key = step.inputs[1], type(step.operator).__name__, _groups(step)
         if key not in self._packed:
-            self._packed[key] = self._new(f"{source}/packed", make(), quantisation)
+            self._packed[key] = self._new(f"{step.inputs[1]}/packed", make(), quantisation)
         return self._packed[key]
 
     def _new(self, hint: str, array: Array, quantisation: Quantisation | None = None) -> str:
@@ -122,6 +122,17 @@ class _Packer:
 
 
 _DTYPES = {each.label: each for each in (DType.FLOAT32, DType.INT8)}
+
+
+def _of_one_channel(step: Step, operator: DepthwiseConv2D, weights: Array) -> tuple[Step, Array]:
+    """Return a depthwise convolution of one channel as the convolution that it is."""
+    conv = Conv2D(
+        min=operator.min, max=operator.max, strides=operator.strides,
+        dilations=operator.dilations, padding=operator.padding,
+    )  # fmt: skip
+    return replace(step, operator=conv), np.moveaxis(weights, 3, 0).reshape(
+        weights.shape[3], *weights.shape[1:3], 1
+    )
 
 
 def packed_filter(weights: Array, groups: int = 1) -> Array:
