@@ -170,8 +170,8 @@ def packed_integer_filter(weights: Array, groups: int = 1) -> Array:
     filled = -(-per_group // PANEL) * PANEL
     quads = -(-depth // _QUAD)
     margins = [(0, 0), (0, filled - per_group), (0, quads * _QUAD - depth)]
-    panels = np.pad(weights.reshape(groups, per_group, depth), margins)
-    panels = panels.reshape(-1, PANEL, quads, _QUAD)
+    padded = np.pad(weights.reshape(groups, per_group, depth), margins)
+    panels = padded.reshape(-1, PANEL, quads, _QUAD)
     sums = panels.sum(axis=(2, 3), dtype="<i4").view(np.int8).reshape(-1, 1, _QUAD * PANEL)
     rows = panels.transpose(0, 2, 1, 3).reshape(-1, quads, _QUAD * PANEL)
     return np.concatenate([sums, rows], axis=1)
