@@ -13,6 +13,7 @@ import pytest
 
 from arenite.cli.main import main
 from support.tiny_chains import dense_chain
+from support.tiny_variables import running_sum
 
 GOOD = "id,lower,upper,size\na,0,2,64\nb,1,3,32\n"
 GROWN = "id,lower,upper,size\na,0,2,66\nb,1,3,32\n"
@@ -199,3 +200,10 @@ def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
     assert process.returncode == 1
     assert "hard.csv: interrupted" in errors
     assert "easy.csv: interrupted" not in errors
+
+
+def test_a_peer_that_keeps_its_own_placement_says_nothing_of_it(tmp_path, capfd):
+    pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installed")
+    (tmp_path / "sum.tflite").write_bytes(running_sum())
+    assert main(["compare", "--quick", "--peers", str(tmp_path / "sum.tflite")]) == 0
+    assert "Warning" not in capfd.readouterr().err

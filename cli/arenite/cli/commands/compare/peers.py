@@ -1,5 +1,6 @@
 """What other tools need for a model, each asked in a process of its own: some crash."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -109,10 +110,16 @@ def _tflm(question: _Question) -> int:
 
 
 def _litert(question: _Question) -> int:
-    from arenite.runtime.targets.litert import PlannedInterpreter, UnexpectedRuntimeError
+    from arenite.runtime.targets.litert import (
+        PlannedInterpreter,
+        StockPlacementWarning,
+        UnexpectedRuntimeError,
+    )
     from arenite.strategies import find
 
-    interpreter = PlannedInterpreter(question.model, strategy=find("best"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StockPlacementWarning)  # it is what is asked for
+        interpreter = PlannedInterpreter(question.model, strategy=find("best"))
     if interpreter.stock_bytes is None:
         raise UnexpectedRuntimeError("its arena cannot be seen")
     return interpreter.stock_bytes
