@@ -18,6 +18,8 @@ from typing import IO
 from arenite.cli.main import main
 
 _RAISED = 99
+_PORTIONS = "cli|compression|planner|runtime|strategies"
+"""Of the namespace; a checkout may lie in a folder of its name too."""
 _PASSED_ON = re.compile(r"[^\n\x20-\x7e\x80-\U0010ffff]")
 _LEFT_OUT = re.compile(r"\x1b\[\?25[hl]")  # a progress bar hides the cursor and shows it again
 
@@ -137,7 +139,7 @@ def _text(stream: IO[bytes]) -> str:
 
 def _raised_at(err: str) -> str:
     """Return the class of an error and the innermost line of ours that it came through."""
-    places = re.findall(r'File ".*?/(arenite/[^"]+)", line (\d+)', err)
+    places = re.findall(rf'File ".*/(arenite/(?:{_PORTIONS})/[^"]+)", line (\d+)', err)
     said = [
         line for line in err.splitlines() if re.match(r"[\w.]+(Error|Exception|\w*)(:|$)", line)
     ]

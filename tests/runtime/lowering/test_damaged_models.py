@@ -1,6 +1,7 @@
 """Models with numbers that cannot be are refused where they are read or lowered."""
 
 import numpy as np
+import onnx
 import pytest
 
 from arenite.planner.errors import AreniteError, ModelFormatError
@@ -8,6 +9,7 @@ from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.running import build
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save
 
@@ -63,3 +65,11 @@ def test_an_order_that_is_not_of_all_axes_is_refused(axes, tmp_path):
     text = f"(float[2,3,4] x) => (y) {{ t = Transpose<perm=[{axes}]>(x) y = Neg(t) }}"
     with pytest.raises(AreniteError):  # ours leaves it to ONNX Runtime, which refuses it
         Session(save(tmp_path, parse(text)), strategy=find("best"))
+
+
+@pytest.mark.parametrize("groups", [0, 3, 16])
+def test_groups_that_do_not_divide_the_outputs_are_refused(groups, tmp_path):
+    model = parse("(float[1,6,4,4] x) => (float[1,8,4,4] y) <float[8,2,1,1] w> { y = Conv(x, w) }")
+    model.graph.node[0].attribute.append(onnx.helper.make_attribute("group", groups))
+    with pytest.raises(AreniteError):
+        Session(build(save(tmp_path, model), tmp_path)).close()

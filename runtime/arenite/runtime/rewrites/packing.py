@@ -63,6 +63,8 @@ class _Packer:
         weights = self._program.constants.get(step.inputs[1])
         if weights is None or not weights.size:
             return step
+        if _groups(step) < 1 or weights.shape[0] % _groups(step):
+            return step  # that it does not fit is for the core to say
         plain = step
         num_channels = self.tensors[step.inputs[0]].shape[-1]
         if isinstance(step.operator, DepthwiseConv2D) and num_channels == 1:
