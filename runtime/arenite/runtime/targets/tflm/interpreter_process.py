@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from tflite_micro.python.tflite_micro.runtime import Interpreter
 
 GRANULE = 16
 MAX_ARENA = 2**30
+ATTEMPT_S = 30
+"""Seconds after which an attempt is ended: the interpreter trusts files, and may never end."""
 
 
 class AttemptError(Exception):
@@ -39,6 +42,7 @@ def attempt(function: Callable[[], Any]) -> Any:
         process = os.fork()
         if process == 0:
             code = 1
+            signal.alarm(ATTEMPT_S)
             try:
                 os.dup2(words.fileno(), 2)
                 answer.write(json.dumps(function()).encode())
@@ -52,6 +56,8 @@ def attempt(function: Callable[[], Any]) -> Any:
         words.seek(0)
         if status == 0:
             return json.loads(answer.read())
+        if status == -signal.SIGALRM:
+            raise AttemptError(f"the interpreter did not end within {ATTEMPT_S} s")
         lines = words.read().decode(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         ending = f"killed by signal {-status}" if status < 0 else f"exit code {status}"
