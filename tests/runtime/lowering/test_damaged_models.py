@@ -73,3 +73,11 @@ def test_groups_that_do_not_divide_the_outputs_are_refused(groups, tmp_path):
     model.graph.node[0].attribute.append(onnx.helper.make_attribute("group", groups))
     with pytest.raises(AreniteError):
         Session(build(save(tmp_path, model), tmp_path)).close()
+
+
+def test_scales_for_another_axis_than_there_is_are_an_error_that_names_the_operator(tmp_path):
+    text = """(float[1,2,4,4] x) => (float[1,3,2,2] y)
+        <int8[3,2,3,3] q, float[3] s = {1,1,1}, int8[3] z = {0,0,0}>
+        { w = DequantizeLinear<axis=1>(q, s, z) y = Conv(x, w) }"""
+    with pytest.raises(AreniteError, match="constant 'w'"):
+        compile_model(save(tmp_path, parse(text)))

@@ -242,10 +242,10 @@ class Values:
                 if value is None:
                     return None
                 feeds[input_name(position)] = value
-        if node.op_type == "DequantizeLinear" and feeds[input_name(1)].ndim < 2:
-            return [_dequantised(node, list(feeds.values()))]
-        model = single_node_model(node, self._dialect, inputs, {})
         try:
+            if node.op_type == "DequantizeLinear" and feeds[input_name(1)].ndim < 2:
+                return [_dequantised(node, list(feeds.values()))]
+            model = single_node_model(node, self._dialect, inputs, {})
             with np.errstate(all="ignore"):
                 return [
                     np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)
