@@ -64,7 +64,7 @@ bench: $(STAMP)
 fuzz: $(STAMP)
 	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000
 	ARENITE_FUZZ_COUNT=10000 $(BIN)/python -m pytest tests/runtime/test_fuzz.py
-	PYTHONPATH=tests $(BIN)/python -m support.flip_files 2000 --keep build/flipped
+	PYTHONPATH=tests $(BIN)/python -m support.flip_files 2000
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -176,7 +176,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--quick", action="store_true", help="no measurements of speed")
     parser.add_argument("--only", default="", help="subjects with this in their name")
-    parser.add_argument("--keep", type=Path, default=Path("flipped"), help="where faults are put")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("build/flipped"), help="where faults are put"
+    )
     options = parser.parse_args(arguments)
     end = time.monotonic() + 60 * options.minutes
     codes: Counter[object] = Counter()
