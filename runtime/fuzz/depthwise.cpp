@@ -74,20 +74,4 @@ const char* run(Random& random, const Threads& threads) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: depthwise COUNT SEED\n");
-    return 2;
-  }
-  const auto count = std::strtoull(argv[1], nullptr, 10);
-  const auto seed = std::strtoull(argv[2], nullptr, 10);
-  const Threads threads;
-  for (std::uint64_t trial = 0; trial < count; ++trial) {
-    Random random(seed * 1000003 + trial);
-    if (const char* fault = run(random, threads)) {
-      std::fprintf(stderr, "trial %llu: %s\n", static_cast<unsigned long long>(trial), fault);
-      return 1;
-    }
-  }
-  std::printf("%llu depthwise, no difference\n", count);
-}
+int main(int argc, char** argv) { return run_trials("depthwise", argc, argv, run); }

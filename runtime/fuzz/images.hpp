@@ -296,4 +296,25 @@ class Threads {
   pthreadpool_t three_;
 };
 
+// Runs so many trials, each with numbers of its own: the program `name COUNT SEED`.
+inline int run_trials(const char* name, int argc, char** argv,
+                      const char* (*run)(Random&, const Threads&)) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s COUNT SEED\n", name);
+    return 2;
+  }
+  const auto count = std::strtoull(argv[1], nullptr, 10);
+  const auto seed = std::strtoull(argv[2], nullptr, 10);
+  const Threads threads;
+  for (std::uint64_t trial = 0; trial < count; ++trial) {
+    Random random(seed * 1000003 + trial);
+    if (const char* fault = run(random, threads)) {
+      std::fprintf(stderr, "trial %llu: %s\n", static_cast<unsigned long long>(trial), fault);
+      return 1;
+    }
+  }
+  std::printf("%llu %s, no difference\n", count, name);
+  return 0;
+}
+
 }  // namespace arenite::fuzz

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/parallel.hpp"
+#include "of_type.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
@@ -87,14 +88,9 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
   require(operands, extent.length > 0 && extent.length < (1u << 31), "its axis is empty");
   require(operands, target.size == extent.batch * extent.outer * extent.count * extent.bytes,
           "the output does not have one slice for each index");
-  switch (indices.type) {
-    case program::Type::int32:
-      return std::make_unique<GatherStep<std::int32_t>>(operands, extent);
-    case program::Type::int64:
-      return std::make_unique<GatherStep<std::int64_t>>(operands, extent);
-    default:
-      return nullptr;
-  }
+  return of_index_type(indices.type, [&](auto index) -> std::unique_ptr<Step> {
+    return std::make_unique<GatherStep<decltype(index)>>(operands, extent);
+  });
 }
 
 const Registration registered{program::Operator::Gather, make_gather};

@@ -80,7 +80,6 @@ void require_panels(const Operands& operands, std::size_t groups, std::size_t de
           "its packed filter does not fit");
 }
 
-template <typename T>
 Int8Convolution packed_kernel(const Operands& operands, const SlidingWindow& window,
                               std::size_t groups, const QuantisedStore& kept) {
   return {window,
@@ -121,9 +120,8 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   require_panels(operands, groups, taps * (source.shape[3] / groups));
   return of_type(operands, [&](auto element) {
     using T = decltype(element);
-    return image_step<T>(
-        operands, convolve,
-        packed_kernel<T>(operands, window, groups, store<T>(operands, attributes)));
+    return image_step<T>(operands, convolve,
+                         packed_kernel(operands, window, groups, store<T>(operands, attributes)));
   });
 }
 
@@ -145,8 +143,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   return of_type(operands, [&](auto element) {
     using T = decltype(element);
     return pixel_step<T>(operands, convolve,
-                         packed_kernel<T>(operands, pixel, 1, store<T>(operands, attributes)),
-                         rows);
+                         packed_kernel(operands, pixel, 1, store<T>(operands, attributes)), rows);
   });
 }
 

@@ -2,14 +2,13 @@
 #include <cstring>
 
 #include "kernels/wrapping.hpp"
+#include "of_type.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
 
 namespace arenite {
 
 namespace {
-
-using program::Type;
 
 template <typename T, typename Index>
 class ScatterAddStep final : public Step {
@@ -47,18 +46,6 @@ class ScatterAddStep final : public Step {
   std::size_t length_;
 };
 
-template <typename T>
-std::unique_ptr<Step> make_of(const Operands& operands) {
-  switch (operands.inputs[0]->type) {
-    case Type::int32:
-      return std::make_unique<ScatterAddStep<T, std::int32_t>>(operands);
-    case Type::int64:
-      return std::make_unique<ScatterAddStep<T, std::int64_t>>(operands);
-    default:
-      return nullptr;
-  }
-}
-
 std::unique_ptr<Step> make_scatter_add(const Operands& operands) {
   require_arity(operands, 2, 2);
   const auto& indices = *operands.inputs[0];
@@ -71,20 +58,11 @@ std::unique_ptr<Step> make_scatter_add(const Operands& operands) {
               slices.num_elements() / length == indices.num_elements(),
           "it does not have one slice for each index");
   require(operands, slices.type == target.type, "input and output differ in type");
-  switch (target.type) {
-    case Type::float32:
-      return make_of<float>(operands);
-    case Type::int8:
-      return make_of<std::int8_t>(operands);
-    case Type::uint8:
-      return make_of<std::uint8_t>(operands);
-    case Type::int32:
-      return make_of<std::int32_t>(operands);
-    case Type::int64:
-      return make_of<std::int64_t>(operands);
-    default:
-      return nullptr;
-  }
+  return of_number_type(target.type, [&](auto number) {
+    return of_index_type(operands.inputs[0]->type, [&](auto place) -> std::unique_ptr<Step> {
+      return std::make_unique<ScatterAddStep<decltype(number), decltype(place)>>(operands);
+    });
+  });
 }
 
 const Registration registered{program::Operator::ScatterAdd, make_scatter_add};

@@ -1,14 +1,13 @@
 // The largest elements of each row of the last axis, and where they are; of equal ones the first.
 #include <algorithm>
 
+#include "of_type.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
 
 namespace arenite {
 
 namespace {
-
-using program::Type;
 
 template <typename T, typename Index>
 class TopKStep final : public Step {
@@ -56,18 +55,6 @@ class TopKStep final : public Step {
   std::size_t num_rows_;
 };
 
-template <typename T>
-std::unique_ptr<Step> make_of(const Operands& operands) {
-  switch (operands.outputs[1]->type) {
-    case Type::int32:
-      return std::make_unique<TopKStep<T, std::int32_t>>(operands);
-    case Type::int64:
-      return std::make_unique<TopKStep<T, std::int64_t>>(operands);
-    default:
-      return nullptr;
-  }
-}
-
 std::unique_ptr<Step> make_top_k(const Operands& operands) {
   require_arity(operands, 1, 1, 2);
   require(operands, operands.outputs.size() == 2, "it has too few outputs");
@@ -82,20 +69,11 @@ std::unique_ptr<Step> make_top_k(const Operands& operands) {
               source.shape.back() < (std::size_t{1} << 31),
           "it does not make some of each row");
   require(operands, source.type == values.type, "input and output differ in type");
-  switch (source.type) {
-    case Type::float32:
-      return make_of<float>(operands);
-    case Type::int8:
-      return make_of<std::int8_t>(operands);
-    case Type::uint8:
-      return make_of<std::uint8_t>(operands);
-    case Type::int32:
-      return make_of<std::int32_t>(operands);
-    case Type::int64:
-      return make_of<std::int64_t>(operands);
-    default:
-      return nullptr;
-  }
+  return of_number_type(source.type, [&](auto number) {
+    return of_index_type(operands.outputs[1]->type, [&](auto place) -> std::unique_ptr<Step> {
+      return std::make_unique<TopKStep<decltype(number), decltype(place)>>(operands);
+    });
+  });
 }
 
 const Registration registered{program::Operator::TopK, make_top_k};

@@ -18,6 +18,7 @@ from arenite.strategies.order import ORDERS
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Value = TypeVar("_Value")
+_F = TypeVar("_F", bound=Callable[..., object])
 
 
 def _as_mapping(
@@ -29,32 +30,30 @@ def _as_mapping(
     return mapping
 
 
-dim_option = click.option(
-    "--dim",
-    "dims",
-    type=DimType(),
-    multiple=True,
-    callback=_as_mapping,
-    metavar="NAME=N",
-    help="Set a free dimension of the model. Repeatable.",
+def _binding(
+    name: str, kind: DimType | ShapeType | InputValueType, metavar: str, purpose: str
+) -> Callable[[_F], _F]:
+    """Return the option `--NAME` that gives something of the model a value, for each by name."""
+    return click.option(
+        f"--{name}",
+        f"{name}s",
+        type=kind,
+        multiple=True,
+        callback=_as_mapping,
+        metavar=metavar,
+        help=f"{purpose} Repeatable.",
+    )
+
+
+dim_option = _binding("dim", DimType(), "NAME=N", "Set a free dimension of the model.")
+shape_option = _binding(
+    "shape", ShapeType(), "INPUT=1x3x224x224", "Set the shape of a graph input."
 )
-shape_option = click.option(
-    "--shape",
-    "shapes",
-    type=ShapeType(),
-    multiple=True,
-    callback=_as_mapping,
-    metavar="INPUT=1x3x224x224",
-    help="Set the shape of a graph input. Repeatable.",
-)
-value_option = click.option(
-    "--value",
-    "values",
-    type=InputValueType(),
-    multiple=True,
-    callback=_as_mapping,
-    metavar="INPUT=NUMBER",
-    help="Fix a graph input at a number; the model then does not take it. Repeatable.",
+value_option = _binding(
+    "value",
+    InputValueType(),
+    "INPUT=NUMBER",
+    "Fix a graph input at a number; the model then does not take it.",
 )
 order_option = click.option(
     "--order",

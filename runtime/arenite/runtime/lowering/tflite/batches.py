@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,21 +22,14 @@ def space_to_batch(t: Translation) -> None:
     """Translate SPACE_TO_BATCH_ND."""
     value = t.value()
     blocks, paddings = _blocks(t, value.shape)
-    num_axes = len(blocks)
-    n = value.shape[0]
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)
-    moves: list[Move] = []
-    for place, phase in enumerate(itertools.product(*map(range, blocks))):
-        starts, firsts, counts = _phase(phase, blocks, paddings, value.shape)
-        moves.append(
-            Move(
-                shape=(n, *counts, *value.shape[1 + num_axes :]),
-                input_start=_offset(firsts, source),
-                input_strides=_stepped(blocks, source),
-                output_start=place * n * target[0] + _offset(starts, target),
-                output_strides=target,
-            )
+    moves = [
+        Move(
+            shape=shape, input_start=inside, input_strides=_stepped(blocks, source),
+            output_start=batched, output_strides=target,
         )
+        for shape, inside, batched in _phases(blocks, paddings, value.shape, source, target)
+    ]  # fmt: skip
     quantisation = t.builder.stated_quantisation(t.target)
     zero = quantisation.zero_point if quantisation is not None else 0
     fill = np.array(zero, t.numpy_dtype).tobytes()
@@ -47,22 +40,34 @@ def batch_to_space(t: Translation) -> None:
     """Translate BATCH_TO_SPACE_ND."""
     value = t.value()
     blocks, crops = _blocks(t, value.shape)
-    num_axes = len(blocks)
-    n = t.shape[0]
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)
-    moves: list[Move] = []
-    for place, phase in enumerate(itertools.product(*map(range, blocks))):
-        firsts, starts, counts = _phase(phase, blocks, crops, t.shape)
-        moves.append(
-            Move(
-                shape=(n, *counts, *value.shape[1 + num_axes :]),
-                input_start=place * n * source[0] + _offset(firsts, source),
-                input_strides=source,
-                output_start=_offset(starts, target),
-                output_strides=_stepped(blocks, target),
-            )
+    moves = [
+        Move(
+            shape=shape, input_start=batched, input_strides=source,
+            output_start=inside, output_strides=_stepped(blocks, target),
         )
+        for shape, inside, batched in _phases(blocks, crops, t.shape, target, source)
+    ]  # fmt: skip
     t.finish(t.emit(Copy(moves=tuple(moves)), [value]))
+
+
+def _phases(
+    blocks: Sequence[int], margins: Array, image: Shape, inside: Shape, batched: Shape
+) -> Iterator[tuple[Shape, int, int]]:
+    """Yield of each place of a block its elements' shape, and their starts on both sides.
+
+    Args:
+        blocks: Lengths of a block.
+        margins: Places around the image, before and after.
+        image: Batch, the lengths of the axes, and others.
+        inside: Strides of the image.
+        batched: Strides of what has a batch for each place.
+    """
+    for place, phase in enumerate(itertools.product(*map(range, blocks))):
+        starts, firsts, counts = _phase(phase, blocks, margins, image)
+        shape = (image[0], *counts, *image[1 + len(blocks) :])
+        start = place * image[0] * batched[0] + _offset(starts, batched)
+        yield shape, _offset(firsts, inside), start
 
 
 def _offset(indices: Sequence[int], strides_: Sequence[int]) -> int:
