@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "kernels/row_join.hpp"
 #include "kernels/strided_copy.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
@@ -63,6 +65,19 @@ class CopyStep final : public Step {
   pthreadpool* threads_;
 };
 
+// A join of rows, the first of whose sources lies where the result begins.
+class RowJoinStep final : public Step {
+ public:
+  explicit RowJoinStep(RowJoin join) : join_(std::move(join)) {}
+
+  void run() override { join_.run(); }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  RowJoin join_;
+};
+
 // Requires that a strided region lies inside a tensor. All numbers in elements.
 void require_inside(const Operands& operands, const TensorView& view, std::uint64_t start,
                     const flatbuffers::Vector<std::uint64_t>& shape,
@@ -97,6 +112,31 @@ void require_room(const Operands& operands, const TensorView& target,
   require(operands, room > 0, "a move is larger than its target");
 }
 
+bool is_empty(const program::Move& move) {
+  return std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end();
+}
+
+// Requires that a move stays inside its tensors.
+void check_move(const Operands& operands, const program::Move& move) {
+  require(operands,
+          move.input() < operands.inputs.size() && move.output() < operands.outputs.size(),
+          "a move is between tensors that it does not have");
+  require(operands,
+          move.shape() != nullptr && move.input_strides() != nullptr &&
+              move.output_strides() != nullptr && move.shape()->size() <= kMaxAxes &&
+              move.shape()->size() == move.input_strides()->size() &&
+              move.shape()->size() == move.output_strides()->size(),
+          "a move has a shape without strides");
+  if (is_empty(move)) {
+    return;
+  }
+  const auto& source = *operands.inputs[move.input()];
+  const auto& target = *operands.outputs[move.output()];
+  require_inside(operands, source, move.input_start(), *move.shape(), *move.input_strides());
+  require_inside(operands, target, move.output_start(), *move.shape(), *move.output_strides());
+  require_room(operands, target, *move.shape());
+}
+
 // Whether a move whose two sides begin at one address leaves every element where it is.
 bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
   for (const auto& axis : axes) {
@@ -105,6 +145,83 @@ bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
     }
   }
   return true;
+}
+
+bool share_bytes(const TensorView& a, const TensorView& b) {
+  return a.data < b.data + b.size && b.data < a.data + a.size;
+}
+
+// The rows of one move: elements of each, how many, and elements from one written to the next.
+struct Rows {
+  std::uint64_t length = 1;
+  std::uint64_t count = 1;
+  std::uint64_t stride = 0;
+};
+
+// The rows that a move reads one after the other, none if it is not made of rows.
+std::optional<Rows> rows_of(const program::Move& move) {
+  Rows rows;
+  std::uint64_t read = 1;
+  for (flatbuffers::uoffset_t axis = move.shape()->size(); axis-- > 0;) {
+    const std::uint64_t count = move.shape()->Get(axis);
+    const auto from = static_cast<std::uint64_t>(move.input_strides()->Get(axis));
+    const auto to = static_cast<std::uint64_t>(move.output_strides()->Get(axis));
+    if (count == 1) {
+      continue;
+    }
+    if (from != read || count == 0) {
+      return std::nullopt;
+    }
+    read *= count;
+    if (rows.stride == 0 && to == rows.length) {
+      rows.length *= count;
+    } else if (rows.stride == 0) {
+      rows.stride = to;
+      rows.count = count;
+    } else if (to == rows.stride * rows.count) {
+      rows.count *= count;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return rows;
+}
+
+// Returns the step that joins rows if an input lies where the output begins and is spread in
+// place; null for any other copy. The moves lead nowhere outside their tensors.
+std::unique_ptr<Step> make_row_join(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Copy();
+  const TensorView& target = *operands.outputs[0];
+  const std::size_t element = element_size(target.type);
+  const auto is_there = [&target](const TensorView* each) { return each->data == target.data; };
+  const bool fills = attributes.fill() != nullptr && attributes.fill()->size() > 0;
+  if (operands.outputs.size() != 1 || fills || attributes.moves()->size() < 2 ||
+      std::count_if(operands.inputs.begin(), operands.inputs.end(), is_there) != 1) {
+    return nullptr;
+  }
+  std::vector<RowJoin::Source> sources;
+  std::optional<Rows> all;
+  std::uint64_t begin = 0;
+  bool is_spread = false;
+  for (const auto* move : *attributes.moves()) {
+    const auto rows = rows_of(*move);
+    const TensorView& source = *operands.inputs[move->input()];
+    if (!rows || move->input_start() != 0 || move->output_start() != begin ||
+        (all && (rows->count != all->count || rows->stride != all->stride)) ||
+        (is_there(&source) ? is_spread : share_bytes(source, target))) {
+      return nullptr;
+    }
+    all = rows;
+    is_spread = is_spread || is_there(&source);
+    const RowJoin::Source found{source.data, rows->length * element, begin * element};
+    sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
+    begin += rows->length;
+  }
+  if (!is_spread || all->count == 1 || all->stride != begin) {
+    return nullptr;
+  }
+  return std::make_unique<RowJoinStep>(
+      RowJoin(std::move(sources), target.data, all->count, begin * element));
 }
 
 std::unique_ptr<Step> make_copy(const Operands& operands) {
@@ -120,24 +237,17 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   std::vector<CopyStep::Part> parts;
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) {
-      require(operands,
-              move->input() < operands.inputs.size() && move->output() < operands.outputs.size(),
-              "a move is between tensors that it does not have");
-      require(operands,
-              move->shape() != nullptr && move->input_strides() != nullptr &&
-                  move->output_strides() != nullptr && move->shape()->size() <= kMaxAxes &&
-                  move->shape()->size() == move->input_strides()->size() &&
-                  move->shape()->size() == move->output_strides()->size(),
-              "a move has a shape without strides");
+      check_move(operands, *move);
+    }
+    if (auto join = make_row_join(operands)) {
+      return join;
+    }
+    for (const auto* move : *attributes.moves()) {
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
-      if (std::find(move->shape()->begin(), move->shape()->end(), 0u) != move->shape()->end()) {
+      if (is_empty(*move)) {
         continue;
       }
-      require_inside(operands, source, move->input_start(), *move->shape(), *move->input_strides());
-      require_inside(operands, target, move->output_start(), *move->shape(),
-                     *move->output_strides());
-      require_room(operands, target, *move->shape());
       const auto bytes = static_cast<std::int64_t>(element);
       std::vector<StridedCopy::Axis> axes;
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {

@@ -10,7 +10,14 @@ from arenite.planner.program import Program
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.operators.external import External
 from arenite.runtime.session import Session
-from support.running import assert_same, build, reference_outputs
+from support.running import (
+    PoisonedSession,
+    assert_same,
+    build,
+    random_feeds,
+    reference_outputs,
+    with_random_weights,
+)
 from support.tiny_onnx import parse, save
 
 
@@ -80,6 +87,49 @@ def test_a_slice_of_the_outermost_axis_is_no_copy(tmp_path: Path) -> None:
     assert program.root("s") == (program.root(cut.inputs[0])[0], 2 * 256 * 4)
     x = np.random.default_rng(0).standard_normal((8, 256)).astype(np.float32)
     outputs_of(path, tmp_path, x)
+
+
+WIDE = "(float[1,4,12,12] x) => (y, g) <float[{wide},4,3,3] w, float[{thin},4,3,3] t, "
+WIDE += "float[2,{all},3,3] v> {{ g = Conv<pads=[1,1,1,1]>(x, t) "
+WIDE += "c = Conv<pads=[1,1,1,1]>(x, w) r = Relu(c) j = Concat<axis=1>({joined}) y = Conv(j, v) }}"
+
+
+@pytest.mark.parametrize("joined", ["g, r", "r, g"])
+def test_channels_are_joined_in_the_place_of_the_widest(joined: str, tmp_path: Path) -> None:
+    """Stored channels last the joined tensor is no run of bytes of each, but rows of them."""
+    text = WIDE.format(wide=16, thin=1, all=17, joined=joined)
+    path = save(tmp_path, with_random_weights(parse(text)))
+    compiled = compile_model(path)
+    assert compiled.program.root("c") == compiled.program.root("j")
+    x, g, j = (prod(shape) * 4 for shape in ((4, 12, 12), (12, 12), (17, 12, 12)))
+    assert compiled.source.problem.lower_bound == x + g + j
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
+def test_channels_that_are_read_again_are_joined_by_copying(tmp_path: Path) -> None:
+    text = WIDE.replace("y = Conv(j, v)", "d = Conv(j, v) e = ReduceMax(r) y = Add(d, e)")
+    path = save(tmp_path, with_random_weights(parse(text.format(wide=16, thin=1, all=17,
+                                                                joined="r, g"))))  # fmt: skip
+    program = compile_model(path).program
+    assert program.root("c")[0] != program.root("j")[0]
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
+def test_rows_are_joined_in_place_along_any_axis_of_any_type(tmp_path: Path) -> None:
+    text = (
+        "(int64[3,2,5] x) => (y) <int64[3] n = {1, 2, 1}> "
+        "{ a = Abs(x) b = Tile(a, n) c = Concat<axis=1>(a, b, a) y = Neg(c) }"
+    )
+    path = saved(tmp_path, text)
+    program = compile_model(path).program
+    assert program.root("b") == program.root("c")
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

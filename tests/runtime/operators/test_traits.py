@@ -1,5 +1,7 @@
 """What the operators of our runtime promise: counted by hand, or against naive kernels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -161,6 +163,32 @@ def test_a_copy_of_runs_has_parts_and_one_with_a_fill_has_none():
     step = operands([a, b], c)
     assert Copy(moves=joined).parts(step) == (Part("a", "c", 0), Part("b", "c", 24))
     assert Copy(moves=joined, fill=bytes(4)).parts(step) == ()
+
+
+def test_of_a_copy_of_rows_any_input_may_lie_where_the_output_begins():
+    a, b, c = tensor(2, 3, name="a"), tensor(2, 5, name="b"), tensor(2, 8, name="c")
+    rows = Move(shape=(2, 3), input_strides=(3, 1), output_strides=(8, 1))
+    more = Move(input=1, shape=(2, 5), input_strides=(5, 1), output_start=3, output_strides=(8, 1))
+    parts = Copy(moves=(rows, more)).parts(operands([a, b], c))
+    assert parts == (Part("b", "c", 0, moves=True), Part("a", "c", 0, moves=True))
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        ({"output_start": 2}, "rows would overlap"),
+        ({"input": 0}, "the same input twice"),
+        ({"output_strides": (9, 1)}, "rows of another length"),
+        ({"input_strides": (5, 2)}, "elements that are not next to each other"),
+        ({"shape": (2, 4)}, "a part of the input"),
+    ],
+)
+def test_a_copy_of_anything_but_whole_rows_is_made_beside_its_inputs(edit, why):
+    a, b, c = tensor(2, 3, name="a"), tensor(2, 5, name="b"), tensor(2, 8, name="c")
+    rows = Move(shape=(2, 3), input_strides=(3, 1), output_strides=(8, 1))
+    more = Move(input=1, shape=(2, 5), input_strides=(5, 1), output_start=3, output_strides=(8, 1))
+    parts = Copy(moves=(rows, replace(more, **edit))).parts(operands([a, b], c))
+    assert not any(part.moves for part in parts), why
 
 
 def test_what_is_cut_out_is_a_part_where_its_bytes_are_one_run():

@@ -1,4 +1,4 @@
-"""Tensors that hold some of the bytes of others.
+"""Tensors that hold some of the bytes of others, or make room for them.
 
 A part is contiguous in the whole if it has length 1 along every axis outside the innermost of
 the axes in which the two differ.
@@ -20,12 +20,15 @@ class Part:
         outer: Name of the whole.
         offset: First byte of the part in the whole; None if it is not contiguous there.
         reason: Why there is no offset.
+        moves: Whether the step moves the part within the whole: it finds the part at the offset,
+            and leaves its bytes elsewhere. Of such parts one alone can lie in the whole.
     """
 
     inner: str
     outer: str
     offset: int | None
     reason: str = ""
+    moves: bool = False
 
 
 def part_at(outer: Tensor, inner: Tensor, begins: Sequence[int]) -> Part:

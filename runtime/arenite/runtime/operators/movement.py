@@ -35,6 +35,26 @@ class Move:
         return _is_one_run(self.shape, self.input_strides)
 
     @property
+    def row(self) -> tuple[int, int] | None:
+        """The elements of a row and those from one row written to the next, if all are alike.
+
+        Cost: O(axes).
+        """
+        length, stride = 1, 0
+        for count, step in zip(reversed(self.shape), reversed(self.output_strides), strict=True):
+            if count == 1:
+                continue
+            if not stride and step == length:
+                length *= count
+            elif not stride:
+                stride, rows = step, count
+            elif step == stride * rows:
+                rows *= count
+            else:
+                return None
+        return length, stride
+
+    @property
     def writes_one_run(self) -> bool:
         """Whether the elements written are contiguous."""
         return _is_one_run(self.shape, self.output_strides)
@@ -61,11 +81,15 @@ class Copy(RuntimeOperator):
     def parts(self, operands: Operands) -> tuple[Part, ...]:
         """Return outputs that are cut from an input, or inputs that are joined to the output.
 
-        A part is one run of bytes, moved at once, of a tensor that is as long.
+        A part is one run of bytes, moved at once, of a tensor that is as long. Where all inputs
+        are joined row by row, any one may lie where the output begins: the last row is moved
+        first, so none is written over before it is moved.
         """
         if self.fill:
             return ()
         is_join = len(operands.outputs) == 1 and len(operands.inputs) > 1
+        if is_join and self._joins_rows(operands):
+            return _row_parts(operands)
         positions = [move.input if is_join else move.output for move in self.moves]
         uses = Counter(positions)
         found: list[Part] = []
@@ -78,6 +102,34 @@ class Copy(RuntimeOperator):
             else:
                 found.append(_part(move, target, move.output_start, source, move.input_start))
         return tuple(found)
+
+    def _joins_rows(self, operands: Operands) -> bool:
+        """Tell whether each row of the output is one row of each input, all of them whole."""
+        target = operands.result
+        if target is None or [move.input for move in self.moves] != list(
+            range(len(operands.inputs))
+        ):
+            return False
+        begin, strides = 0, set[int]()
+        for move in self.moves:
+            source, row = operands.inputs[move.input], move.row
+            is_whole = source is not None and math.prod(move.shape) == source.num_elements
+            if row is None or not (is_whole and move.reads_one_run) or move.input_start:
+                return False
+            if move.output_start != begin:
+                return False
+            begin += row[0]
+            strides.add(row[1])
+        return strides == {begin} and target.dtype.bits >= 8
+
+
+def _row_parts(operands: Operands) -> tuple[Part, ...]:
+    """Return inputs that may lie where the output begins, the largest first."""
+    target = operands.result
+    assert target is not None
+    inputs = [each for each in operands.inputs if each is not None]
+    inputs.sort(key=lambda each: -each.num_elements)
+    return tuple(Part(each.name, target.name, 0, moves=True) for each in inputs)
 
 
 def _part(move: Move, inner: Tensor, inner_start: int, outer: Tensor, outer_start: int) -> Part:

@@ -17,7 +17,8 @@ class AliasKind(StrEnum):
     SLICES = "slices"
     """Parts along the outermost axis, inside the tensor they are cut from."""
     CONCAT = "concat"
-    """Inputs of a concatenation along the outermost axis, written inside its result."""
+    """Inputs of a concatenation along the outermost axis, written inside its result; along
+    another axis one of them, if the kernel spreads its rows in place."""
     OVERLAP = "overlap"
     """Results of sliding windows that overlap the operand, if kernels compute row by row."""
 

@@ -167,6 +167,8 @@ class _Rewrite:
         possible: dict[str, tuple[Part, int]] = {}
         for part in parts:
             reason = self._why_not_inside(step, kind, part)
+            if part.moves and any(other.moves for other, _ in possible.values()):
+                reason = reason or "another operand has the place"
             if part.offset is None or reason is not None:
                 self._refuse(kind, step, part.inner, reason or part.reason)
             else:
@@ -178,7 +180,8 @@ class _Rewrite:
         for root, (part, offset) in possible.items():
             if root in chosen:
                 loads.lay(outer, root)
-                storages.put_into(part.inner, Alias(part.outer, offset), same_bytes=True)
+                alias = Alias(part.outer, offset)
+                storages.put_into(part.inner, alias, same_bytes=not part.moves)
                 self.num_shared[kind] += 1
             else:
                 self._refuse(kind, step, part.inner, "it would not lower the load")
@@ -196,7 +199,18 @@ class _Rewrite:
         theirs = storages.is_callers(part.inner), storages.is_callers(part.outer)
         if theirs[0] or (kind is AliasKind.CONCAT and theirs[1]):
             return "the caller owns its memory"
+        if part.moves:
+            return self._why_not_moved(step, part)
         return storages.why_not_inside(part, part.offset)
+
+    def _why_not_moved(self, step: Step, part: Part) -> str | None:
+        storages = self._storages
+        if storages.is_kept(part.inner):
+            return f"the caller or the next run needs {part.inner!r}"
+        for other in step.reads:
+            if other != part.inner and storages.owner(other) == storages.owner(part.inner):
+                return f"{other!r} would be overwritten before it is read"
+        return storages.why_not_inside(part, 0 if part.offset is None else part.offset)
 
     def overlap(self, loads: Loads) -> None:
         """Let results overlap the operands that they consume, wherever that lowers the peak."""

@@ -35,8 +35,14 @@ class _Place:
         return (
             max(self.offset, other.offset) < min(self.end, other.end)
             and max(self.written, other.written) <= min(self.needed, other.needed)
-            and (self.value, self.offset - self.value_offset)
-            != (other.value, other.offset - other.value_offset)
+            and not self.holds_same(other)
+        )
+
+    def holds_same(self, other: "_Place") -> bool:
+        """Tell whether bytes that both take are the same bytes of one value."""
+        return (self.value, self.offset - self.value_offset) == (
+            other.value,
+            other.offset - other.value_offset,
         )
 
 
@@ -147,9 +153,12 @@ class Storages:
         if self.tensors[outer.root].kind in _LASTING:
             return f"{outer.root!r} is not an activation"
         for name in self._members[inner.root]:
-            moved = self._moved(self._places[name], part, offset)
+            place = self._places[name]
+            moved = self._moved(place, part, offset)
+            used_up = part.moves and place.needed == outer.written and place.holds_same(inner)
             for other in self._members[outer.root]:
-                if moved.disturbs(self._places[other]):
+                there = self._places[other]
+                if moved.disturbs(there) and not (used_up and there.holds_same(outer)):
                     return f"{other!r} and {name!r} would need the same bytes at one step"
         return None
 
@@ -200,13 +209,7 @@ class Storages:
         for name in self._members[above.root]:
             place = self._places[name]
             moved = replace(place, offset=place.offset + shift)
-            used_up = place.needed == step and (
-                place.value,
-                place.offset - place.value_offset,
-            ) == (
-                above.value,
-                above.offset - above.value_offset,
-            )
+            used_up = place.needed == step and place.holds_same(above)
             for other in self._members[below.root]:
                 if not (used_up and other == result) and moved.disturbs(self._places[other]):
                     return f"{other!r} and {name!r} would need the same bytes at one step"
@@ -243,7 +246,7 @@ class Storages:
         """Return where a tensor of `part.inner`'s storage would lie."""
         inner, outer = self._places[part.inner], self._places[part.outer]
         value, value_offset = place.value, place.value_offset
-        if value == inner.value:
+        if value == inner.value and not part.moves:
             value = outer.value
             value_offset += outer.value_offset + offset - inner.value_offset
         return _Place(

@@ -1,0 +1,31 @@
+// Joins tensors row by row, one of which may lie where the result begins.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace arenite {
+
+// A row of the result is one row of each source, in order. The last row is made first, so a source
+// that lies where the result begins gives each of its rows away before that is written over.
+class RowJoin {
+ public:
+  struct Source {
+    const std::byte* data;
+    std::size_t row;    // bytes of a row
+    std::size_t begin;  // first byte in a row of the result
+  };
+
+  // Sizes in bytes. `sources[0]` alone may share bytes with the target, and begins where it does.
+  RowJoin(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row);
+
+  void run() const;
+
+ private:
+  std::vector<Source> sources_;
+  std::byte* target_;
+  std::size_t num_rows_;
+  std::size_t row_;
+};
+
+}  // namespace arenite
