@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from arenite.runtime.compiler import compile_model
+from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.running import (
     PoisonedSession,
     build,
@@ -60,3 +62,22 @@ def test_onnx_runtime_runs_what_we_lack(name, tmp_path):
             for key, value in expected.items():
                 assert outputs[key].dtype == value.dtype
                 np.testing.assert_array_equal(outputs[key], value)
+
+
+def test_the_spectrum_of_a_real_signal_has_one_side(tmp_path):
+    """The onnx package infers two sides where the node states none."""
+    text = (
+        "(float[1,128,1] x) => (float[1,15,9,2] y) <int64 s = {8}, int64 n = {16}> "
+        "{y = STFT(x, s, , n)}"
+    )
+    path = save(tmp_path, parse(text))
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        expected = reference_outputs(path, feeds)
+        np.testing.assert_array_equal(session.run(feeds)["y"], expected["y"])
+
+
+def test_what_onnx_runtime_refuses_is_refused_before_a_program_is_made(tmp_path):
+    text = '(int16[4,3] x, int16[3,5] z) => (int16[4,5] y) {y = Einsum<equation="ij,jk->ik">(x, z)}'
+    with pytest.raises(UnsupportedOperatorsError, match="onnxruntime refuses it"):
+        compile_model(save(tmp_path, parse(text)))

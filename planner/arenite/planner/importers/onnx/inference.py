@@ -7,6 +7,7 @@ by then, nothing is lost, and the cost stays linear.
 from collections.abc import Sequence
 
 import onnx
+import onnx.helper
 import onnx.shape_inference
 
 from arenite.planner.errors import UnsupportedModelError
@@ -100,6 +101,7 @@ class Inference:
         is_strict: bool,
     ) -> list[TensorType | None]:
         model = single_node_model(node, self._dialect, inputs, constants)
+        _state_default(model.graph.node[0])
         try:
             inferred = onnx.shape_inference.infer_shapes(model, strict_mode=is_strict)
         except onnx.shape_inference.InferenceError as error:
@@ -144,3 +146,12 @@ class Inference:
             f"operator {name!r} ({op_type(node)}) makes it with a type not known before the run: "
             f"{reason}{''.join(failures)}",
         )
+
+
+def _state_default(node: onnx.NodeProto) -> None:
+    """Write out the attribute that the onnx package infers with another default than it defines.
+
+    It sizes the result of an STFT as if both sides of the spectrum were kept.
+    """
+    if op_type(node) == "STFT" and all(each.name != "onesided" for each in node.attribute):
+        node.attribute.append(onnx.helper.make_attribute("onesided", 1))

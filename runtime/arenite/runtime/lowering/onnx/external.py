@@ -1,5 +1,6 @@
 """Operators that the core does not run: models of one operator for ONNX Runtime."""
 
+from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx.reader import operator_model
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Step
@@ -8,6 +9,7 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.types import KNOWN_TYPES
 from arenite.runtime.operators.external import External
+from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 
 
 def external(builder: Builder, step: Step) -> None:
@@ -15,7 +17,7 @@ def external(builder: Builder, step: Step) -> None:
 
     Raises:
         NotLoweredError: It has tensors of a type that the core does not know, makes as much as
-            its data say, or is no node of the file.
+            its data say, is no node of the file, or ONNX Runtime has no kernel for it.
         MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
     """
     if isinstance(step.operator, Imported) and step.operator.is_bound:
@@ -29,6 +31,9 @@ def external(builder: Builder, step: Step) -> None:
     single = operator_model(builder.model, step)
     if single is None:
         raise NotLoweredError("the file has no node for it")
+    refusal = _why_refused(single.model)
+    if refusal is not None:
+        raise NotLoweredError(refusal)
     sources: list[Value | None] = [
         builder.as_written(builder.value(name), step.name) for name in single.inputs
     ]
@@ -48,3 +53,17 @@ def external(builder: Builder, step: Step) -> None:
     )
     for name, value in zip(shapes, made, strict=True):
         builder.bind(name, value)
+
+
+def _why_refused(model: bytes) -> str | None:
+    """Return why ONNX Runtime makes no session of a model, None if it does or is absent.
+
+    Where it is absent the session says so that needs it: the file may be for another machine.
+    """
+    try:
+        stock_session(model, stock_options())
+    except MissingDependencyError:
+        return None
+    except UnsupportedModelError as error:
+        return str(error).removeprefix("'model': ")
+    return None
