@@ -47,6 +47,14 @@ def test_a_model_with_shared_weights_is_written_and_told_of(path, run_json, tmp_
     assert np.unique(onnx.numpy_helper.to_array(tensors["tiny"])).size > 256
 
 
+def test_an_onnx_file_is_said_to_hold_no_code(path, run, tmp_path):
+    """The coding is what a program file holds; the format of .onnx has none."""
+    for name, is_said in (("small.onnx", True), ("small.arena", False)):
+        code, out, err = run("compress", path, "-o", tmp_path / name)
+        assert (code, err) == (0, "")
+        assert ("times smaller in a program file, -o NAME.arena" in out) is is_said
+
+
 def test_a_program_runs_as_the_model_with_the_same_weights(path, run_json, tmp_path):
     model, program, streamed = (tmp_path / name for name in ("m.onnx", "m.arena", "s.arena"))
     options = ("--density", "30%", "--bits", "5")

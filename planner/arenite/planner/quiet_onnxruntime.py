@@ -27,3 +27,16 @@ def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
     options.intra_op_num_threads = num_threads
     options.log_severity_level = FATAL
     return options
+
+
+def silence_default_logger() -> None:
+    """Let what ONNX Runtime logs outside sessions be fatal errors alone, in this process.
+
+    For commands, which report every failure themselves. A library leaves its user's logger alone.
+    Nothing is done where the package is absent.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        return
+    onnxruntime.set_default_logger_severity(FATAL)

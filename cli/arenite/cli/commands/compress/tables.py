@@ -194,9 +194,11 @@ def summary_rows(
     dense = sum(4 * each.num_weights for each in compressed.results)
     coded = sum(each.coded_size for each in compressed.results)
     kept = sum(each.num_kept for each in compressed.results) / (dense // 4)
+    # The format of .onnx has no such code: there the weights only take few values.
+    where = " in a program file, -o NAME.arena; here they stay 32-bit" if program is None else ""
     rows: list[tuple[str, RenderableType]] = [
         ("weights", f"{both(dense)} in {len(compressed.results)} layers, {percent(kept)} kept"),
-        ("coded", f"{both(coded)}: {dense / coded:.1f} times smaller"),
+        ("coded", f"{both(coded)}: {dense / coded:.1f} times smaller{where}"),
     ]
     if sizes.others:
         rows.append(("others", f"{both(sizes.others)} of other constants stay as they are"))

@@ -19,6 +19,7 @@ from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.targets.order_search import order_finder
 from arenite.planner.importers import InputValues, Shapes
+from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
 from arenite.strategies.order import ORDERS, find_order
@@ -72,6 +73,7 @@ def _to_onnxruntime(request: _Request) -> _Exported:
         )
     order_name = request.order_name or "best"
     find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
+    silence_default_logger()
     export = export_onnxruntime(
         request.model, find, dims=request.dims, shapes=request.shapes, values=request.values
     )

@@ -17,7 +17,7 @@ _MAX_PLACES = 4_096
 """Of a block; each is a move of its own."""
 
 
-@translates("SPACE_TO_BATCH_ND")
+@translates("SPACE_TO_BATCH_ND", int16=True)
 def space_to_batch(t: Translation) -> None:
     """Translate SPACE_TO_BATCH_ND."""
     value = t.value()

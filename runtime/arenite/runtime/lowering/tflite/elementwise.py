@@ -113,7 +113,7 @@ def _aligned(value: Value, rank: int) -> Value:
     return replace(value, shape=shape, order=order, array=array)
 
 
-@translates("SELECT", "SELECT_V2")
+@translates("SELECT", "SELECT_V2", int16=True)
 def select(t: Translation) -> None:
     """Translate SELECT or SELECT_V2."""
     values = [t.value(position) for position in range(3)]
@@ -126,7 +126,7 @@ def select(t: Translation) -> None:
     t.finish(t.emit(Select(), operands))
 
 
-@translates("CAST", "DEQUANTIZE", "QUANTIZE")
+@translates("CAST", "DEQUANTIZE", "QUANTIZE", int16=True)
 def convert(t: Translation) -> None:
     """Translate CAST, QUANTIZE or DEQUANTIZE."""
     value = t.value()

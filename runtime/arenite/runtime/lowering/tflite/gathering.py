@@ -18,7 +18,7 @@ _MAX_DEPTH = 1 << 20
 """Of a one-hot code, whose indices become a constant."""
 
 
-@translates("GATHER")
+@translates("GATHER", int16=True)
 def gather(t: Translation) -> None:
     """Translate GATHER."""
     data, indices = t.value(0), _indices(t, 1)
@@ -36,7 +36,7 @@ def embedding_lookup(t: Translation) -> None:
     t.finish(t.emit(Gather(axis=0), [data, _indices(t, 0)]))
 
 
-@translates("GATHER_ND")
+@translates("GATHER_ND", int16=True)
 def gather_nd(t: Translation) -> None:
     """Translate GATHER_ND: the axes that are indexed become one, and so do their indices."""
     data, indices = t.value(0), _indices(t, 1)

@@ -69,7 +69,7 @@ def _without_pad(t: Translation) -> Translation:
     )
 
 
-@translates("BATCH_TO_SPACE_ND")
+@translates("BATCH_TO_SPACE_ND", int16=True)
 def batch_to_space(t: Translation) -> None:
     """Translate BATCH_TO_SPACE_ND, with the convolution between it and SPACE_TO_BATCH_ND.
 
@@ -160,7 +160,7 @@ def _rows(value: Value, num_inputs: int) -> int:
     return count // num_inputs
 
 
-@translates("BATCH_MATMUL")
+@translates("BATCH_MATMUL", int16=True)
 def batch_matmul(t: Translation) -> None:
     """Translate BATCH_MATMUL; integers are multiplied as numbers."""
     operator = MatMul(

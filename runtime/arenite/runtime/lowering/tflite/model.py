@@ -84,21 +84,10 @@ def _initial(tensor: Tensor) -> Array | None:
     return np.full(tensor.shape, stated.zero_point, np.int8)
 
 
-_OF_16_BITS = frozenset(
-    {"BATCH_MATMUL", "BATCH_TO_SPACE_ND", "BROADCAST_TO", "CAST", "CONCATENATION",
-     "DEPTH_TO_SPACE", "DEQUANTIZE", "EXPAND_DIMS", "FILL", "GATHER", "GATHER_ND",
-     "L2_NORMALIZATION", "LOG_SOFTMAX", "MIRROR_PAD", "PACK", "PAD", "PADV2", "QUANTIZE",
-     "RESHAPE", "REVERSE_V2", "SELECT", "SELECT_V2", "SLICE", "SOFTMAX", "SPACE_TO_BATCH_ND",
-     "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "SVDF", "TILE",
-     "TRANSPOSE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNPACK", "ZEROS_LIKE"}
-)  # fmt: skip
-"""Operators that move or convert integers of 16 bits, keep a state of them, or go by numbers."""
-
-
 def _check_integers(t: Translation) -> None:
     tensors = t.builder.model.tensors
     names = (*t.step.reads, *t.step.writes)
-    if t.kind not in _OF_16_BITS and any(tensors[n].dtype is DType.INT16 for n in names):
+    if not TRANSLATORS.takes_int16(t.kind) and any(tensors[n].dtype is DType.INT16 for n in names):
         raise NotLoweredError("it computes in int16")
 
 

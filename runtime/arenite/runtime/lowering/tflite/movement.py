@@ -15,7 +15,7 @@ from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy, Move
 
 
-@translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+@translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE", int16=True)
 def reshape(t: Translation) -> None:
     """Translate an operator that changes only the shape."""
     t.finish(t.value())
@@ -28,14 +28,14 @@ def densify(t: Translation) -> None:
     t.finish(t.value())
 
 
-@translates("TRANSPOSE")
+@translates("TRANSPOSE", int16=True)
 def transpose(t: Translation) -> None:
     """Translate TRANSPOSE."""
     value = t.builder.transposed(t.value(), t.integers(1))
     t.finish(t.builder.as_written(value, t.target))
 
 
-@translates("CONCATENATION")
+@translates("CONCATENATION", int16=True)
 def concatenation(t: Translation) -> None:
     """Translate CONCATENATION; parts with another scale are requantised."""
     axis = t.integer("Axis", 0) % len(t.shape)
@@ -61,7 +61,7 @@ def _rescaled(t: Translation, value: Value) -> Value:
     return result
 
 
-@translates("PACK")
+@translates("PACK", int16=True)
 def pack(t: Translation) -> None:
     """Translate PACK."""
     rank = len(t.shape)
@@ -78,7 +78,7 @@ def pack(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=tuple(moves)), parts))
 
 
-@translates("SPLIT", "SPLIT_V")
+@translates("SPLIT", "SPLIT_V", int16=True)
 def split(t: Translation) -> None:
     """Translate SPLIT or SPLIT_V into one step that makes all parts."""
     is_even = t.kind == "SPLIT"
@@ -87,7 +87,7 @@ def split(t: Translation) -> None:
     _parts(t, value, axis % len(value.shape))
 
 
-@translates("UNPACK")
+@translates("UNPACK", int16=True)
 def unpack(t: Translation) -> None:
     """Translate UNPACK."""
     value = t.value()
@@ -112,14 +112,14 @@ def _parts(t: Translation, value: Value, axis: int, *, is_unpacked: bool = False
         t.builder.bind(name, t.builder.reshaped(part, shape, name))
 
 
-@translates("SLICE")
+@translates("SLICE", int16=True)
 def slice_(t: Translation) -> None:
     """Translate SLICE with constant bounds."""
     value = t.value()
     _pick(t, value, t.integers(1), (1,) * len(value.shape), t.shape)
 
 
-@translates("STRIDED_SLICE")
+@translates("STRIDED_SLICE", int16=True)
 def strided_slice(t: Translation) -> None:
     """Translate STRIDED_SLICE with constant bounds."""
     value = t.value()
@@ -173,7 +173,7 @@ def _pick(
     t.finish(t.emit(Copy(moves=(move,)), [value], shape=shape))
 
 
-@translates("MIRROR_PAD", "PAD", "PADV2")
+@translates("MIRROR_PAD", "PAD", "PADV2", int16=True)
 def pad(t: Translation) -> None:
     """Translate PAD, PADV2 or MIRROR_PAD."""
     value = t.value()
@@ -194,7 +194,7 @@ def pad(t: Translation) -> None:
     t.finish(t.emit(operator, [value]))
 
 
-@translates("REVERSE_V2")
+@translates("REVERSE_V2", int16=True)
 def reverse(t: Translation) -> None:
     """Translate REVERSE_V2."""
     value = t.value()
@@ -208,14 +208,14 @@ def reverse(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(picked(value, value.shape, first, step),)), [value]))
 
 
-@translates("ZEROS_LIKE")
+@translates("ZEROS_LIKE", int16=True)
 def zeros_like(t: Translation) -> None:
     """Translate ZEROS_LIKE."""
     fill = np.zeros((), t.numpy_dtype).tobytes()
     t.finish(t.emit(Copy(moves=(), fill=fill), [t.value()]))
 
 
-@translates("FILL")
+@translates("FILL", int16=True)
 def fill(t: Translation) -> None:
     """Translate FILL with constant lengths."""
     shape = t.integers(0)
@@ -226,7 +226,7 @@ def fill(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
-@translates("TILE")
+@translates("TILE", int16=True)
 def tile(t: Translation) -> None:
     """Translate TILE."""
     value = t.value()
@@ -234,7 +234,7 @@ def tile(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
-@translates("BROADCAST_TO")
+@translates("BROADCAST_TO", int16=True)
 def broadcast_to(t: Translation) -> None:
     """Translate BROADCAST_TO."""
     value = t.value()
@@ -245,7 +245,7 @@ def broadcast_to(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=(move,)), [value]))
 
 
-@translates("DEPTH_TO_SPACE")
+@translates("DEPTH_TO_SPACE", int16=True)
 def depth_to_space(t: Translation) -> None:
     """Translate DEPTH_TO_SPACE."""
     n, h, w, c = t.value().shape
@@ -253,7 +253,7 @@ def depth_to_space(t: Translation) -> None:
     _regroup(t, (n, h, w, b, b, c // (b * b)), (0, 1, 3, 2, 4, 5))
 
 
-@translates("SPACE_TO_DEPTH")
+@translates("SPACE_TO_DEPTH", int16=True)
 def space_to_depth(t: Translation) -> None:
     """Translate SPACE_TO_DEPTH."""
     n, h, w, c = t.value().shape

@@ -114,7 +114,7 @@ def cumulative_sum(t: Translation) -> None:
     t.finish(t.emit(operator, [value]))
 
 
-@translates("SOFTMAX", "LOG_SOFTMAX")
+@translates("SOFTMAX", "LOG_SOFTMAX", int16=True)
 def softmax(t: Translation) -> None:
     """Translate SOFTMAX or LOG_SOFTMAX."""
     is_log = t.kind == "LOG_SOFTMAX"
@@ -126,7 +126,7 @@ def softmax(t: Translation) -> None:
     through_numbers(t, operator, [value])
 
 
-@translates("L2_NORMALIZATION")
+@translates("L2_NORMALIZATION", int16=True)
 def l2_normalisation(t: Translation) -> None:
     """Translate L2_NORMALIZATION; integers are normalised as numbers."""
     through_numbers(t, L2Norm(epsilon=1e-6), [t.value()])

@@ -22,7 +22,7 @@ _UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
 """Peepholes, a projection, and factors of layer norms."""
 
 
-@translates("UNIDIRECTIONAL_SEQUENCE_LSTM")
+@translates("UNIDIRECTIONAL_SEQUENCE_LSTM", int16=True)
 def sequence_lstm(t: Translation) -> None:
     """Translate UNIDIRECTIONAL_SEQUENCE_LSTM, of numbers or of integers of 8 bits."""
     if t.dtype not in (DType.FLOAT32, DType.INT8):
@@ -92,7 +92,7 @@ def _biases(t: Translation, num_units: int) -> Value:
     return t.builder.constant(np.concatenate(given).reshape(1, -1), t.source(_BIASES[0]))
 
 
-@translates("SVDF")
+@translates("SVDF", int16=True)
 def svdf(t: Translation) -> None:
     """Translate SVDF, of numbers or of integers."""
     operator = Svdf(rank=t.integer("Rank", 1))
