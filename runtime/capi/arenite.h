@@ -16,7 +16,8 @@
  * The command `arenite build` makes .arena files. Memory is laid out and kernels are prepared
  * when a session is created, which refuses whatever can go wrong; a run allocates nothing.
  *
- * Threads: a model may be shared; calls on one session must not overlap.
+ * Threads: a model may be shared; calls on one session must not overlap. A child process that is
+ * forked may use sessions of one thread alone, and destroy all.
  * C99; nothing throws across this border.
  */
 #ifndef ARENITE_H
@@ -49,7 +50,8 @@ typedef enum arenite_status {
   ARENITE_ERROR_VERSION = 4,     /* an .arena file of another version */
   ARENITE_ERROR_UNSUPPORTED = 5, /* a step needs ONNX Runtime, which only Python brings */
   ARENITE_ERROR_MEMORY = 6,      /* no memory, or what is given is too small or misaligned */
-  ARENITE_ERROR_INTERNAL = 7     /* a fault of this library */
+  ARENITE_ERROR_INTERNAL = 7,    /* a fault of this library */
+  ARENITE_ERROR_FORKED = 8       /* a session with threads, used in a child of its process */
 } arenite_status;
 
 typedef enum arenite_type {
@@ -63,7 +65,8 @@ typedef enum arenite_type {
   ARENITE_BOOLEAN = 7 /* one byte, 0 or 1 */
 } arenite_type;
 
-/* A file, mapped: its program and weights. */
+/* A file: a copy of its program, and its weights, mapped. Written over in place, it changes the
+ * weights of sessions; cut short, it ends the process. Replace files by renaming. */
 typedef struct arenite_model arenite_model;
 /* A model laid out in an arena, ready to run. */
 typedef struct arenite_session arenite_session;

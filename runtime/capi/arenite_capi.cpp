@@ -66,6 +66,8 @@ arenite_status guarded(Function function) {
     return fail(ARENITE_ERROR_FORMAT, error.what());
   } catch (const arenite::SystemError& error) {
     return fail(ARENITE_ERROR_MEMORY, error.what());
+  } catch (const arenite::ForkedError& error) {
+    return fail(ARENITE_ERROR_FORKED, error.what());
   } catch (const std::bad_alloc&) {
     return fail(ARENITE_ERROR_MEMORY, "no memory");
   } catch (const std::exception& error) {

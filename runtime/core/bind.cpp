@@ -220,6 +220,7 @@ void note_nanoseconds(Session& session, std::size_t step, std::int64_t value) {
 NB_MODULE(_core, module) {
   nb::exception<ProgramError>(module, "ProgramError");
   nb::exception<SystemError>(module, "ResourceError");
+  nb::exception<ForkedError>(module, "ForkedError");
   nb::class_<ExternalStep>(module, "ExternalStep")
       .def_ro("index", &ExternalStep::index)
       .def_ro("name", &ExternalStep::name)

@@ -24,4 +24,10 @@ class SystemError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A session with threads is used in a child process, which has the memory and not the threads.
+class ForkedError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace arenite

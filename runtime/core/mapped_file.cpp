@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "errors.hpp"
@@ -27,6 +28,32 @@ T read(const std::uint8_t* from) {
   return value;
 }
 
+// Reads the first bytes of a file.
+void read_file(int descriptor, void* to, std::size_t size) {
+  auto* target = static_cast<std::uint8_t*>(to);
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t count = pread(descriptor, target + done, size - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      throw SystemError(std::string("the file cannot be read: ") + std::strerror(errno));
+    }
+    if (count == 0) {
+      throw ProgramError("the file was cut short while it was read");
+    }
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+std::unique_ptr<std::uint64_t[]> room_for(std::size_t size) {
+  std::unique_ptr<std::uint64_t[]> room(new (std::nothrow) std::uint64_t[(size + 7) / 8]);
+  if (room == nullptr) {
+    throw SystemError("no memory for the program");
+  }
+  return room;
+}
+
 }  // namespace
 
 MappedFile::MappedFile(int descriptor) {
@@ -36,28 +63,32 @@ MappedFile::MappedFile(int descriptor) {
   }
   size_ = static_cast<std::size_t>(status.st_size);
   check_size();
+  std::uint8_t head[kHeadSize];
+  read_file(descriptor, head, kHeadSize);
+  check_head(head);
+  const std::size_t copied = kHeadSize + program_size_;
+  copy_ = room_for(copied);
+  read_file(descriptor, copy_.get(), copied);
+  std::memcpy(copy_.get(), head, kHeadSize);  // as it was checked
+  head_ = reinterpret_cast<const std::uint8_t*>(copy_.get());
+  check_program();
   void* mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (mapped == MAP_FAILED) {
     throw SystemError(std::string("the file cannot be mapped: ") + std::strerror(errno));
   }
   data_ = static_cast<const std::uint8_t*>(mapped);
   is_mapped_ = true;
-  try {
-    check();
-  } catch (...) {
-    munmap(mapped, size_);
-    throw;
-  }
 }
 
 MappedFile::MappedFile(const std::byte* data, std::size_t size)
-    : data_(reinterpret_cast<const std::uint8_t*>(data)), size_(size) {
+    : head_(reinterpret_cast<const std::uint8_t*>(data)), data_(head_), size_(size) {
   if (reinterpret_cast<std::uintptr_t>(data) % kAlignment != 0) {
     throw ProgramError("the bytes of the file are not aligned to " + std::to_string(kAlignment) +
                        " B");
   }
   check_size();
-  check();
+  check_head(head_);
+  check_program();
 }
 
 MappedFile::~MappedFile() {
@@ -73,18 +104,18 @@ void MappedFile::check_size() const {
   }
 }
 
-void MappedFile::check() {
-  if (std::memcmp(data_, kMagic, sizeof kMagic) != 0) {
+void MappedFile::check_head(const std::uint8_t* head) {
+  if (std::memcmp(head, kMagic, sizeof kMagic) != 0) {
     throw ProgramError("this is not a program file; make one with `arenite build`");
   }
-  const auto version = read<std::uint32_t>(data_ + 8);
+  const auto version = read<std::uint32_t>(head + 8);
   if (version != kVersion) {
     throw VersionError("the file is of version " + std::to_string(version) +
                        "; this runtime reads version " + std::to_string(kVersion) +
                        ": build the program again");
   }
-  const auto program_size = read<std::uint64_t>(data_ + 16);
-  const auto weights_offset = read<std::uint64_t>(data_ + 24);
+  const auto program_size = read<std::uint64_t>(head + 16);
+  const auto weights_offset = read<std::uint64_t>(head + 24);
   if (program_size > size_ - kHeadSize || weights_offset > size_ ||
       weights_offset < kHeadSize + program_size || weights_offset % kPage != 0) {
     throw ProgramError("the file is truncated or damaged: its program has " +
@@ -93,8 +124,14 @@ void MappedFile::check() {
   }
   program_size_ = static_cast<std::size_t>(program_size);
   weights_offset_ = static_cast<std::size_t>(weights_offset);
+  if (program_size_ < 8 || program_size_ >= FLATBUFFERS_MAX_BUFFER_SIZE) {
+    throw ProgramError("the program is damaged: it has " + std::to_string(program_size_) + " B");
+  }
+}
+
+void MappedFile::check_program() {
   flatbuffers::Verifier verifier(program_data(), program_size_, kMaxDepth, kMaxTables);
-  if (program_size_ < 8 || !program::ProgramBufferHasIdentifier(program_data()) ||
+  if (!program::ProgramBufferHasIdentifier(program_data()) ||
       !program::VerifyProgramBuffer(verifier)) {
     throw ProgramError("the program is damaged: an offset leads outside it");
   }

@@ -1,8 +1,10 @@
-// A program file in memory, mapped or the caller's, read-only: its head checked.
+// A program file, read-only: its head checked, its weights mapped. All in the caller's memory, or
+// the program a copy and the weights where the file has them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "program_generated.h"
 
@@ -20,7 +22,10 @@ class MappedFile {
   // Behind the last constant, kernels may read this far.
   static constexpr std::size_t kSlack = 128;
 
-  // Maps an open file; the descriptor may be closed after. Throws ProgramError or SystemError.
+  // Reads the program of an open file and maps the weights; the descriptor may be closed after.
+  // What is checked is a copy: whoever writes over the file can change no offset or size, but
+  // weights change with it, and where it is cut short they are gone (SIGBUS).
+  // Throws ProgramError or SystemError.
   explicit MappedFile(int descriptor);
   // Takes bytes that the caller has in memory, aligned to kAlignment, and keeps as they are
   // for as long as this lives. Throws ProgramError.
@@ -31,7 +36,7 @@ class MappedFile {
 
   // Verified as a FlatBuffer; what it says is not.
   const program::Program& program() const { return *program_; }
-  const std::uint8_t* program_data() const { return data_ + kHeadSize; }
+  const std::uint8_t* program_data() const { return head_ + kHeadSize; }
   std::size_t program_size() const { return program_size_; }
   const std::byte* weights() const {
     return reinterpret_cast<const std::byte*>(data_ + weights_offset_);
@@ -46,8 +51,11 @@ class MappedFile {
   static constexpr std::size_t kHeadSize = 32;
 
   void check_size() const;
-  void check();
+  void check_head(const std::uint8_t* head);
+  void check_program();
 
+  std::unique_ptr<std::uint64_t[]> copy_;  // of head and program; null: they are the caller's
+  const std::uint8_t* head_ = nullptr;
   const std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
   bool is_mapped_ = false;

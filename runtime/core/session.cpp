@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include <pthreadpool.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,16 +18,27 @@
 namespace arenite {
 
 struct Session::Threads {
-  explicit Threads(int count) : pool(count > 1 ? pthreadpool_create(count) : nullptr) {}
+  explicit Threads(int count)
+      : pool(count > 1 ? pthreadpool_create(count) : nullptr), process(getpid()) {}
   ~Threads() {
-    if (pool != nullptr) {
+    if (pool != nullptr && getpid() == process) {  // elsewhere it would wait for ever
       pthreadpool_destroy(pool);
     }
   }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
+  // Requires that the threads run in this process, if there are any.
+  void require_here() const {
+    if (pool != nullptr && getpid() != process) {
+      throw ForkedError(
+          "the session has threads, and they stayed in the process that was forked; create "
+          "sessions in the child, or with one thread");
+    }
+  }
+
   pthreadpool_t pool;
+  pid_t process;
 };
 
 Session::Session(int descriptor, const SessionOptions& options)
@@ -247,6 +259,7 @@ void Session::make_port_copies() {
 }
 
 void Session::feed(std::size_t input, const std::byte* data) {
+  threads_->require_here();
   const auto& view =
       port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
   if (view.size > 0) {
@@ -255,6 +268,7 @@ void Session::feed(std::size_t input, const std::byte* data) {
 }
 
 void Session::fetch(std::size_t output, std::byte* data) const {
+  threads_->require_here();
   const auto& view =
       port_tensor(*program().outputs()->Get(static_cast<flatbuffers::uoffset_t>(output)));
   if (view.size > 0) {
@@ -263,6 +277,7 @@ void Session::fetch(std::size_t output, std::byte* data) const {
 }
 
 void Session::run(std::size_t first, std::size_t last) {
+  threads_->require_here();
   if (first > last || last > steps_.size()) {
     throw ProgramError("there are no steps " + std::to_string(first) + " to " +
                        std::to_string(last));

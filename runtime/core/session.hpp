@@ -60,6 +60,9 @@ class Session {
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
 
+  // A session with threads, in a child of the process that created it, throws ForkedError from
+  // `feed`, `fetch` and `run`.
+
   // Copies an input of the caller into the arena: contiguous, its axes as the caller has them.
   void feed(std::size_t input, const std::byte* data);
   // Copies an output to the caller in the same form.

@@ -135,8 +135,14 @@ def test_poison_is_a_byte(program, poison):
         Session(program, poison=poison)
 
 
+@pytest.mark.parametrize("threads", [257, 10**9, 2**40])
+def test_more_threads_than_any_machine_has_are_refused(program, threads):
+    with pytest.raises(ValueError, match="give 1 to 256"):
+        Session(program, threads=threads)
+
+
 def test_no_threads_cannot_compute(program):
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="give 1 to 256"):
         Session(program, threads=0)
 
 

@@ -14,6 +14,9 @@ class ProgramError(RuntimeError):
 class ResourceError(RuntimeError):
     """The operating system refuses memory or a file."""
 
+class ForkedError(RuntimeError):
+    """A session with threads is used in a child process."""
+
 class ExternalStep:
     """A step that another runtime runs."""
 

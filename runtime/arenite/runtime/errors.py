@@ -8,6 +8,7 @@
     ├── ResourceError           the machine has no memory for it, or what is given is too small
     ├── SessionBusyError        another thread is using the session
     ├── SessionClosedError      the session was closed
+    ├── SessionForkedError      the threads of the session are in the process that was forked
     ├── DeadMemoryError         an output depends on what no step wrote
     └── FeedError               what is fed does not fit the model
         ├── InputNameError      an input is missing, or there is none of that name
@@ -55,6 +56,16 @@ class SessionClosedError(AreniteError):
 
     def __init__(self) -> None:
         super().__init__("the session is closed; open another")
+
+
+class SessionForkedError(AreniteError):
+    """A session with threads is used in a child process, which has none of them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the session has threads, and they stayed in the process that was forked; open "
+            "sessions in the child, or with one thread"
+        )
 
 
 class DeadMemoryError(AreniteError):

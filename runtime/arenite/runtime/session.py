@@ -23,9 +23,13 @@ from arenite.runtime.errors import (
     ResourceError,
     SessionBusyError,
     SessionClosedError,
+    SessionForkedError,
 )
 
 Array: TypeAlias = NDArray[Any]
+
+MAX_THREADS = 256
+"""Most threads of a session: more than any machine's worth, few enough to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class SessionMemory:
 
     Attributes:
         memories: Memories of the plan, with the 128 B behind each that kernels may read.
-        program: The program, mapped from the file.
+        program: The program, copied from the file.
         weights: All weights, mapped from the file.
         weights_resident: The weights that runs read from the file and that stay resident.
         decoded: Decoded constants, and the decoder.
@@ -136,8 +140,8 @@ class _Options:
     buffers: Mapping[str, Array] | None = None
 
     def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ValueError(f"threads is {self.threads}; give at least 1")
+        if not 1 <= self.threads <= MAX_THREADS:
+            raise ValueError(f"threads is {self.threads}; give 1 to {MAX_THREADS}")
         if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
             raise ValueError(f"poison {self.poison!r} is not a byte, 0 to 255")
 
@@ -162,15 +166,17 @@ class Session:
     """A model that can be run, one inference at a time.
 
     Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
-    Sessions of one `.arena` file share its weights, as the file is mapped. Use one session a
-    thread: a call while another thread's goes on raises `SessionBusyError`.
+    Sessions of one `.arena` file share its weights, as the file is mapped: replace such a file by
+    renaming another to its name, as `arenite build` does. Written over in place it changes the
+    weights of open sessions, but nothing that was checked; cut short, it ends the process (SIGBUS).
+    Use one session a thread: a call while another thread's goes on raises `SessionBusyError`.
 
     Args:
         path: An `.arena` file; or, with a plan or a strategy, an ONNX or TFLite model.
         plan: A plan of the records of `arenite.runtime.compiler.compile_model(path).source`.
         strategy: Makes the plan instead, such as `arenite.strategies.find("best")`.
-        threads: Number of threads that run kernels. More than 1 helps large models on an
-            otherwise idle machine.
+        threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
+            an otherwise idle machine; a child process that is forked later cannot use the session.
         poison: Fill memory with this byte once it is dead. Outputs that differ between two
             values show a wrong plan; a single run may not, as kernels that clamp turn the NaN
             of 255 into a number.
@@ -213,6 +219,7 @@ class Session:
 
     def _open(self, descriptor: int, label: str, options: _Options) -> None:
         self._turn = _Turn()
+        self._process = os.getpid() if options.threads > 1 else None
         # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
         try:
@@ -313,8 +320,10 @@ class Session:
             InputTypeError: An array has another element type.
             SessionBusyError: Another thread is using the session.
             SessionClosedError: The session is closed.
+            SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
         native = self._native
+        self._check_process()
         self._check(inputs)
         with self._turn:
             for index, port in enumerate(self._inputs):
@@ -330,7 +339,9 @@ class Session:
 
         Raises:
             SessionBusyError: Another thread is using the session.
+            SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
+        self._check_process()
         with self._turn:
             self._run_steps()
 
@@ -348,7 +359,9 @@ class Session:
 
         Raises:
             SessionBusyError: Another thread is using the session.
+            SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
+        self._check_process()
         with self._turn:
             self._native.set_profiling(True)
             try:
@@ -390,6 +403,10 @@ class Session:
     def _run_steps(self) -> None:
         for run in self._segments:
             run()
+
+    def _check_process(self) -> None:
+        if self._process is not None and self._process != os.getpid():
+            raise SessionForkedError
 
     def _check(self, inputs: Mapping[str, Array]) -> None:
         known = {port.name: port for port in self._inputs}
