@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.importers.onnx.external_data import external_fault
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
 from arenite.planner.importers.onnx.node import Dialect, op_type
 from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
@@ -119,9 +120,10 @@ def load_external(graph: onnx.GraphProto, folder: Path) -> int:
         try:
             load_external_data_for_tensor(tensor, str(folder))
         except (*_READING_ERRORS, OSError, onnx.checker.ValidationError) as error:
-            raise ModelFormatError(
-                f"tensor {name!r}: its external data cannot be read: {_one_line(error)}"
-            ) from error
+            reason = external_fault(tensor, folder)
+            if reason is None:
+                reason = f"its external data cannot be read: {_one_line(error)}"
+            raise ModelFormatError(f"tensor {name!r}: {reason}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
         if size is not None and len(tensor.raw_data) != size:

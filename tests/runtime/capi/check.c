@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "arenite.h"
 
@@ -291,7 +293,44 @@ static int misuse(const char* path) {
   return 0;
 }
 
+/* PATH: a session of two threads in a child process. */
+static int forked(const char* path) {
+  arenite_model* model = NULL;
+  arenite_session* session = NULL;
+  arenite_options options = ARENITE_OPTIONS_DEFAULT;
+  options.threads = 2;
+  check(arenite_model_open(path, &model));
+  check(arenite_session_create(model, &options, &session));
+  check(arenite_session_run(session));
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30); /* a wait without end is killed */
+    const arenite_tensor* input = arenite_session_input(session, 0);
+    char* bytes = calloc(1, input->size);
+    report("run", arenite_session_run(session));
+    report("feed", arenite_session_feed(session, 0, bytes, input->size));
+    free(bytes);
+    arenite_session_destroy(session);
+    options.threads = 1;
+    report("own", arenite_session_create(model, &options, &session));
+    report("own run", arenite_session_run(session));
+    arenite_session_destroy(session);
+    arenite_model_close(model);
+    return 0;
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  check(arenite_session_run(session));
+  arenite_session_destroy(session);
+  arenite_model_close(model);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
+}
+
 int main(int argc, char** argv) {
+  if (argc == 3 && strcmp(argv[1], "forked") == 0) {
+    return forked(argv[2]);
+  }
   if (argc == 5) {
     return run(argv[1], argv[2], argv[3], argv[4]);
   }

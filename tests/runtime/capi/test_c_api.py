@@ -19,7 +19,7 @@ from support.two_memories import FAST, in_two_memories
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
 { c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) d = Conv<pads=[1,1,1,1]>(s, v) y = Add(d, s) }"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
-ARGUMENT, FILE, FORMAT, VERSION, MEMORY = 1, 2, 3, 4, 6
+ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED = 1, 2, 3, 4, 6, 8
 
 
 @pytest.fixture(scope="session")
@@ -159,6 +159,14 @@ def test_misuse_returns_a_status_and_a_text(check, tmp_path):
     assert "null" in found["run null"][1]
     assert "the model needs" in found["arena too small"][1]
     assert "'image' has 3072 B; the array has 1" in found["feed another size"][1]
+
+
+def test_threads_do_not_follow_into_a_child(check, tmp_path):
+    found = lines(check("forked", classifier(tmp_path)))
+    assert {label: status for label, (status, _) in found.items()} == {
+        "run": FORKED, "feed": FORKED, "own": 0, "own run": 0
+    }  # fmt: skip
+    assert "create sessions in the child" in found["run"][1]
 
 
 def test_the_library_exports_the_header_and_nothing_else(prefix):

@@ -9,6 +9,8 @@ from numpy import asarray, generic
 from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
+from arenite.planner.errors import MissingDataError, about_file
+from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import read_dtype
 
@@ -71,6 +73,32 @@ def embed(graph: onnx.GraphProto, folder: Path) -> None:
                 attribute.t.CopyFrom(onnx.numpy_helper.from_array(array, attribute.t.name))
         for subgraph in subgraphs(node):
             embed(subgraph, folder)
+
+
+def check_files(path: Path) -> None:
+    """Return if every file beside a model is as it states; nothing in them is read.
+
+    Raises:
+        MissingDataError: One is missing, too short, a link, or outside the folder.
+        ModelError: The model itself cannot be read.
+    """
+    with about_file(path):
+        _check_files_of(load_model(path).graph, path.parent)
+
+
+def _check_files_of(graph: onnx.GraphProto, folder: Path) -> None:
+    for tensor in graph.initializer:
+        fault = external_fault(tensor, folder)
+        if fault is not None:
+            raise MissingDataError(tensor.name, fault)
+    for node in graph.node:
+        for subgraph in subgraphs(node):
+            _check_files_of(subgraph, folder)
+
+
+def external_fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
+    """Return what is wrong with the file that a constant lies in, None if nothing is known."""
+    return _fault(tensor, folder) if uses_external_data(tensor) else None
 
 
 def _check_keys(tensor: onnx.TensorProto) -> None:

@@ -30,6 +30,7 @@ from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
 from arenite.runtime.targets.onnxruntime.measure import StockMemory, stock_memory
 from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT
 from arenite.runtime.targets.onnxruntime.stock import (
+    missing_files_named,
     ordered_options,
     stock_options,
     stock_session,
@@ -95,7 +96,7 @@ def export_onnxruntime(
         raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
     with tempfile.TemporaryDirectory() as folder:
         given, dims, shapes = _with_values(path, dims, shapes, values, Path(folder))
-        with named_instead(given, path):
+        with named_instead(given, path), missing_files_named(path):
             return _exported(onnx, given, find_order, dims, shapes, Path(folder))
 
 

@@ -20,6 +20,7 @@ from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
 from arenite.runtime.targets.onnxruntime.hosted import HostedSession
 from arenite.runtime.targets.onnxruntime.library import library
 from arenite.runtime.targets.onnxruntime.orders import HostedOrders
+from arenite.runtime.targets.onnxruntime.stock import missing_files_named
 
 ALIGNMENT: Final = 64
 """What ONNX Runtime's kernels expect of CPU memory."""
@@ -63,12 +64,14 @@ def onnxruntime_problem(
         values: What inputs hold in that run, by name, in all elements.
 
     Raises:
-        ModelError: ONNX Runtime refuses the model, or its inputs are not bound.
+        ModelError: ONNX Runtime refuses the model, its inputs are not bound, or a file of weights
+            beside it is not as stated.
         RunFailedError: It gives up on random inputs.
         UnexpectedRuntimeError: The library is not one we know.
         MissingDependencyError: The package onnxruntime is absent.
     """
-    orders = HostedOrders(library(), path, optimise=True, num_threads=1)
+    with missing_files_named(path):
+        orders = HostedOrders(library(), path, optimise=True, num_threads=1)
     with contextlib.closing(orders):
         hosted = orders.session(0)
         feeds = drawn_feeds(path, hosted.inputs, dims, shapes, values=values)

@@ -2,11 +2,15 @@
 
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.planner.errors import (
+    MissingDependencyError,
+    ModelFormatError,
+    UnsupportedModelError,
+)
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 
@@ -60,6 +64,30 @@ def refusals(model: Path | bytes) -> Iterator[None]:
         yield
     except refusal_types() as error:
         raise refusal(model, error) from error
+
+
+@contextmanager
+def missing_files_named(model: Path) -> Iterator[None]:
+    """Let a refusal for want of weights beside the model name the file that is expected.
+
+    Raises:
+        MissingDataError: ONNX Runtime refuses the model, and a file beside it is not as stated.
+        UnsupportedModelError: It refuses the model for anything else.
+    """
+    try:
+        yield
+    except UnsupportedModelError:
+        with suppress(MissingDependencyError, ModelFormatError, UnsupportedModelError):
+            _check_files(model)
+        raise
+
+
+def _check_files(model: Path) -> None:
+    try:
+        from arenite.planner.importers.onnx.external_data import check_files
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("onnx", "onnx", f"reading {model.name!r}") from error
+    check_files(model)
 
 
 def refusal_types() -> tuple[type[Exception], ...]:
