@@ -70,8 +70,29 @@ def _failure(reason: str) -> int:
     return FAILURE
 
 
+def _streams_are_open() -> bool:
+    """Tell whether results have somewhere to go; if not, say so.
+
+    A standard stream that is closed becomes the null device: the next file to be opened would
+    take its number, and what any library prints would land in that file.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdout is None:
+        sys.stderr.write("error: standard output is closed\n")
+        return False
+    return True
+
+
 def entry_point() -> None:
     """Run the command line of this process and exit."""
+    if not _streams_are_open():
+        sys.exit(FAILURE)
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):

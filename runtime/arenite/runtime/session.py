@@ -169,7 +169,8 @@ class Session:
     Sessions of one `.arena` file share its weights, as the file is mapped: replace such a file by
     renaming another to its name, as `arenite build` does. Written over in place it changes the
     weights of open sessions, but nothing that was checked; cut short, it ends the process with
-    SIGBUS. Use one session a thread: a call while another thread's goes on raises `SessionBusyError`.
+    SIGBUS. Use one session a thread: a call while another thread's goes on raises
+    `SessionBusyError`.
 
     Args:
         path: An `.arena` file; or, with a plan or a strategy, an ONNX or TFLite model.

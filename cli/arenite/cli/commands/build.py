@@ -107,7 +107,9 @@ def build(
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
     code = code_of(huffman=huffman) if code_weights else None
-    held = write_program(output, compiled, outcome, code=code)
+    with results.file(output) as file:
+        held = write_program(file, compiled, outcome, code=code)
+        file_bytes = file.stat().st_size
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(step.operator.label for step in compiled.program.steps)
     notes = compiled.program.notes
@@ -120,7 +122,7 @@ def build(
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
             *weights_rows(compiled),
             held_row(held),
-            ("file", both(output.stat().st_size)),
+            ("file", both(file_bytes)),
             *(("note", each) for each in notes),
         ]
         console.print(facts(rows))
@@ -135,7 +137,7 @@ def build(
             "arena_bytes": plan.height,
             "lower_bound": plan.lower_bound,
             "optimal": plan.optimal,
-            "file_bytes": output.stat().st_size,
+            "file_bytes": file_bytes,
             "weights": weights_as_json(compiled),
             "held": held_as_json(held),
             "strategy": plan.strategy,

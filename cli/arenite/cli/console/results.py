@@ -1,15 +1,25 @@
-"""The results of a command: one JSON document or text, and the files beside it."""
+"""The results of a command: one JSON document or text, and the files beside it.
+
+A file named `-` is standard output; what people read then goes to standard error.
+"""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 import click
 from rich.console import Console
 
 from arenite.cli.console.files import check_destination
-from arenite.cli.console.streams import output
+from arenite.cli.console.streams import output, text_beside
 from arenite.planner.files import write_atomically
+
+STANDARD_OUTPUT: Final = Path("-")
 
 
 class Results:
@@ -23,6 +33,7 @@ class Results:
         """
         self._as_json = as_json
         self._reserved: dict[Path, Path] = {}
+        self._gives_file = False
         self.written: list[Path] = []
 
     def reserve(self, *paths: Path | None, sources: Iterable[Path | None] = ()) -> None:
@@ -40,7 +51,12 @@ class Results:
         for path in paths:
             if path is None:
                 continue
-            check_destination(path, *read)
+            if path != STANDARD_OUTPUT:
+                check_destination(path, *read)
+            elif self._as_json:
+                raise click.UsageError("standard output cannot have a file and --json")
+            else:
+                self._gives_file = True
             whole = path.resolve()
             if whole in self._reserved:
                 raise click.UsageError(f"two outputs name the same file: {path}")
@@ -60,11 +76,33 @@ class Results:
             return
         made = content()
         data = made.encode("utf-8", errors="replace") if isinstance(made, str) else made
-        write_atomically(path, data)
+        if path == STANDARD_OUTPUT:
+            sys.stdout.buffer.write(data)
+        else:
+            write_atomically(path, data)
         self.written.append(path)
 
+    @contextmanager
+    def file(self, path: Path) -> Iterator[Path]:
+        """Give the file to write for one that is too large to hold, or must be loaded first.
+
+        Args:
+            path: What the user names.
+
+        Yields:
+            The same, or a temporary file for standard output, which it is copied to.
+        """
+        if path != STANDARD_OUTPUT:
+            yield path
+            return
+        with TemporaryDirectory(prefix="arenite-") as folder:
+            whole = Path(folder) / "output"
+            yield whole
+            with whole.open("rb") as stream:
+                shutil.copyfileobj(stream, sys.stdout.buffer)
+
     def show(self, document: Mapping[str, object], text: Callable[[Console], None]) -> None:
-        """Write to standard output.
+        """Write to standard output, or to standard error if a file goes there.
 
         Args:
             document: For programs.
@@ -73,4 +111,8 @@ class Results:
         if self._as_json:
             click.echo(json.dumps(document, indent=2, allow_nan=False))
         else:
-            text(output())
+            text(self.console())
+
+    def console(self) -> Console:
+        """Return where text for people goes."""
+        return text_beside() if self._gives_file else output()

@@ -1,6 +1,7 @@
 """Standard output for results, standard error for everything else."""
 
 import sys
+from typing import TextIO
 
 import click
 from rich.console import Console
@@ -22,8 +23,17 @@ class _Console(Console):
 
 def output() -> Console:
     """Return the console of standard output."""
-    width = None if sys.stdout.isatty() else _PIPED_WIDTH
-    return _Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    return _console(sys.stdout)
+
+
+def text_beside() -> Console:
+    """Return the console of results for people where standard output has a file."""
+    return _console(sys.stderr)
+
+
+def _console(stream: TextIO) -> Console:
+    width = None if stream.isatty() else _PIPED_WIDTH
+    return _Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
 def progress() -> Console:

@@ -22,7 +22,7 @@ from arenite.cli.commands.compare.model_files import model_files
 from arenite.cli.commands.compare.readings import readings_of
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
 from arenite.cli.console.results import Results
-from arenite.cli.console.streams import complain, drawing_width, has_colour, note, output, progress
+from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, time_limit_option
@@ -161,7 +161,7 @@ def compare(
         if each.note is not None:
             note(f"{each.model}: {each.note}")
         if not as_json:
-            console = output()
+            console = results.console()
             console.print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
             if watched and console.is_terminal and each.winner is not None:
                 console.print(_map(each.source.problem, each.winner.plan, console))
