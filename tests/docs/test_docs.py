@@ -17,7 +17,7 @@ import onnx
 import pytest
 from click import MissingParameter
 
-from arenite.cli.group import commands
+from arenite.cli.group import GLANCE, commands
 from arenite.cli.main import main
 from arenite.planner.rewrites.aliasing import AliasKind
 from support.shared_material import shared
@@ -108,7 +108,10 @@ def test_every_command_that_is_mentioned_parses(page, tmp_path, monkeypatch):
             if re.fullmatch(r"\w[\w.-]*", word):
                 Path(word).touch()
         with suppress(MissingParameter):  # in the text, only the option that matters stands
-            COMMANDS[name].make_context(name, words)
+            command = COMMANDS.get(name)
+            if command is None:  # `arenite MODEL`
+                command, words = GLANCE.load("glance"), [name, *words]
+            command.make_context(name, words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

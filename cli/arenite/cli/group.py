@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 import click
@@ -51,7 +52,12 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
 }
 """The commands, as the help of the group lists them."""
 
+GLANCE: Final = Entry("glance", "Say what a model needs and could need, and what to try next.")
+"""What runs where a file stands in the place of a command."""
+
 ENTRIES: Final = {name: entry for part in SECTIONS.values() for name, entry in part.items()}
+
+_SUFFIXES: Final = (".onnx", ".tflite", ".csv")
 
 
 class LazyGroup(click.Group):
@@ -66,6 +72,15 @@ class LazyGroup(click.Group):
         entry = ENTRIES.get(name)
         return None if entry is None else entry.load(name)
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first word, or what is done with a model that stands there."""
+        first = args[0]
+        if first not in ENTRIES and _is_file(first):
+            return "", GLANCE.load("glance"), args
+        return super().resolve_command(context, args)
+
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section."""
         width = max(map(len, ENTRIES))
@@ -74,6 +89,11 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(name.ljust(width), entry.summary) for name, entry in section.items()]
                 )
+
+
+def _is_file(word: str) -> bool:
+    """Tell whether a word names a model, be it there or not, or another file that is there."""
+    return Path(word).suffix.lower() in _SUFFIXES or Path(word).is_file()
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -110,7 +130,8 @@ def arenite(context: click.Context, verbose: int) -> None:
     """Plan, run and shrink neural networks in as little memory as possible.
 
     A MODEL is an .onnx or .tflite file, or a .csv of buffers to place
-    (id,lower,upper,size; a buffer is live from lower to just before upper).
+    (id,lower,upper,size; a buffer is live from lower to just before upper). 'arenite MODEL' alone
+    says what it needs, what it could need, and what to try next.
 
     Results go to standard output, everything else to standard error.
     """

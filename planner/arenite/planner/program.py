@@ -38,23 +38,22 @@ class Step:
         operator: What it computes.
         inputs: Tensor names by position; "" where an optional input is left out.
         outputs: Tensor names by position; "" where an optional output is left out.
+        reads: Names of the tensors read, each once, in order of first mention.
+        writes: Names of the tensors written, each once: the outputs, then updated states.
     """
 
     name: str
     operator: Operator
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    # Stored, as they are asked for dozens of times on the way to a plan.
+    reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    writes: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Names of the tensors read, each once, in order of first mention."""
-        return _present(self.inputs)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Names of the tensors written, each once: the outputs, then updated states."""
+    def __post_init__(self) -> None:
         updated = (self.inputs[position] for position in self.operator.updates)
-        return _present((*self.outputs, *updated))
+        object.__setattr__(self, "reads", _present(self.inputs))
+        object.__setattr__(self, "writes", _present((*self.outputs, *updated)))
 
 
 def _present(names: Iterable[str]) -> tuple[str, ...]:

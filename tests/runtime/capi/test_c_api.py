@@ -162,7 +162,7 @@ def test_misuse_returns_a_status_and_a_text(check, tmp_path):
 
 
 def test_threads_do_not_follow_into_a_child(check, tmp_path):
-    found = lines(check("forked", classifier(tmp_path)))
+    found = lines(check("forked", classifier(tmp_path, quantised=False)))
     assert {label: status for label, (status, _) in found.items()} == {
         "run": FORKED, "feed": FORKED, "own": 0, "own run": 0
     }  # fmt: skip

@@ -95,7 +95,7 @@ def plan(
 
     def text(console: Console) -> None:
         console.print(name(source.name, "bold"), soft_wrap=True)
-        console.print(_summary(plan_file, outcome, requested, held, output))
+        console.print(_summary(plan_file, outcome, requested, held, output, chosen))
         if console.is_terminal if with_map is None else with_map:
             console.print()
             console.print(_map(plan_file, console))
@@ -188,10 +188,13 @@ def _summary(
     requested: str,
     held: SessionMemory | None,
     output: Path | None,
+    chosen: Chosen,
 ) -> RenderableType:
     problem, plan = plan_file.problem, plan_file.plan
+    # Another order may need less: the bound is that of this one.
+    is_given = chosen.source.program is not None and chosen.order_name == "given"
     distance = (
-        "reached: optimal"
+        f"reached: optimal{' in the given order' if is_given else ''}"
         if plan.optimal
         else f"the height is {gap(plan.height, plan.lower_bound)} above"
     )
