@@ -13,6 +13,7 @@ import pytest
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.exported_c import Machine, Micro, compiled, drawn, exported
+from support.tflite_layers import integer_lstm
 from support.tflite_operator import Given, Reference, operator_model, weights
 
 SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
@@ -234,8 +235,14 @@ def arg_max(dtype: str, out: str = "int32") -> bytes:
 
 def quantise(source: str, result: str) -> bytes:
     kind = "DEQUANTIZE" if result == F32 else "QUANTIZE"
+    scales = {S8: 0.07, U8: 0.07, "int16": 0.003, F32: 1.0}
+    into = {S8: (0.031, -20), "int16": (1e-4, 0), "int32": (1e-4, 0), F32: (1.0, 0)}
+    zero = 0 if source == "int16" else 3
+    (scale, to_zero) = into[result]
     return operator_model(
-        kind, [act(source, 3, 40, scale=0.07)], [act(result, 3, 40, scale=0.031, zero=-20)]
+        kind,
+        [act(source, 3, 40, scale=scales[source], zero=zero)],
+        [act(result, 3, 40, scale=scale, zero=to_zero)],
     )
 
 
@@ -310,6 +317,9 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "requantise": lambda: quantise(S8, S8),
     "quantise": lambda: quantise(F32, S8),
     "dequantise": lambda: quantise(S8, F32),
+    "requantise 16 bits": lambda: quantise("int16", S8),
+    "requantise 16 bits to 32": lambda: quantise("int16", "int32"),
+    "quantise to 16 bits": lambda: quantise(F32, "int16"),
     "nearest": lambda: resize(
         "RESIZE_NEAREST_NEIGHBOR", S8, (8, 10), halves=False, aligned=False
     ),
@@ -341,6 +351,9 @@ LITERT: dict[str, Callable[[], bytes]] = {
     "pad": lambda: pad(U8),
     "largest": lambda: arg_max(U8, "int64"),
     "grouped conv": lambda: conv(depth=(6, 10), groups=2),
+    "lstm": integer_lstm,
+    "lstm, clipped": lambda: integer_lstm(clip=3.0, zero_point=5),
+    "lstm, times first": lambda: integer_lstm(time_major=True, batch=3, cell_scale=2**-12),
 }
 """What it refuses: bytes without a sign for the most part."""
 
