@@ -131,14 +131,20 @@ def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
     )
 
 
-def look_up(t: StepWriter, table: Array) -> None:
-    """Write a function of bytes by its table."""
+def look_up(t: StepWriter, table: Array, source: Tensor | None = None) -> None:
+    """Write a function of bytes by its table.
+
+    Args:
+        t: The step.
+        table: Of 256 values.
+        source: What is looked up; by default the first input.
+    """
     rows, width = t.rows(t.output())
     t.call(
         "lookup_8",
         t.constant(table, "table"),
         width,
-        t.rows_of(t.input(), width),
+        t.rows_of(source or t.input(), width),
         t.rows_to(t.output(), width),
         0,
         rows,
