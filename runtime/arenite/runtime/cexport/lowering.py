@@ -10,6 +10,7 @@ from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy
+from arenite.runtime.rewrites.pads import fold_pads
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ def lower_for_c(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        return lower_tflite(model, means_as_pools=False)
+        return fold_pads(lower_tflite(model, means_as_pools=False))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return lower_onnx(model)
+    return fold_pads(lower_onnx(model))
 
 
 def signed(program: Program) -> Signed:
