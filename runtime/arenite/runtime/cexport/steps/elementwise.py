@@ -1,0 +1,272 @@
+"""Functions of each element."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.planner.program import Array
+from arenite.planner.tensors import Tensor
+from arenite.runtime.cexport import tables
+from arenite.runtime.cexport.arithmetic import (
+    clamp_of,
+    quantised_multiplier,
+    scale_of,
+    zero_of,
+)
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.literals import number
+from arenite.runtime.cexport.steps.broadcasting import Meeting, meet
+from arenite.runtime.cexport.steps.functions import EXPRESSIONS, definition
+from arenite.runtime.cexport.steps.registry import writes
+from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.operators.elementwise import (
+    Binary,
+    BinaryFunction,
+    Convert,
+    MultiplyAdd,
+    Unary,
+)
+
+B = BinaryFunction
+
+_FLOATS = frozenset(
+    {
+        B.ADD, B.SUBTRACT, B.MULTIPLY, B.DIVIDE, B.MAXIMUM, B.MINIMUM, B.SQUARED_DIFFERENCE,
+        B.PRELU,
+    }
+)  # fmt: skip
+
+_SUFFIXES = {"int8": "s8", "int16": "s16"}
+_FROM_16_BITS = {
+    "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
+}  # fmt: skip
+
+
+@writes(Unary)
+def unary(t: StepWriter) -> None:
+    """Write a function of one number: of bytes a table."""
+    operator = t.operator
+    assert isinstance(operator, Unary)
+    if t.types("int8", "float32") == "int8":
+        single = t.file.single_rounding
+        look_up(t, tables.unary(operator, t.input(), t.output(), single_rounding=single))
+        return
+    if operator.function not in EXPRESSIONS:
+        raise NotWrittenError(f"there is no {operator.function.value} of floats")
+    function, text = definition(operator.function)
+    t.define(text)
+    rows, width = t.rows(t.output())
+    t.call(
+        "map_f32",
+        function,
+        number(float(operator.alpha)),
+        number(float(operator.beta)),
+        width,
+        t.rows_of(t.input(), 4 * width),
+        t.rows_to(t.output(), 4 * width),
+        0,
+        rows,
+    )
+
+
+@writes(Convert)
+def convert(t: StepWriter) -> None:
+    """Write a change of type or of quantisation."""
+    source, result = t.input(), t.output()
+    kinds = source.dtype.label, result.dtype.label
+    if kinds == ("int8", "int8"):
+        look_up(t, tables.rescaled(source, result, single_rounding=t.file.single_rounding))
+    elif set(kinds) == {"int8", "uint8"}:
+        _check_shift(source, result)
+        look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
+    elif kinds[0] == "float32" and kinds[1] in _SUFFIXES:
+        _through_scale(t, f"quantise_{_SUFFIXES[kinds[1]]}", result)
+    elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
+        _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
+    elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
+        _requantise(t, _FROM_16_BITS[kinds[1]])
+    else:
+        raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
+
+
+def _check_shift(source: Tensor, result: Tensor) -> None:
+    sign = 128 if result.dtype.label == "uint8" else -128
+    zero = zero_of(source) + sign
+    if source.quantisation is None or replace(source.quantisation, zero_point=zero) != (
+        result.quantisation
+    ):
+        raise NotWrittenError("it converts bytes with a sign to bytes without, of another scale")
+
+
+def _requantise(t: StepWriter, kernel: str) -> None:
+    source, result = t.input(), t.output()
+    factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
+    rows, width = t.rows(result)
+    t.call(
+        kernel,
+        zero_of(source),
+        factor,
+        shift,
+        zero_of(result),
+        width,
+        t.rows_of(source, 2 * width),
+        t.rows_to(result, result.dtype.bits // 8 * width),
+        0,
+        rows,
+    )
+
+
+def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
+    rows, width = t.rows(t.output())
+    sizes = [each.dtype.bits // 8 * width for each in (t.input(), t.output())]
+    t.call(
+        kernel,
+        number(scale_of(quantised)),
+        zero_of(quantised),
+        width,
+        t.rows_of(t.input(), sizes[0]),
+        t.rows_to(t.output(), sizes[1]),
+        0,
+        rows,
+    )
+
+
+def look_up(t: StepWriter, table: Array, source: Tensor | None = None) -> None:
+    """Write a function of bytes by its table.
+
+    Args:
+        t: The step.
+        table: Of 256 values.
+        source: What is looked up; by default the first input.
+    """
+    rows, width = t.rows(t.output())
+    t.call(
+        "lookup_8",
+        t.constant(table, "table"),
+        width,
+        t.rows_of(source or t.input(), width),
+        t.rows_to(t.output(), width),
+        0,
+        rows,
+    )
+
+
+@writes(MultiplyAdd)
+def multiply_add(t: StepWriter) -> None:
+    """Write a factor and a term for each channel of floats."""
+    operator = t.operator
+    assert isinstance(operator, MultiplyAdd)
+    t.types("float32")
+    depth = t.input().shape[-1]
+    rows, width = t.rows(t.output())
+    layer = t.layer(
+        "multiply_add_layer_f32",
+        width=width,
+        depth=depth,
+        low=operator.min,
+        high=operator.max,
+        factors=t.constant(np.broadcast_to(t.array(1).reshape(-1), (depth,)), "factors"),
+        terms=t.constant(np.broadcast_to(t.array(2).reshape(-1), (depth,)), "terms"),
+    )
+    t.call(
+        "multiply_add_f32", layer, t.rows_of(t.input(), 4 * width),
+        t.rows_to(t.output(), 4 * width), 0, rows,
+    )  # fmt: skip
+
+
+@writes(Binary)
+def binary(t: StepWriter) -> None:
+    """Write a function of two numbers."""
+    operator = t.operator
+    assert isinstance(operator, Binary)
+    one, other, result = t.input(0), t.input(1), t.output()
+    kinds = {each.dtype.label for each in (one, other, result)}
+    found = meet((one, other), result, t.rows(result))
+    function = operator.function
+    if kinds == {"float32"} and function in _FLOATS:
+        steps = {"step_a": found.steps[0], "step_b": found.steps[1]}
+        layer = t.layer(
+            "binary_layer_f32", width=found.width, **steps, low=operator.min, high=operator.max
+        )
+        _call(t, f"{function.value}_f32", layer, found, 4)
+    elif kinds != {"int8"}:
+        raise NotWrittenError(f"there is no {function.value} of {' and '.join(sorted(kinds))}")
+    elif function in (B.ADD, B.SUBTRACT):
+        _call(t, "add_s8", _sum(t, operator, found), found, 1)
+    elif function is B.MULTIPLY:
+        _call(t, "multiply_s8", _product(t, operator, found), found, 1)
+    elif function in (B.MAXIMUM, B.MINIMUM):
+        _call(t, f"{function.value}_s8", _pair(t, operator, found), found, 1)
+    else:
+        raise NotWrittenError(f"there is no {function.value} of bytes")
+
+
+def _call(t: StepWriter, kernel: str, layer: str, found: Meeting, size: int) -> None:
+    t.call(
+        kernel,
+        layer,
+        t.rows_of(t.input(0), found.pitches[0] * size),
+        t.rows_of(t.input(1), found.pitches[1] * size),
+        t.rows_to(t.output(), found.width * size),
+        0,
+        found.rows,
+    )
+
+
+def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
+    one, other, result = t.input(0), t.input(1), t.output()
+    most = 2.0 * max(scale_of(one), scale_of(other))
+    factor_a, shift_a = quantised_multiplier(scale_of(one) / most)
+    factor_b, shift_b = quantised_multiplier(scale_of(other) / most)
+    factor, shift = quantised_multiplier(most / (2.0**20 * scale_of(result)))
+    low, high = clamp_of(operator.min, operator.max, result)
+    return t.layer(
+        "add_layer",
+        width=found.width,
+        step_a=found.steps[0],
+        step_b=found.steps[1],
+        offset_a=-zero_of(one),
+        offset_b=-zero_of(other),
+        factor_a=factor_a,
+        shift_a=shift_a,
+        factor_b=factor_b,
+        shift_b=shift_b,
+        sign=-1 if operator.function is B.SUBTRACT else 1,
+        factor=factor,
+        shift=shift,
+        out_zero=zero_of(result),
+        low=low,
+        high=high,
+    )
+
+
+def _product(t: StepWriter, operator: Binary, found: Meeting) -> str:
+    one, other, result = t.input(0), t.input(1), t.output()
+    factor, shift = quantised_multiplier(scale_of(one) * scale_of(other) / scale_of(result))
+    low, high = clamp_of(operator.min, operator.max, result)
+    return t.layer(
+        "multiply_layer",
+        width=found.width,
+        step_a=found.steps[0],
+        step_b=found.steps[1],
+        offset_a=-zero_of(one),
+        offset_b=-zero_of(other),
+        factor=factor,
+        shift=shift,
+        out_zero=zero_of(result),
+        low=low,
+        high=high,
+    )
+
+
+def _pair(t: StepWriter, operator: Binary, found: Meeting) -> str:
+    result = t.output()
+    if any(t.input(i).quantisation != result.quantisation for i in range(2)):
+        raise NotWrittenError("its operands have several scales")
+    low, high = (-128, 127)
+    if result.quantisation is not None:
+        low, high = clamp_of(operator.min, operator.max, result)
+    return t.layer(
+        "pair_layer", width=found.width, step_a=found.steps[0], step_b=found.steps[1], low=low,
+        high=high,
+    )  # fmt: skip

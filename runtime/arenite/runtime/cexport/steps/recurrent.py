@@ -1,0 +1,178 @@
+"""Recurrent layers, whose state lies in the arena."""
+
+import math
+
+import numpy as np
+
+from arenite.runtime.cexport.arithmetic import (
+    quantised_multiplier,
+    scale_of,
+    zero_of,
+)
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.steps.registry import writes
+from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.operators.recurrent import Lstm, Svdf
+
+
+@writes(Svdf)
+def svdf(t: StepWriter) -> None:
+    """Write filters over features and their past, one call a sequence of the batch."""
+    operator = t.operator
+    assert isinstance(operator, Svdf)
+    kind = t.types("int8", "float32")
+    source, result, state = t.input(), t.output(), t.input(4)
+    features, times = t.array(1), t.array(2)
+    filters, memory = times.shape
+    units = filters // operator.rank
+    sizes = {
+        "inputs": features.shape[1], "filters": filters, "memory": memory,
+        "rank": operator.rank,
+    }  # fmt: skip
+    if kind == "float32":
+        bias = t.array(3) if t.has(3) else np.zeros(units, np.float32)
+        kernel, element = "svdf_f32", "float"
+        layer = t.layer(
+            "svdf_layer_f32", **sizes, low=operator.min, high=operator.max,
+            features=t.constant(features, "features"), times=t.constant(times, "times"),
+            bias=t.constant(bias, "bias"),
+        )  # fmt: skip
+    else:
+        if times.dtype.name not in ("int8", "int16") or state.dtype.label != times.dtype.name:
+            raise NotWrittenError(f"its state is {state.dtype.label}")
+        kernel = "svdf_s16" if times.dtype == np.int16 else "svdf_s8"
+        element = f"{times.dtype.name}_t"
+        layer = _integer_svdf(t, operator, kernel, sizes, units)
+    data = {"int8": ("(const int8_t *)", "(int8_t *)"),
+            "float32": ("(const float *)(const void *)", "(float *)(void *)")}[kind]  # fmt: skip
+    through = "(int8_t *)" if element == "int8_t" else f"({element} *)(void *)"
+    size, wide = source.dtype.bits // 8, state.dtype.bits // 8
+    for plane in t.planes(source.shape[0]):
+        t.call(
+            kernel,
+            layer,
+            f"{data[0]}({t.address(source, plane, features.shape[1] * size)})",
+            f"{through}({t.address(state, plane, filters * memory * wide)})",
+            f"{data[1]}({t.address(result, plane, units * size)})",
+        )
+
+
+def _integer_svdf(
+    t: StepWriter, operator: Svdf, kernel: str, sizes: dict[str, int], units: int
+) -> str:
+    source, result, state = t.input(), t.output(), t.input(4)
+    if zero_of(state):
+        raise NotWrittenError("its state has a zero point")
+    feature = quantised_multiplier(scale_of(source) * scale_of(t.input(1)) / scale_of(state))
+    time = quantised_multiplier(scale_of(state) * scale_of(t.input(2)) / scale_of(result))
+    bias = t.array(3) if t.has(3) else np.zeros(units, np.int32)
+    return t.layer(
+        kernel.replace("_", "_layer_"),
+        **sizes,
+        in_zero=zero_of(source),
+        feature_factor=feature[0],
+        feature_shift=feature[1],
+        factor=time[0],
+        shift=time[1],
+        out_zero=zero_of(result),
+        # The reference kernels clamp integers to what a byte holds, whatever the activation.
+        low=-128,
+        high=127,
+        features=t.constant(t.array(1), "features"),
+        times=t.constant(t.array(2), "times"),
+        bias=t.constant(bias, "bias"),
+    )
+
+
+@writes(Lstm)
+def lstm(t: StepWriter) -> None:
+    """Write a long short-term memory that keeps its state, one call a sequence of the batch."""
+    operator = t.operator
+    assert isinstance(operator, Lstm)
+    kind = t.types("int8", "float32")
+    weights, recurrent = t.array(1), t.array(2)
+    if not operator.keeps_state or operator.reverse or weights.shape[0] != 1:
+        raise NotWrittenError("it runs backwards, or starts from states that are given")
+    source, result = t.input(), t.output()
+    times, batch = source.shape[:2]
+    if operator.batch_major:
+        times, batch = batch, times
+    inputs, units = weights.shape[2], recurrent.shape[2]
+    is_float = kind == "float32"
+    layer = _float_lstm(t, operator) if is_float else _integer_lstm(t, operator)
+    element = "float" if is_float else "int8_t"
+    through = "(void *)" if is_float else ""
+    const_through = "(const void *)" if is_float else ""
+    size, cell_size = (4, 4) if is_float else (1, 2)
+    cell = "float" if is_float else "int16_t"
+    before, behind = (times, 1) if operator.batch_major else (1, batch)
+    for plane in t.planes(batch):
+        read = t.address(source, plane, size * inputs * before)
+        made = t.address(result, plane, size * units * before)
+        t.call(
+            f"lstm_{'f32' if is_float else 's8'}",
+            layer,
+            f"(const {element} *){const_through}({read})",
+            inputs * behind,
+            times,
+            f"({element} *){through}({t.address(t.input(4), plane, size * units)})",
+            f"({cell} *)(void *)({t.address(t.input(5), plane, cell_size * units)})",
+            f"({element} *){through}({made})",
+            units * behind,
+        )
+
+
+def _float_lstm(t: StepWriter, operator: Lstm) -> str:
+    return t.layer(
+        "lstm_layer_f32",
+        inputs=t.array(1).shape[2],
+        units=t.array(2).shape[2],
+        clip=operator.cell_clip,
+        weights=t.constant(t.array(1), "weights"),
+        recurrent=t.constant(t.array(2), "recurrent"),
+        bias=t.constant(t.array(3), "bias"),
+    )
+
+
+_GATE_BITS = 3
+"""Before the point of a gate's sum."""
+
+
+def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
+    """Return the layer of integers, whose scales are those of LiteRT's reference kernels."""
+    exponent = math.frexp(scale_of(t.input(5)))
+    if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
+        raise NotWrittenError("the scale of its cells is not a power of 2 from 2^-15 to 2^-9")
+    clip = 0
+    if math.isfinite(operator.cell_clip):
+        clip = int(min(operator.cell_clip / scale_of(t.input(5)), 32767.0))
+    hidden = quantised_multiplier(float(np.float32(2.0**-30 / operator.hidden_scale)))
+    fields: dict[str, str] = {}
+    for position, source, prefix in ((1, 0, ""), (2, 4, "recurrent_")):
+        array = t.array(position)[0]
+        stated = t.input(position).quantisation
+        if stated is None or len(stated.scales) != len(array):
+            raise NotWrittenError("its weights have scales that are not those of its gates")
+        bias = t.array(3).reshape(-1) if position == 1 else np.zeros(len(array), np.int32)
+        sums = bias - zero_of(t.input(source)) * array.sum(axis=1, dtype=np.int64)
+        gate = np.float32(2.0 ** (_GATE_BITS - 15))
+        scales = np.array(stated.scales, np.float32) * np.float32(scale_of(t.input(source))) / gate
+        pairs = [quantised_multiplier(float(each)) for each in scales]
+        fields |= {
+            f"{prefix}begins": t.constant(sums.astype(np.uint32).view(np.int32), "begins"),
+            f"{prefix}factors": t.constant(np.array([f for f, _ in pairs], np.int32), "factors"),
+            f"{prefix}shifts": t.constant(np.array([s for _, s in pairs], np.int8), "shifts"),
+        }
+    return t.layer(
+        "lstm_layer",
+        **fields,
+        inputs=t.array(1).shape[2],
+        units=t.array(2).shape[2],
+        cell_bits=14 + exponent[1],
+        clip=clip,
+        hidden_factor=hidden[0],
+        hidden_shift=hidden[1],
+        hidden_zero=operator.hidden_zero_point,
+        weights=t.constant(t.array(1), "weights"),
+        recurrent=t.constant(t.array(2), "recurrent"),
+    )
