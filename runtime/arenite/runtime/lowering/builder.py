@@ -52,9 +52,11 @@ class Builder:
         model: The model to lower.
         supported: Names of the operators that the core runs; None for all.
         quantisations: Quantisation of the model's tensors that do not state it themselves.
+        means_as_pools: Whether a mean over rows and columns becomes a pool.
 
     Attributes:
         model: The model to lower.
+        means_as_pools: As given.
         notes: Notes for the user.
         fallbacks: Why another runtime runs a step, by step of the model.
     """
@@ -64,8 +66,11 @@ class Builder:
         model: Program,
         supported: Container[str] | None = None,
         quantisations: Mapping[str, Quantisation] | None = None,
+        *,
+        means_as_pools: bool = True,
     ) -> None:
         self.model = model
+        self.means_as_pools = means_as_pools
         self._supported = supported
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}

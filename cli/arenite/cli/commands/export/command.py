@@ -9,16 +9,20 @@ import click
 from rich.console import Console, RenderableType
 
 from arenite.cli.commands.export import onnxruntime
+from arenite.cli.commands.export.c import CRequest, write_c
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.types import AlignmentType
 from arenite.cli.planning import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.targets.order_search import order_finder
+from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
+from arenite.runtime.cexport.options import Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
 from arenite.strategies.order import ORDERS, find_order
@@ -57,7 +61,7 @@ class _Exported:
 
 def _to_tflm(request: _Request) -> _Exported:
     if request.order_name or request.dims or request.shapes or request.values:
-        raise click.UsageError("--order, --dim, --shape and --value are for --to onnxruntime")
+        raise click.UsageError("--order, --dim, --shape and --value are not for --to tflm")
     export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
@@ -67,8 +71,8 @@ def _to_tflm(request: _Request) -> _Exported:
 def _to_onnxruntime(request: _Request) -> _Exported:
     if (request.strategy, request.seed) != ("best", None):
         raise click.UsageError(
-            "--strategy and --seed are for --to tflm; ONNX Runtime places its tensors itself, "
-            "so choose an --order"
+            "--strategy and --seed are not for --to onnxruntime, which places its tensors itself: "
+            "choose an --order"
         )
     order_name = request.order_name or "best"
     find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
@@ -89,29 +93,53 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
 }
 """For each target, what makes its file."""
 
+_C: Final = "c"
+
 
 @click.command(
     cls=SectionedCommand,
     sections={
-        "For TensorFlow Lite Micro (tflm)": ("header_path", "requested", "seed"),
-        "For ONNX Runtime (onnxruntime)": ("order_name", "dims", "shapes", "values"),
+        "For C source (c)": ("c_name", "rounding", "alignment"),
+        "For TensorFlow Lite Micro (tflm)": ("header_path",),
+        "For TensorFlow Lite Micro and C": ("requested", "seed"),
+        "For ONNX Runtime (onnxruntime) and C": ("order_name", "dims", "shapes", "values"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "target",
-    type=click.Choice(list(_EXPORTERS)),
+    type=click.Choice([*_EXPORTERS, _C]),
     required=True,
-    help="Runtime to export for.",
+    help="Runtime to export for, or C source.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    metavar="FILE",
-    help="File to write.",
+    metavar="FILE|DIR",
+    help="File to write; for C the folder, new, empty or a previous export.",
+)
+@click.option(
+    "--name",
+    "c_name",
+    metavar="NAME",
+    help="Prefix of every name in C.  [default: the model's file name]",
+)
+@click.option(
+    "--rounding",
+    type=click.Choice(["double", "single"]),
+    default="double",
+    show_default=True,
+    help="Round products of integers twice, as TensorFlow Lite Micro does, or once.",
+)
+@click.option(
+    "--align",
+    "alignment",
+    type=AlignmentType(),
+    metavar="BYTES",
+    help="Alignment of every offset in the arena.  [default: 4]",
 )
 @click.option(
     "--header",
@@ -138,6 +166,9 @@ def export(
     model: Path,
     target: str,
     output: Path,
+    c_name: str | None,
+    rounding: Rounding,
+    alignment: int | None,
     header_path: Path | None,
     order_name: str | None,
     dims: Mapping[str, int],
@@ -150,9 +181,24 @@ def export(
 ) -> None:
     """Export MODEL so that another runtime, unmodified, runs it by our plan.
 
-    If our plan is no better than the runtime's own, the model is copied unchanged.
+    If our plan is no better than the runtime's own, the model is copied unchanged. C source needs
+    no runtime: a folder gets the kernels, the weights, a test and files for builds.
     """
     results = Results(as_json=as_json)
+    if target == _C:
+        if header_path is not None:
+            raise click.UsageError("--header is for --to tflm; C source has a header of its own")
+        reading = Reading(
+            dims, shapes, values, alignment=alignment, order_name=order_name,
+            time_limit_s=time_limit_s,
+        )  # fmt: skip
+        written = write_c(
+            CRequest(model, output, reading, requested, seed, time_limit_s, c_name, rounding)
+        )
+        _show(results, model, written.rows(), [output], {**written.as_json, "output": str(output)})
+        return
+    if c_name is not None or rounding != "double" or alignment is not None:
+        raise click.UsageError("--name, --rounding and --align are for --to c")
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)
@@ -162,16 +208,24 @@ def export(
     results.write(output, lambda: exported.data)
     results.write(header_path, lambda: exported.header or "")
 
+    document = {
+        **exported.as_json,
+        "output": str(output),
+        "header": None if header_path is None else str(header_path),
+    }
+    _show(results, model, exported.rows, results.written, document)
+
+
+def _show(
+    results: Results,
+    model: Path,
+    rows: Iterable[tuple[str, RenderableType]],
+    paths: Iterable[Path],
+    document: Mapping[str, object],
+) -> None:
     def text(console: Console) -> None:
         console.print(name(model.name, "bold"), soft_wrap=True)
-        written = (("written", name(str(path))) for path in results.written)
-        console.print(facts([*exported.rows, *written]))
+        written = (("written", name(str(path))) for path in paths)
+        console.print(facts([*rows, *written]))
 
-    results.show(
-        {
-            **exported.as_json,
-            "output": str(output),
-            "header": None if header_path is None else str(header_path),
-        },
-        text,
-    )
+    results.show(document, text)

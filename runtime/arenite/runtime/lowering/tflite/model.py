@@ -32,12 +32,16 @@ from arenite.runtime.lowering.tflite.translation import Translation, options_of
 from arenite.runtime.lowering.types import check_input_types
 
 
-def lower_tflite(model: Program, supported: Container[str] | None = None) -> Program:
+def lower_tflite(
+    model: Program, supported: Container[str] | None = None, *, means_as_pools: bool = True
+) -> Program:
     """Lower a TFLite model to a program that the core runs.
 
     Args:
         model: A model read with its weights.
         supported: Names of the operators that the core runs; None for all.
+        means_as_pools: Whether a mean over rows and columns becomes a pool. TensorFlow Lite
+            rounds the two differently.
 
     Raises:
         ModelFormatError: A state starts from what its type does not hold.
@@ -45,7 +49,7 @@ def lower_tflite(model: Program, supported: Container[str] | None = None) -> Pro
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
     check_input_types(model)
-    builder = Builder(model, supported)
+    builder = Builder(model, supported, means_as_pools=means_as_pools)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name, _initial(tensor))

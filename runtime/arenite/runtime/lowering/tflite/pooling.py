@@ -83,7 +83,7 @@ def reduction(t: Translation) -> None:
     rank = len(value.shape)
     axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
     function = REDUCTIONS[t.kind]
-    if function is R.MEAN and rank == 4 and axes == (1, 2):
+    if t.builder.means_as_pools and function is R.MEAN and rank == 4 and axes == (1, 2):
         whole = (value.shape[1], value.shape[2])
         operator = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
         shape = (value.shape[0], 1, 1, value.shape[3])

@@ -1,0 +1,148 @@
+"""`arenite export --to c`: a model as C source, in a folder."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+from numpy.typing import NDArray
+from rich.console import RenderableType
+from rich.text import Text
+
+from arenite.cli.planning.search import configured, search
+from arenite.cli.render.numbers import both
+from arenite.cli.targets.arenite import compiled_for
+from arenite.cli.targets.c import compiled_for_c
+from arenite.cli.targets.reading import Reading
+from arenite.planner.plan import Plan
+from arenite.runtime.cexport.export import CExport, export_c
+from arenite.runtime.cexport.folder import check_folder, write_folder
+from arenite.runtime.cexport.interface import Interface
+from arenite.runtime.cexport.naming import identifier
+from arenite.runtime.cexport.options import Options, Rounding
+from arenite.runtime.cexport.reference import vectors
+from arenite.runtime.cexport.vectors import Vectors
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
+from arenite.strategies import find
+
+
+@dataclass(frozen=True, slots=True)
+class CRequest:
+    """What to export as C, and how.
+
+    Attributes:
+        model: The model.
+        folder: Where to write.
+        reading: How the model is read.
+        strategy: What places the records.
+        seed: Of a strategy that draws.
+        time_limit_s: Seconds of a search.
+        name: Prefix of names; None for the model's.
+        rounding: Of products of integers.
+    """
+
+    model: Path
+    folder: Path
+    reading: Reading
+    strategy: str
+    seed: int | None
+    time_limit_s: float | None
+    name: str | None
+    rounding: Rounding
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedC:
+    """What was written.
+
+    Attributes:
+        request: What was asked for.
+        export: The files.
+        plan: The plan.
+        reference: What computed the outputs that the test checks.
+    """
+
+    request: CRequest
+    export: CExport
+    plan: Plan
+    reference: str
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        """What `--json` says."""
+        return {
+            "model": str(self.request.model),
+            "target": "c",
+            "strategy": self.plan.strategy,
+            "height": self.plan.height,
+            "lower_bound": self.plan.lower_bound,
+            "optimal": self.plan.optimal,
+            "name": self.export.name,
+            "arena_bytes": self.export.arena_bytes,
+            "weight_bytes": self.export.weight_bytes,
+            "alignment": self.export.interface.alignment,
+            "plan_digest": self.export.digest,
+            "kernels": list(self.export.kernels),
+            "rounding": self.request.rounding,
+            "reference": self.reference,
+            "files": sorted(self.export.files),
+        }
+
+    def rows(self) -> Iterator[tuple[str, RenderableType]]:
+        """Yield the facts for people."""
+        yield "arena", both(self.export.arena_bytes)
+        yield "weights", both(self.export.weight_bytes)
+        yield "lower bound", both(self.plan.lower_bound)
+        yield "strategy", Text(self.plan.strategy)
+        yield "kernels", Text(", ".join(self.export.kernels))
+        yield "test checks outputs of", Text(self.reference)
+        yield "call", Text(f"{self.export.name}_run(arena)", "bold")
+
+
+def write_c(request: CRequest) -> ExportedC:
+    """Write a model as C source and return what was written.
+
+    Raises:
+        ModelError: It cannot be read, or has no C kernels; nothing is written.
+        OutputError: The folder cannot be written.
+    """
+    check_folder(request.folder, request.model)
+    if request.name is not None and identifier(request.name) != request.name:
+        raise click.UsageError(
+            f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
+        )
+    compiled = compiled_for_c(request.reading, request.model)
+    strategy = configured(
+        find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
+    )
+    outcome = search(strategy, compiled.source.problem, time_limit_s=request.time_limit_s)
+    checked: list[Vectors] = []
+
+    def check(interface: Interface) -> Vectors:
+        checked.append(
+            vectors(
+                request.model,
+                interface,
+                lambda inputs: _run(request, inputs),
+                double_rounding=request.rounding == "double",
+            )
+        )
+        return checked[0]
+
+    options = Options(request.name, request.rounding, version=version("arenite"))
+    export = export_c(compiled, outcome.plan, options, check)
+    write_folder(request.folder, export.files)
+    return ExportedC(request, export, outcome.plan, checked[0].reference)
+
+
+def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Return what our runtime makes of inputs."""
+    reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
+    compiled = compiled_for(reading, request.model)
+    plan = find("greedy-by-size")(compiled.source.problem)
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    with Session.of_pieces(pieces, compiled.source.name) as session:
+        return session.run(inputs)

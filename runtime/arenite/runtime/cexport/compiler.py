@@ -1,0 +1,98 @@
+"""From a model file to a program for C kernels, and its records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from arenite.planner.derive import derive
+from arenite.planner.errors import about_file
+from arenite.planner.files import model_digest
+from arenite.planner.importers import load
+from arenite.planner.ordering import FindOrder
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
+from arenite.planner.source import Source
+from arenite.planner.tensors import TensorKind
+from arenite.runtime.cexport.lowering import lower_for_c, signed
+
+ALIGNMENT = 4
+"""Bytes: what the widest load of a 32-bit core needs."""
+
+ALIASES = (
+    AliasKind.IN_PLACE,
+    AliasKind.NORMALISATION,
+    AliasKind.REUSE_INPUTS,
+    AliasKind.SLICES,
+    AliasKind.CONCAT,
+    AliasKind.OVERLAP,
+)
+"""Kinds of sharing that the C kernels permit; lowered views have no step, so they need none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledForC:
+    """A model ready to be placed and written.
+
+    Attributes:
+        source: The program in its final order, its storage shared, and its records.
+        shifted: Tensors of bytes without a sign in the model, here stored less 128.
+        alignment: Bytes of every offset.
+    """
+
+    source: Source
+    shifted: frozenset[str]
+    alignment: int
+
+    @property
+    def program(self) -> Program:
+        """The program, in the order it runs."""
+        assert self.source.program is not None
+        return self.source.program
+
+
+def compile_for_c(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    order: FindOrder | tuple[str, ...] | None = None,
+    alignment: int | None = None,
+    capacity: int | None = None,
+) -> CompiledForC:
+    """Lower a model for C kernels and derive its records, for a strategy to place.
+
+    Args:
+        path: An ONNX or TFLite file.
+        dims: Values of free dimensions, by name; ONNX only.
+        shapes: Shapes of the model's inputs, by name, where the model leaves them open.
+        values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
+        order: Step names in order, or a function that finds an order; by default the model's.
+        alignment: Bytes of every offset; by default what the elements need.
+        capacity: Most bytes the arena may take; None for no limit.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+        MissingDependencyError: The package of its format is absent.
+    """
+    with about_file(path):
+        model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
+        found = signed(lower_for_c(model))
+    least = max(ALIGNMENT, _widest(found.program))
+    rules = Rules(ALIASES, alignment=max(alignment or 1, least), capacity=capacity)
+    derived = derive(found.program, rules, order)
+    source = Source(path.name, model_digest(path), derived.program, derived.problem, derived.order)
+    return CompiledForC(source, found.shifted, rules.alignment)
+
+
+def _widest(program: Program) -> int:
+    """Return the bytes of the widest element in the arena."""
+    return max(
+        (
+            tensor.dtype.bits // 8
+            for tensor in program.tensors.values()
+            if tensor.kind is not TensorKind.CONSTANT
+        ),
+        default=1,
+    )

@@ -1,0 +1,128 @@
+"""Writes a planned program as the files of a C component."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.verify import verify
+from arenite.runtime.cexport.compiler import CompiledForC
+from arenite.runtime.cexport.constants import Constants
+from arenite.runtime.cexport.errors import NotExportedError, NotWrittenError
+from arenite.runtime.cexport.files import builds, header, manifests, source, test_program, weights
+from arenite.runtime.cexport.interface import Interface
+from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.naming import identifier
+from arenite.runtime.cexport.options import Options
+from arenite.runtime.cexport.steps import table  # noqa: F401  # so that their writers are listed
+from arenite.runtime.cexport.steps.registry import writers
+from arenite.runtime.cexport.steps.writer import StepWriter, Written
+from arenite.runtime.cexport.vectors import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class CExport:
+    """A model as C source.
+
+    Attributes:
+        name: Prefix of its names in C.
+        files: What to write, by path in the folder.
+        interface: What callers see.
+        arena_bytes: Bytes of the arena.
+        weight_bytes: Bytes of the constants.
+        digest: Of the plan.
+        kernels: Names of the kernels in it.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    interface: Interface
+    arena_bytes: int
+    weight_bytes: int
+    digest: str
+    kernels: tuple[str, ...]
+
+
+def export_c(
+    compiled: CompiledForC,
+    plan: Plan,
+    options: Options,
+    vectors: Callable[[Interface], Vectors | None] = lambda _: None,
+) -> CExport:
+    """Return a planned program as C source.
+
+    Args:
+        compiled: The program.
+        plan: A plan of its records.
+        options: How it is written.
+        vectors: Makes what the test program checks; None for a test without values.
+
+    Raises:
+        InvalidPlanError: The plan is not right for the records.
+        NotExportedError: There are no C kernels for some steps.
+    """
+    verify(compiled.source.problem, plan)
+    name = options.name or identifier(compiled.source.name.rpartition(".")[0])
+    layout = Layout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
+    written = Written(Constants(name), options.rounding == "single")
+    calls = _written_steps(layout, written)
+    digest = plan_digest(compiled.source.problem, plan)
+    interface = Interface.of(name, layout, compiled.alignment)
+    about = source.About(compiled.source.name, compiled.source.digest, digest, options)
+    checks = vectors(interface)
+    files = {
+        f"{name}.h": header.text(interface, about),
+        f"{name}.c": source.text(interface, about, layout, written, calls),
+        **weights.files(name, written.constants, options),
+        **test_program.files(interface, checks),
+        **builds.files(name),
+        **manifests.files(name, options),
+    }
+    return CExport(
+        name,
+        {path: _bytes(text) for path, text in files.items()},
+        interface,
+        plan.height,
+        written.constants.num_bytes,
+        digest,
+        tuple(sorted(written.kernels)),
+    )
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode("utf-8") if isinstance(content, str) else content
+
+
+def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
+    """Return the calls of each step.
+
+    Raises:
+        NotExportedError: Some have no kernels; all of them are named.
+    """
+    found: list[source.Calls] = []
+    refused: list[tuple[str, str, str]] = []
+    known = writers()
+    for number, step in enumerate(layout.program.steps):
+        writer = StepWriter(layout, step, number, written)
+        try:
+            write = known.get(type(step.operator))
+            if write is None:
+                raise NotWrittenError("there is no kernel of it")
+            write(writer)
+        except NotWrittenError as reason:
+            refused.append((step.name, step.operator.label, str(reason)))
+        found.append(source.Calls(step, tuple(writer.calls)))
+    if refused:
+        raise NotExportedError(refused)
+    return found
+
+
+def plan_digest(problem: Problem, plan: Plan) -> str:
+    """Return the SHA-256 of where a plan puts every record."""
+    places = [
+        [record.name, record.size, record.start, record.end, offset]
+        for record, offset in zip(problem.records, plan.offsets, strict=True)
+    ]
+    return hashlib.sha256(json.dumps(places, separators=(",", ":")).encode()).hexdigest()

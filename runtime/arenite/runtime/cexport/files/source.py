@@ -1,0 +1,139 @@
+"""NAME.c: the kernels, the layers, and the steps in their order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.planner.program import Step
+from arenite.planner.tensors import TensorKind
+from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.files.weights import declarations
+from arenite.runtime.cexport.interface import Interface
+from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.options import Options
+from arenite.runtime.cexport.steps.writer import Written
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What files say of where they come from.
+
+    Attributes:
+        model: File name of the model.
+        model_digest: SHA-256 of it.
+        plan_digest: SHA-256 of the plan.
+        options: How it was written.
+    """
+
+    model: str
+    model_digest: str
+    plan_digest: str
+    options: Options
+
+    def banner(self) -> Iterator[str]:
+        """Yield the comment that a file begins with."""
+        model = self.model.replace("*/", "")
+        yield f"/* {model}, written as C by Arenite; do not edit."
+        yield f"   Model {self.model_digest}"
+        yield f"   Plan  {self.plan_digest} */"
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """A step and its calls of kernels."""
+
+    step: Step
+    calls: tuple[str, ...]
+
+
+def text(
+    interface: Interface, about: About, layout: Layout, written: Written, steps: Sequence[Calls]
+) -> str:
+    """Return the source."""
+    return "\n".join(_lines(interface, about, layout, written, steps)) + "\n"
+
+
+def _lines(
+    interface: Interface, about: About, layout: Layout, written: Written, steps: Sequence[Calls]
+) -> Iterator[str]:
+    name, macro = interface.name, interface.macro
+    resets = list(_resets(layout, written))
+    bundle = kernels.bundle(written.kernels)
+    yield from about.banner()
+    yield f'#include "{name}.h"'
+    yield ""
+    yield "#include <stddef.h>"
+    if any(word in bundle for word in ("expf(", "INFINITY", "sqrtf(", "NAN")) or any(
+        "INFINITY" in each for each in written.layers
+    ):
+        yield "#include <math.h>"
+    if resets or "mem" in bundle:
+        yield "#include <string.h>"
+    yield ""
+    yield from _hooks(macro)
+    for feature in kernels.features_of(bundle):
+        is_on = feature in written.features
+        if feature == "SINGLE_ROUNDING":
+            is_on = written.single_rounding
+        yield f"#define {feature} {int(is_on)}"
+    yield ""
+    yield bundle
+    yield declarations(written.constants)
+    yield from written.layers
+    yield ""
+    yield f"int {name}_run(uint8_t *arena)"
+    yield "{"
+    yield f"    {macro}_ASSERT(arena != NULL);"
+    yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
+    yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
+    yield "        return 1;"
+    for number, each in enumerate(steps):
+        label = each.step.name.replace("*/", "").replace("/*", "").replace("\\", "/")
+        yield f"    /* {number}: {each.step.operator.label} {label!r} */"
+        yield from (f"    {call}" for call in each.calls)
+        yield f"    {macro}_STEP({number});"
+    yield "    return 0;"
+    yield "}"
+    yield ""
+    yield f"void {name}_reset(uint8_t *arena)"
+    yield "{"
+    yield from (f"    {line}" for line in resets or ["(void)arena;"])
+    yield "}"
+
+
+def _hooks(macro: str) -> Iterator[str]:
+    yield from (
+        f"/* {macro}_STEP(i) runs behind step i: feed a watchdog there, or let others run. */",
+        f"#ifndef {macro}_STEP",
+        f"#define {macro}_STEP(i) ((void)0)",
+        "#endif",
+        "",
+        f"#ifndef {macro}_ASSERT",
+        f"#define {macro}_ASSERT(condition) ((void)0)",
+        "#endif",
+        "",
+        "/* A check when this is compiled, in C99 and C++11 too. */",
+        f"#define {macro}_CHECK(name, condition) typedef char name[(condition) ? 1 : -1]",
+        f"{macro}_CHECK({macro.lower()}_bytes_have_8_bits, (unsigned char)~0u == 255);",
+        f"{macro}_CHECK({macro.lower()}_ints_have_32_bits, sizeof(int) >= 4);",
+        f"{macro}_CHECK({macro.lower()}_shifts_keep_signs, (-2 >> 1) == -1);",
+        "",
+    )
+
+
+def _resets(layout: Layout, written: Written) -> Iterator[str]:
+    """Yield what sets the states to what they start from."""
+    program = layout.program
+    for name, tensor in program.tensors.items():
+        if tensor.kind is not TensorKind.STATE or not tensor.size:
+            continue
+        place = f"arena + {layout.offset(name)}"
+        initial = program.initial.get(name)
+        array = np.zeros(1, np.int8) if initial is None else program.constants[initial]
+        data = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+        if (data == data[0]).all():
+            yield f"memset({place}, {int(data[0])}, {tensor.size});"
+        else:
+            symbol = written.constants.add(array, "initial")
+            yield f"memcpy({place}, {symbol}, {tensor.size});"

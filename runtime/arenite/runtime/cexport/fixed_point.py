@@ -1,0 +1,105 @@
+"""Functions of fixed-point numbers as gemmlowp computes them, for tables.
+
+Numbers are 32-bit integers with a stated number of integer bits.
+
+Source: gemmlowp, fixedpoint/fixedpoint.h.
+"""
+
+_HIGHEST = 2**31 - 1
+
+
+def high_product(one: int, other: int) -> int:
+    """Return twice the product, its upper half, rounded."""
+    if one == other == -(2**31):
+        return _HIGHEST
+    product = one * other
+    nudge = 2**30 if product >= 0 else 1 - 2**30
+    total = product + nudge
+    return total // 2**31 if total >= 0 else -(-total // 2**31)
+
+
+def shifted_right(value: int, exponent: int) -> int:
+    """Return a number over a power of two, halves away from zero."""
+    mask = (1 << exponent) - 1
+    threshold = (mask >> 1) + (value < 0)
+    return (value >> exponent) + ((value & mask) > threshold)
+
+
+def _scaled(value: int, exponent: int) -> int:
+    """Return a number times a power of two, saturated where it is multiplied."""
+    if exponent <= 0:
+        return shifted_right(value, -exponent)
+    return max(-(2**31), min(_HIGHEST, value << exponent))
+
+
+def _exp_near_zero(value: int) -> int:
+    """Return exp of a number of 31 fractional bits in [-1/4, 0)."""
+    x = value + 2**28
+    x2 = high_product(x, x)
+    x3 = high_product(x2, x)
+    x4 = high_product(x2, x2)
+    x4_over_4 = shifted_right(x4, 2)
+    rest = shifted_right(high_product(x4_over_4 + x3, 715827883) + x2, 1)
+    return min(_HIGHEST, 1895147668 + high_product(1895147668, x + rest))
+
+
+_FACTORS = (
+    (-2, 1672461947), (-1, 1302514674), (0, 790015084), (1, 290630308), (2, 39332535),
+    (3, 720401), (4, 242),
+)  # fmt: skip
+"""exp of minus powers of two, by the power."""
+
+
+def exp_of_negative(value: int, integer_bits: int) -> int:
+    """Return exp of a number that is not positive, with 31 fractional bits."""
+    if value == 0:
+        return _HIGHEST
+    fractional = 31 - integer_bits
+    quarter = 1 << (fractional - 2)
+    remainder = (value & (quarter - 1)) - quarter
+    result = _exp_near_zero(_scaled(remainder, integer_bits))
+    distance = remainder - value
+    for power, factor in _FACTORS:
+        if integer_bits > power and distance & (1 << (fractional + power)):
+            result = high_product(result, factor)
+    if integer_bits > 5 and value < -(1 << (fractional + 5)):
+        return 0
+    return result
+
+
+def _half_sum(one: int, other: int) -> int:
+    total = one + other
+    return (total + 1) // 2 if total >= 0 else -((-total + 1) // 2)
+
+
+def _newton(value: int) -> int:
+    """Return 2 / (1 + x), 29 fractional bits, of x with 31 in [0, 1)."""
+    half = _half_sum(value, _HIGHEST)
+    x = 1515870810 + high_product(half, -1010580540)
+    for _ in range(3):
+        rest = 2**29 - high_product(half, x)
+        x += _scaled(high_product(x, rest), 2)
+    return x
+
+
+def logistic(value: int, integer_bits: int) -> int:
+    """Return the logistic function of a number, with 31 fractional bits."""
+    if value == 0:
+        return 2**30
+    result = _scaled(_newton(exp_of_negative(-abs(value), integer_bits)), 1)
+    # 1 / (1 + exp(-x)) is half of what Newton's method finds of 2 / (1 + exp(-x)).
+    return result if value > 0 else _HIGHEST - result
+
+
+def tanh(value: int, integer_bits: int) -> int:
+    """Return the hyperbolic tangent of a number, with 31 fractional bits."""
+    if value == 0:
+        return 0
+    exponential = exp_of_negative(-abs(value), integer_bits + 1)
+    half = _half_sum(exponential, _HIGHEST)
+    x = 1515870810 + high_product(half, -1010580540)
+    for _ in range(3):
+        rest = 2**29 - high_product(half, x)
+        x += _scaled(high_product(x, rest), 2)
+    result = _scaled(x - 2**29, 2)
+    return result if value > 0 else -result

@@ -1,0 +1,102 @@
+"""Writes the files of an export into a folder, all of them or none."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from arenite.planner.errors import OutputError
+
+MARKER = "arenite-export.json"
+"""Lists the files of an export, so that the next one may replace them."""
+
+
+def check_folder(folder: Path, *sources: Path) -> None:
+    """Return if an export can be written to `folder`; asked before the long work starts.
+
+    Args:
+        folder: It does not exist, is empty, or holds a previous export.
+        sources: Files that the export reads.
+
+    Raises:
+        OutputError: It cannot be.
+    """
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise OutputError(f"cannot be written: there is no folder {str(parent)!r}", path=folder)
+    if not os.access(parent, os.W_OK):
+        raise OutputError(
+            f"cannot be written: the folder {str(parent)!r} is read-only", path=folder
+        )
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise OutputError("cannot be written: this is not a folder", path=folder)
+    if any(folder.iterdir()) and _files_of(folder) is None:
+        raise OutputError(
+            "this folder holds files that are no export; choose another, or empty it", path=folder
+        )
+    for source in sources:
+        if source.exists() and source.resolve().is_relative_to(folder.resolve()):
+            raise OutputError(f"the input {str(source)!r} is in this folder", path=folder)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write an export, in the place of a previous one if there is one.
+
+    The files are written beside the folder, which is then exchanged as a whole. What the user
+    has added to a previous export, such as objects of a build, is kept.
+
+    Raises:
+        OutputError: It cannot be written; what was there is unchanged.
+    """
+    check_folder(folder)
+    listed = sorted({*files, MARKER})
+    marker = (json.dumps({"files": listed}, indent=2) + "\n").encode()
+    folder = folder.absolute()
+    new, old = (folder.with_name(f".arenite-{secrets.token_hex(8)}") for _ in range(2))
+    try:
+        for name, data in {**files, MARKER: marker}.items():
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        if folder.exists():
+            _keep_added(folder, new)
+            folder.rename(old)
+        try:
+            new.rename(folder)
+        except OSError:
+            with suppress(OSError):
+                old.rename(folder)
+            raise
+    except OSError as error:
+        raise OutputError(f"cannot be written: {error.strerror}", path=folder) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _keep_added(folder: Path, new: Path) -> None:
+    """Copy what the previous export did not write, unless the new one writes it."""
+    written = _files_of(folder) or frozenset()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_dir() or name.as_posix() in written or (new / name).exists():
+            continue
+        (new / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, new / name, follow_symlinks=False)
+
+
+def _files_of(folder: Path) -> frozenset[str] | None:
+    """Return the files of the export in a folder, None if there is none."""
+    try:
+        stated = json.loads((folder / MARKER).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        return None
+    return frozenset(stated)

@@ -1,0 +1,23 @@
+#include "rows.h"
+#include "requantise.h"
+
+/* A product of two tensors of bytes, element by element; either may repeat along a row. */
+typedef struct {
+    int32_t width, step_a, step_b, offset_a, offset_b, factor, shift, out_zero, low, high;
+} multiply_layer;
+
+/* Rows [first, end) of a product. */
+static void multiply_s8(const multiply_layer *k, in_rows one, in_rows other, out_rows out,
+                        int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *a = (const int8_t *)in_row(one, y);
+        const int8_t *b = (const int8_t *)in_row(other, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
+            const int32_t product = (*a + k->offset_a) * (*b + k->offset_b);
+            const int32_t value = requantised(product, k->factor, k->shift) + k->out_zero;
+            to[i] = (int8_t)clamped(value, k->low, k->high);
+        }
+    }
+}

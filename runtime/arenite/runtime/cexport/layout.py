@@ -1,0 +1,50 @@
+"""Where the tensors of a planned program lie in the arena."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A program and the bytes that its tensors take.
+
+    Attributes:
+        program: The program, its storage shared.
+        offsets: First byte of each storage, by the name of its record.
+        height: Bytes of the arena.
+        shifted: Tensors of bytes without a sign in the model, here stored less 128.
+    """
+
+    program: Program
+    offsets: Mapping[str, int]
+    height: int
+    shifted: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str]
+    ) -> "Layout":
+        """Return the layout that a plan states."""
+        records = zip(problem.records, plan.offsets, strict=True)
+        offsets = {record.name: offset for record, offset in records}
+        return cls(program, offsets, plan.height, shifted)
+
+    def is_constant(self, name: str) -> bool:
+        """Tell whether a tensor lies among the weights, not in the arena."""
+        root, _ = self.program.root(name)
+        return self.program.tensors[root].kind is TensorKind.CONSTANT
+
+    def offset(self, name: str) -> int:
+        """Return the first byte of a tensor in the arena.
+
+        An empty tensor takes no byte, and lies nowhere in particular.
+        """
+        root, inside = self.program.root(name)
+        if self.program.tensors[name].size == 0:
+            return 0
+        return self.offsets[root] + inside

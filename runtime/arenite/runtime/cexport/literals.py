@@ -1,0 +1,48 @@
+"""Numbers as C writes them."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from arenite.planner.program import Array
+
+_WIDTH = 96
+TYPES = {
+    "bool": "uint8_t", "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t",
+    "int32": "int32_t", "int64": "int64_t", "float32": "float",
+}  # fmt: skip
+"""C's name of each element type."""
+
+
+def number(value: float) -> str:
+    """Return a number of the type that Python has it in; a float as float32."""
+    if isinstance(value, bool | int | np.integer):
+        whole = int(value)
+        if whole == -(2**31):
+            return "(-2147483647 - 1)"
+        return str(whole) if -(2**31) < whole < 2**31 else f"INT64_C({whole})"
+    value = float(np.float32(value))
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    text = repr(np.float32(value).item()) if value == int(value) else f"{value:.9g}"
+    return f"{text}f" if any(mark in text for mark in ".en") else f"{text}.0f"
+
+
+def elements(array: Array) -> str:
+    """Return the elements of an array on indented lines, separated by commas."""
+    return wrapped([number(each) for each in array.reshape(-1).tolist()])
+
+
+def wrapped(items: Iterable[str]) -> str:
+    """Return items on indented lines, separated by commas."""
+    lines, line = [], "   "
+    for item in items:
+        if len(line) + len(item) + 2 > _WIDTH:
+            lines.append(line)
+            line = "   "
+        line += f" {item},"
+    lines.append(line)
+    return "\n".join(lines).rstrip(",")

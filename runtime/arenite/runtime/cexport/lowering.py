@@ -1,0 +1,120 @@
+"""From a model to the program that C kernels run."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.planner.dtypes import DType
+from arenite.planner.names import Names
+from arenite.planner.program import Array, OperatorSet, Port, Program, Step
+from arenite.planner.tensors import Tensor, TensorKind
+from arenite.runtime.operators.elementwise import Convert
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A program without quantised bytes that have no sign.
+
+    Attributes:
+        program: The program.
+        shifted: The tensors that had no sign; they are stored less 128.
+    """
+
+    program: Program
+    shifted: frozenset[str]
+
+
+def lower_for_c(model: Program) -> Program:
+    """Lower a model to our operators, its filters as the model has them.
+
+    Raises:
+        ModelError: It has an operator that has no translation.
+    """
+    if model.operator_set is OperatorSet.TFLITE:
+        from arenite.runtime.lowering.tflite.model import lower_tflite
+
+        return lower_tflite(model, means_as_pools=False)
+    from arenite.runtime.lowering.onnx.model import lower_onnx
+
+    return lower_onnx(model)
+
+
+def signed(program: Program) -> Signed:
+    """Return the program with a sign for every quantised byte, as the kernels take them.
+
+    Bytes less 128 stand for the same numbers when their zero point is less by 128 too. Inputs
+    and outputs keep their type: a step converts them, in place where it may.
+    """
+    shifted = {
+        name
+        for name, tensor in program.tensors.items()
+        if tensor.dtype is DType.UINT8 and tensor.quantisation is not None
+    }
+    if not shifted:
+        return Signed(program, frozenset())
+    return _Signing(program, shifted).signed()
+
+
+class _Signing:
+    def __init__(self, program: Program, shifted: set[str]) -> None:
+        self._program = program
+        self._shifted = shifted
+        self._names = Names([*program.tensors, *(step.name for step in program.steps)])
+        self._tensors = {n: _shift(t) if n in shifted else t for n, t in program.tensors.items()}
+        self._constants: dict[str, Array] = {
+            name: (array ^ np.uint8(0x80)).view(np.int8) if name in shifted else array
+            for name, array in program.constants.items()
+        }
+
+    def signed(self) -> Signed:
+        program = self._program
+        before = [self._input(port) for port in program.inputs]
+        after = [self._output(port) for port in program.outputs]
+        steps = [
+            *(step for _, step in before if step is not None),
+            *program.steps,
+            *(step for _, step in after if step is not None),
+        ]
+        made = replace(
+            program,
+            tensors=self._tensors,
+            steps=tuple(steps),
+            inputs=tuple(port for port, _ in before),
+            outputs=tuple(port for port, _ in after),
+            constants=self._constants,
+        )
+        return Signed(made, frozenset(self._shifted))
+
+    def _input(self, port: Port) -> tuple[Port, Step | None]:
+        if port.tensor not in self._shifted:
+            return port, None
+        outer = self._outer(port.tensor, TensorKind.INPUT)
+        own = self._tensors[port.tensor]
+        self._tensors[port.tensor] = replace(own, kind=TensorKind.ACTIVATION)
+        step = Step(self._names.take(f"{port.tensor}/signed"), Convert(), (outer,), (port.tensor,))
+        return replace(port, tensor=outer), step
+
+    def _output(self, port: Port) -> tuple[Port, Step | None]:
+        if port.tensor not in self._shifted:
+            return port, None
+        outer = self._outer(port.tensor, TensorKind.OUTPUT)
+        own = self._tensors[port.tensor]
+        if own.kind is TensorKind.OUTPUT:
+            self._tensors[port.tensor] = replace(own, kind=TensorKind.ACTIVATION)
+        step = Step(
+            self._names.take(f"{port.tensor}/unsigned"), Convert(), (port.tensor,), (outer,)
+        )
+        return replace(port, tensor=outer), step
+
+    def _outer(self, name: str, kind: TensorKind) -> str:
+        tensor = self._program.tensors[name]
+        outer = self._names.take(f"{name}/outside")
+        self._tensors[outer] = replace(tensor, name=outer, kind=kind, alias=None)
+        return outer
+
+
+def _shift(tensor: Tensor) -> Tensor:
+    stated = tensor.quantisation
+    assert stated is not None
+    quantisation = replace(stated, zero_point=stated.zero_point - 128)
+    return replace(tensor, dtype=DType.INT8, quantisation=quantisation)

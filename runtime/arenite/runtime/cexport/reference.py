@@ -1,0 +1,117 @@
+"""The inputs and outputs that the test of an exported model checks.
+
+The outputs are those of a reference, never of the exported program: TensorFlow Lite's reference
+kernels to the bit where their package is installed, else our runtime, whose scales of integers
+are floats and so may round another way.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.importers import model_format
+from arenite.runtime.cexport.interface import CPort, Interface
+from arenite.runtime.cexport.vectors import Vectors
+
+_PROGRAM: Final = Path(__file__).with_name("reference_process.py")
+_TIME_LIMIT_S: Final = 120
+_SEED: Final = 0
+_FLOAT_TOLERANCE: Final = 1e-4
+_BYTE_TOLERANCE: Final = 2.0
+
+_INTERPRETERS: Final = (
+    ("tflm", "tflite_micro", "TensorFlow Lite Micro's interpreter"),
+    ("litert", "ai_edge_litert", "LiteRT's reference kernels"),
+)
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+Run: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
+
+
+def vectors(path: Path, interface: Interface, run: Run, *, double_rounding: bool) -> Vectors:
+    """Return seeded inputs of a model, and the outputs of the best reference there is.
+
+    Args:
+        path: The model.
+        interface: Of what was exported of it.
+        run: Runs it by our runtime; takes and returns arrays in the model's own axes.
+        double_rounding: Whether integers are rounded as the interpreters do.
+    """
+    inputs = _drawn(interface)
+    floats = any(each.tensor.dtype.label == "float32" for each in interface.outputs)
+    if model_format(path) == "tflite" and double_rounding:
+        for kind, package, label in _INTERPRETERS:
+            outputs = _interpreted(kind, package, path, interface, inputs)
+            if outputs is not None:
+                return Vectors(inputs, outputs, label, _FLOAT_TOLERANCE if floats else 0.0)
+    given = {each.port.name: _to_model(inputs[each.port.name], each) for each in interface.inputs}
+    made = run(given)
+    outputs = {
+        each.port.name: _to_stored(made[each.port.name], each) for each in interface.outputs
+    }
+    tolerance = _FLOAT_TOLERANCE if floats else _BYTE_TOLERANCE
+    return Vectors(inputs, outputs, "Arenite's runtime", tolerance)
+
+
+def _drawn(interface: Interface) -> Arrays:
+    random = np.random.default_rng(_SEED)
+    found: Arrays = {}
+    for each in interface.inputs:
+        dtype, shape = np.dtype(each.tensor.dtype.label), each.tensor.shape
+        if dtype.kind == "f":
+            found[each.port.name] = random.standard_normal(shape).astype(dtype)
+        elif dtype.kind == "b":
+            found[each.port.name] = random.integers(0, 2, shape).astype(dtype)
+        else:
+            low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
+            found[each.port.name] = random.integers(low, high, shape).astype(dtype)
+    return found
+
+
+def _to_model(array: NDArray[Any], port: CPort) -> NDArray[Any]:
+    """Return stored elements in the model's axes."""
+    axes = port.port.axes
+    return np.ascontiguousarray(array if axes is None else array.transpose(np.argsort(axes)))
+
+
+def _to_stored(array: NDArray[Any], port: CPort) -> NDArray[Any]:
+    axes = port.port.axes
+    stored = array if axes is None else array.transpose(axes)
+    return np.ascontiguousarray(stored).reshape(port.tensor.shape)
+
+
+def _interpreted(
+    kind: str, package: str, path: Path, interface: Interface, inputs: Arrays
+) -> Arrays | None:
+    """Return the outputs of an interpreter, None if it is absent or does not run the model."""
+    if find_spec(package) is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
+        ordered = [inputs[each.port.name] for each in interface.inputs]
+        with given.open("wb") as stream:
+            np.savez(stream, *ordered)
+        command = [sys.executable, str(_PROGRAM), kind, str(path), str(given), str(made)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            return None
+        if done.returncode or not made.is_file():
+            return None
+        with np.load(made) as stored:
+            found = [stored[f"arr_{index}"] for index in range(len(stored.files))]
+    if len(found) < len(interface.outputs):
+        return None
+    outputs: Arrays = {}
+    for port, array in zip(interface.outputs, found, strict=False):
+        if array.size != port.tensor.num_elements or array.dtype.name != port.tensor.dtype.label:
+            return None
+        outputs[port.port.name] = array.reshape(port.tensor.shape)
+    return outputs

@@ -1,0 +1,214 @@
+"""Convolutions and products with matrices."""
+
+import numpy as np
+
+from arenite.planner.program import Array
+from arenite.runtime.cexport.arithmetic import (
+    clamp_of,
+    quantised_multiplier,
+    scale_of,
+    zero_of,
+)
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.steps.registry import writes
+from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.operators.base import Clamped, Pair, Sides
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+
+_BLOCK = 4
+"""Outputs whose weights lie side by side."""
+
+
+@writes(Conv2D)
+def conv_2d(t: StepWriter) -> None:
+    """Write a convolution, one call a plane."""
+    operator = t.operator
+    assert isinstance(operator, Conv2D)
+    weights = t.array(1)
+    if weights.ndim != 4 or weights.shape[0] % operator.groups:
+        raise NotWrittenError("its filter does not fit its groups")
+    is_pointwise = (
+        weights.shape[1:3] == (1, 1) and operator.groups == 1 and not any(operator.padding)
+    )
+    blocks = _blocks(weights, operator.groups)
+    kernel = "pointwise" if is_pointwise else "conv"
+    _write_spatial(t, kernel, blocks, weights.shape[1:3], operator, operator.groups)
+
+
+@writes(DepthwiseConv2D)
+def depthwise_conv_2d(t: StepWriter) -> None:
+    """Write a depthwise convolution, one call a plane."""
+    operator = t.operator
+    assert isinstance(operator, DepthwiseConv2D)
+    weights = t.array(1)
+    if t.input().shape[-1] == 1:
+        # Of one channel every output reads the same: a convolution, whose kernel is quicker.
+        t = t.as_step(
+            Conv2D(
+                strides=operator.strides, dilations=operator.dilations,
+                padding=operator.padding, min=operator.min, max=operator.max,
+            )
+        )  # fmt: skip
+        blocks = _blocks(np.moveaxis(weights, 3, 0).reshape(-1, *weights.shape[1:3], 1), 1)
+        _write_spatial(t, "conv", blocks, weights.shape[1:3], operator, 1)
+        return
+    _write_spatial(t, "depthwise", weights, weights.shape[1:3], operator, 1)
+
+
+@writes(FullyConnected)
+def fully_connected(t: StepWriter) -> None:
+    """Write a product with a matrix: a window of one pixel over rows of one."""
+    operator = t.operator
+    assert isinstance(operator, FullyConnected)
+    source, result, weights = t.input(), t.output(), t.array(1)
+    depth, outputs = weights.shape[1], weights.shape[0]
+    rows = source.num_elements // depth
+    size = source.dtype.bits // 8
+    layer = _layer(
+        t, _blocks(weights.reshape(outputs, 1, 1, depth), 1), operator, height=rows, width=1,
+        depth=depth, out_width=1, out_depth=outputs,
+    )  # fmt: skip
+    t.call(
+        f"pointwise_{_suffix(t)}", layer, t.rows_of(source, depth * size),
+        t.rows_to(result, outputs * size), 0, rows,
+    )  # fmt: skip
+
+
+def _suffix(t: StepWriter) -> str:
+    return {"int8": "s8", "float32": "f32"}[t.types("int8", "float32")]
+
+
+def _write_spatial(
+    t: StepWriter,
+    kernel: str,
+    filter_: Array,
+    window: tuple[int, ...],
+    operator: Conv2D | DepthwiseConv2D,
+    groups: int,
+) -> None:
+    source, result = t.input(), t.output()
+    if len(source.shape) != 4 or len(result.shape) != 4:
+        raise NotWrittenError("its operands are no images")
+    if t.has(3):
+        raise NotWrittenError("it adds another tensor to its result")
+    batch, height, width, depth = source.shape
+    _, out_height, out_width, out_depth = result.shape
+    layer = _layer(
+        t, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
+        out_depth=out_depth, groups=groups, window=(window[0], window[1]),
+        strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
+    )  # fmt: skip
+    size = source.dtype.bits // 8
+    in_stride, out_stride = width * depth * size, out_width * out_depth * size
+    for plane in t.planes(batch):
+        t.call(
+            f"{kernel}_{_suffix(t)}",
+            layer,
+            t.rows_of(source, in_stride, plane, height * in_stride),
+            t.rows_to(result, out_stride, plane, out_height * out_stride),
+            0,
+            out_height,
+        )
+
+
+def _layer(
+    t: StepWriter,
+    filter_: Array,
+    operator: Clamped,
+    *,
+    height: int,
+    width: int,
+    depth: int,
+    out_width: int,
+    out_depth: int,
+    groups: int = 1,
+    window: Pair = (1, 1),
+    strides: Pair = (1, 1),
+    dilations: Pair = (1, 1),
+    padding: Sides = (0, 0, 0, 0),
+) -> str:
+    geometry = {
+        "height": height, "width": width, "depth": depth, "out_width": out_width,
+        "out_depth": out_depth, "groups": groups, "kernel_y": window[0], "kernel_x": window[1],
+        "stride_y": strides[0], "stride_x": strides[1], "dilation_y": dilations[0],
+        "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
+    }  # fmt: skip
+    is_blocked = not isinstance(t.operator, DepthwiseConv2D)
+    if _suffix(t) == "f32":
+        bias = _per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
+        return t.layer(
+            "conv_layer_f32",
+            **geometry,
+            low=operator.min,
+            high=operator.max,
+            filter=t.constant(filter_, "weights"),
+            bias=t.constant(_in_blocks(bias, groups) if is_blocked else bias, "bias"),
+        )
+    source, result = t.input(), t.output()
+    stated = t.input(1).quantisation
+    if stated is None or filter_.dtype not in (np.int8, np.uint8):
+        raise NotWrittenError("its filter is not of quantised bytes")
+    filter_zero = stated.zero_point
+    if filter_.dtype == np.uint8:
+        filter_, filter_zero = (filter_ ^ np.uint8(0x80)).view(np.int8), filter_zero - 128
+    if filter_zero:
+        t.need("FILTER_ZERO_POINTS")
+    pairs = [
+        quantised_multiplier(scale_of(source) * float(np.float32(each)) / scale_of(result))
+        for each in stated.scales
+    ]
+    is_per_output = len(pairs) > 1
+    factors = np.array([factor for factor, _ in pairs], np.int32)
+    shifts = np.array([shift for _, shift in pairs], np.int8)
+    bias = _per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
+    if is_blocked:
+        bias = _in_blocks(bias, groups)
+        if is_per_output:
+            factors, shifts = _in_blocks(factors, groups), _in_blocks(shifts, groups)
+    low, high = clamp_of(operator.min, operator.max, result)
+    return t.layer(
+        "conv_layer",
+        **geometry,
+        in_offset=-zero_of(source),
+        filter_offset=-filter_zero,
+        out_zero=zero_of(result),
+        low=low,
+        high=high,
+        factor_step=int(is_per_output),
+        filter=t.constant(filter_, "weights"),
+        bias=t.constant(bias, "bias"),
+        factors=t.constant(factors, "factors"),
+        shifts=t.constant(shifts, "shifts"),
+    )
+
+
+def _per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> Array:
+    if array is None:
+        return np.zeros(outputs, dtype)
+    if array.size != outputs or array.dtype != dtype:
+        raise NotWrittenError(f"its bias is {array.size} of {array.dtype}")
+    return array.reshape(-1)
+
+
+def _blocks(weights: Array, groups: int) -> Array:
+    """Return a filter in blocks of four outputs, zeros where there are fewer.
+
+    Args:
+        weights: outputs, rows, columns, inputs.
+        groups: Outputs come in as many groups; none shares a block with another.
+
+    Returns:
+        Shape blocks, rows, columns, inputs, 4.
+    """
+    outputs, *inner = weights.shape
+    per_group = outputs // groups
+    margin = -per_group % _BLOCK
+    by_group = weights.reshape(groups, per_group, *inner)
+    filled = np.pad(by_group, [(0, 0), (0, margin), *((0, 0) for _ in inner)])
+    return np.ascontiguousarray(np.moveaxis(filled.reshape(-1, _BLOCK, *inner), 1, -1))
+
+
+def _in_blocks(values: Array, groups: int) -> Array:
+    """Return one value an output, in the blocks of a filter."""
+    by_group = values.reshape(groups, -1)
+    return np.pad(by_group, [(0, 0), (0, -by_group.shape[1] % _BLOCK)]).reshape(-1)

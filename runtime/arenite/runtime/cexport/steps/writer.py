@@ -1,0 +1,198 @@
+"""One step, while it is written as calls of kernels."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from arenite.planner.operators.operator import Operator
+from arenite.planner.program import Array, Step
+from arenite.planner.tensors import Tensor
+from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.constants import Constants
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.literals import number
+
+_MOST_CALLS = 64
+"""Planes of a batch that are written as calls, one after the other."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What all steps need of the file that they are written into.
+
+    Attributes:
+        constants: Arrays that lie in flash.
+        kernels: Names of the kernels that are called.
+        features: Macros that must be 1.
+        layers: Definitions of the structures of layers.
+        single_rounding: Whether products are rounded once, not twice.
+    """
+
+    constants: Constants
+    single_rounding: bool = False
+    kernels: set[str] = field(default_factory=set)
+    features: set[str] = field(default_factory=set)
+    layers: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class StepWriter:
+    """One step of a program.
+
+    Attributes:
+        layout: Where tensors lie.
+        step: The step.
+        number: Its place in the order.
+        file: What it is written into.
+        calls: The calls so far.
+    """
+
+    layout: Layout
+    step: Step
+    number: int
+    file: Written
+    calls: list[str] = field(default_factory=list)
+    _layers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def operator(self) -> Operator:
+        """What the step computes."""
+        return self.step.operator
+
+    def has(self, position: int) -> bool:
+        """Tell whether an optional input is given."""
+        return position < len(self.step.inputs) and bool(self.step.inputs[position])
+
+    def input(self, position: int = 0) -> Tensor:
+        """Return an input."""
+        if not self.has(position):
+            raise NotWrittenError(f"it has no input {position}")
+        return self.layout.program.tensors[self.step.inputs[position]]
+
+    def output(self, position: int = 0) -> Tensor:
+        """Return an output."""
+        return self.layout.program.tensors[self.step.outputs[position]]
+
+    def array(self, position: int) -> Array:
+        """Return the elements of an input that must be constant.
+
+        Raises:
+            NotWrittenError: It is not, or is left out.
+        """
+        tensor = self.input(position)
+        found = self.layout.program.constants.get(tensor.name)
+        if found is None:
+            raise NotWrittenError(f"its input {tensor.name!r} is not constant")
+        return found.reshape(tensor.shape)
+
+    def types(self, *allowed: str) -> str:
+        """Return the element type of the first input, which the first output must share.
+
+        Raises:
+            NotWrittenError: They differ, or no kernel takes the type.
+        """
+        one, other = self.input().dtype.label, self.output().dtype.label
+        if one != other:
+            raise NotWrittenError(f"it makes {other} of {one}")
+        if one not in allowed:
+            raise NotWrittenError(f"it computes in {one}")
+        return one
+
+    # Text.
+
+    def address(self, tensor: Tensor, plane: int = 0, bytes_each: int = 0) -> str:
+        """Return where a tensor lies: in the arena, or among the constants.
+
+        Args:
+            tensor: The tensor.
+            plane: Index of a plane of it.
+            bytes_each: Bytes of a plane.
+        """
+        shift = plane * bytes_each
+        if not self.layout.is_constant(tensor.name):
+            return f"arena + {self.layout.offset(tensor.name) + shift}"
+        root, inside = self.layout.program.root(tensor.name)
+        array = self.layout.program.constants[root]
+        if not array.size:
+            raise NotWrittenError(f"its input {tensor.name!r} is empty")
+        name = self.constant(array, "constant")
+        return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
+
+    def rows_of(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
+        """Return the rows of an operand that is read; `stride` in bytes."""
+        return f"IN_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
+
+    def rows_to(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
+        """Return the rows of a result; `stride` in bytes."""
+        return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
+
+    def constant(self, array: Array, hint: str) -> str:
+        """Return the name of an array in flash."""
+        if not array.size:
+            raise NotWrittenError("it has an empty constant")
+        return self.file.constants.add(array, hint)
+
+    def layer(self, structure: str, **values: float | str) -> str:
+        """Return the address of a structure with these fields, in flash."""
+        order = kernels.fields(structure)
+        assert set(order) == set(values), sorted(set(order) ^ set(values))
+        stated = [
+            (name, value if isinstance(value, str) else number(value))
+            for name, value in ((each, values[each]) for each in order)
+        ]
+        text = _initialiser(stated)
+        if text not in self._layers:
+            suffix = f"_{len(self._layers) + 1}" if self._layers else ""
+            name = f"step_{self.number}{suffix}"
+            self._layers[text] = name
+            self.file.layers.append(f"static const {structure} {name} = {text};")
+        return f"&{self._layers[text]}"
+
+    def need(self, *features: str) -> None:
+        """State macros that the kernels must be compiled with."""
+        self.file.features.update(features)
+
+    def call(self, kernel: str, *arguments: str | int) -> None:
+        """Add a call of a kernel."""
+        self.file.kernels.add(kernel)
+        self.calls.append(f"{kernel}({', '.join(map(str, arguments))});")
+
+    def planes(self, count: int) -> range:
+        """Return the indices of the planes of a batch, each of which is one call.
+
+        Raises:
+            NotWrittenError: There are too many.
+        """
+        if count > _MOST_CALLS:
+            raise NotWrittenError(f"its batch of {count} is too large")
+        return range(count)
+
+    def rows(self, tensor: Tensor) -> tuple[int, int]:
+        """Return how many rows a tensor has in all, and how many elements each."""
+        if len(tensor.shape) < 2:
+            return 1, tensor.num_elements
+        count = math.prod(tensor.shape[:-2]) if len(tensor.shape) > 2 else tensor.shape[0]
+        return (count, tensor.num_elements // count) if count else (0, 0)
+
+    def as_step(self, operator: Operator, inputs: Iterable[str] | None = None) -> "StepWriter":
+        """Return this step with another operator, its calls added to these."""
+        step = replace(
+            self.step,
+            operator=operator,
+            inputs=self.step.inputs if inputs is None else tuple(inputs),
+        )
+        return replace(self, step=step)
+
+
+def _initialiser(fields: Iterable[tuple[str, str]]) -> str:
+    """Return the values of a structure's fields, each behind its name, as C++11 allows."""
+    lines, line = [], "   "
+    for name, value in fields:
+        item = f"/* {name} */ {value},"
+        if len(line) + len(item) + 1 > 98:
+            lines.append(line)
+            line = "   "
+        line += f" {item}"
+    lines.append(line.rstrip(","))
+    return "{\n" + "\n".join(lines) + "\n}"

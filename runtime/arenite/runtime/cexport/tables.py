@@ -1,0 +1,160 @@
+"""Tables of functions of a byte, with the results of TensorFlow Lite's reference kernels."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from arenite.planner.program import Array
+from arenite.planner.tensors import Tensor
+from arenite.runtime.cexport import fixed_point
+from arenite.runtime.cexport.arithmetic import (
+    clamp_of,
+    quantised_multiplier,
+    requantised,
+    scale_of,
+    zero_of,
+)
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.operators.elementwise import Unary, UnaryFunction
+
+F = UnaryFunction
+_INTEGER_BITS = 4
+"""Of the fixed-point numbers whose logistic function is computed."""
+
+
+def of_bytes(function: Callable[[int], int]) -> Array:
+    """Return the values of a function of int8, in the order of the bytes' bits."""
+    values = [function(byte - 256 if byte > 127 else byte) for byte in range(256)]
+    return np.array([min(127, max(-128, value)) & 255 for value in values], np.uint8)
+
+
+def rescaled(source: Tensor, result: Tensor, *, single_rounding: bool) -> Array:
+    """Return the table that turns one quantisation into another."""
+    pair = quantised_multiplier(scale_of(source) / scale_of(result))
+    return of_bytes(
+        lambda q: (
+            requantised(q - zero_of(source), *pair, single_rounding=single_rounding)
+            + zero_of(result)
+        )
+    )
+
+
+def exponentials(scale: float, beta: float) -> Array:
+    """Return exp of minus 0, 1, and so on, as far as they count in a softmax; 31 bits each."""
+    real = min(beta * scale * 2.0**26, 2.0**31 - 1)
+    factor, shift = quantised_multiplier(real)
+    if shift < 0:
+        raise NotWrittenError("its scale is too small")
+    least = math.floor((2**5 - 1) * 2.0**26 / 2.0**shift)
+    count = min(256, least + 1)
+    return np.array(
+        [
+            fixed_point.exp_of_negative(requantised(-difference, factor, shift), 5)
+            for difference in range(count)
+        ],
+        np.int32,
+    )
+
+
+def unary(operator: Unary, source: Tensor, result: Tensor, *, single_rounding: bool) -> Array:
+    """Return the table of a function of one number.
+
+    Raises:
+        NotWrittenError: It is no function of numbers.
+    """
+    function = operator.function
+    if function is F.CLAMP:
+        return _clamp(operator, source, result, single_rounding)
+    if function is F.LEAKY_RELU:
+        return _leaky(operator, source, result, single_rounding)
+    if function in (F.SIGMOID, F.HYPERBOLIC_TANGENT):
+        return of_bytes(partial(_sigmoid, function, source, result))
+    if function not in _NUMBERS:
+        raise NotWrittenError(f"there is no table of {function.value}")
+    real = partial(_NUMBERS[function], operator)
+
+    def value(q: int) -> int:
+        number = scale_of(source) * (q - zero_of(source))
+        try:
+            found = real(number) / scale_of(result)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            found = 0.0
+        found = max(-1e6, min(1e6, found))
+        return int(math.copysign(math.floor(abs(found) + 0.5), found)) + zero_of(result)
+
+    return of_bytes(value)
+
+
+def _clamp(operator: Unary, source: Tensor, result: Tensor, single_rounding: bool) -> Array:
+    pair = quantised_multiplier(scale_of(source) / scale_of(result))
+    low, high = clamp_of(operator.alpha, operator.beta, result)
+
+    def value(q: int) -> int:
+        moved = requantised(q - zero_of(source), *pair, single_rounding=single_rounding)
+        return min(high, max(low, moved + zero_of(result)))
+
+    return of_bytes(value)
+
+
+def _leaky(operator: Unary, source: Tensor, result: Tensor, single_rounding: bool) -> Array:
+    ratio = scale_of(source) / scale_of(result)
+    alpha = float(np.float32(operator.alpha))
+    above, below = quantised_multiplier(ratio), quantised_multiplier(ratio * alpha)
+
+    def value(q: int) -> int:
+        number = q - zero_of(source)
+        pair = above if number >= 0 else below
+        return requantised(number, *pair, single_rounding=single_rounding) + zero_of(result)
+
+    return of_bytes(value)
+
+
+def _sigmoid(function: UnaryFunction, source: Tensor, result: Tensor, q: int) -> int:
+    """Return the logistic function or the hyperbolic tangent, in fixed point throughout."""
+    factor, shift = quantised_multiplier(scale_of(source) * 2.0 ** (31 - _INTEGER_BITS))
+    radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS) / 2.0**shift)
+    number = q - zero_of(source)
+    is_tangent = function is F.HYPERBOLIC_TANGENT
+    if number <= -radius:
+        return -128
+    if number >= radius:
+        return 127
+    moved = requantised(number, factor, shift)
+    if is_tangent:
+        return fixed_point.shifted_right(fixed_point.tanh(moved, _INTEGER_BITS), 31 - 7)
+    return fixed_point.shifted_right(fixed_point.logistic(moved, _INTEGER_BITS), 31 - 8) - 128
+
+
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+_NUMBERS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
+    F.ABSOLUTE: lambda _, x: abs(x),
+    F.NEGATE: lambda _, x: -x,
+    F.SQUARE: lambda _, x: x * x,
+    F.SQUARE_ROOT: lambda _, x: math.sqrt(x),
+    F.RECIPROCAL_SQUARE_ROOT: lambda _, x: 1.0 / math.sqrt(x),
+    F.RECIPROCAL: lambda _, x: 1.0 / x,
+    F.FLOOR: lambda _, x: float(math.floor(x)),
+    F.CEILING: lambda _, x: float(math.ceil(x)),
+    F.EXPONENTIAL: lambda _, x: math.exp(x),
+    F.LOGARITHM: lambda _, x: math.log(x),
+    F.SINE: lambda _, x: math.sin(x),
+    F.COSINE: lambda _, x: math.cos(x),
+    F.HARD_SIGMOID: lambda o, x: max(0.0, min(1.0, o.alpha * x + o.beta)),
+    F.HARD_SWISH: lambda _, x: x * max(0.0, min(6.0, x + 3.0)) / 6.0,
+    F.SWISH: lambda o, x: x / (1.0 + math.exp(-o.alpha * x)),
+    F.ELU: lambda o, x: x if x > 0 else o.alpha * math.expm1(x),
+    F.SOFTPLUS: lambda _, x: _softplus(x),
+    F.SOFTSIGN: lambda _, x: x / (1.0 + abs(x)),
+    F.MISH: lambda _, x: x * math.tanh(_softplus(x)),
+    F.ERF: lambda _, x: math.erf(x),
+    F.GELU: lambda _, x: 0.5 * x * (1.0 + math.erf(x / math.sqrt(2.0))),
+    F.GELU_TANH: lambda _, x: (
+        0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+    ),
+}
+"""Functions of numbers; a table of bytes is rounded from them."""
