@@ -1,5 +1,6 @@
 """NAME.c: the kernels, the layers, and the steps in their order."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,13 @@ from arenite.runtime.cexport.interface import Interface
 from arenite.runtime.cexport.layout import Layout
 from arenite.runtime.cexport.options import Options
 from arenite.runtime.cexport.steps.writer import Written
+
+_FUNCTIONS = (
+    "ceil", "cos", "erf", "exp", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "rint",
+    "round", "sin", "sqrt", "tanh",
+)  # fmt: skip
+_MATHEMATICS = re.compile(rf"\b(?:INFINITY|NAN|(?:{'|'.join(_FUNCTIONS)})f)\b")
+"""What only <math.h> declares: functions of floats, and names of numbers that are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +72,7 @@ def _lines(
     yield f'#include "{name}.h"'
     yield ""
     yield "#include <stddef.h>"
-    if any(word in bundle for word in ("expf(", "INFINITY", "sqrtf(", "NAN")) or any(
-        "INFINITY" in each for each in written.layers
-    ):
-        yield "#include <math.h>"
-    if resets or "mem" in bundle:
-        yield "#include <string.h>"
+    yield from _libraries(written, bundle, [*resets, *(c for each in steps for c in each.calls)])
     yield ""
     yield from _hooks(macro)
     for feature in kernels.features_of(bundle):
@@ -80,6 +83,7 @@ def _lines(
     yield ""
     yield bundle
     yield declarations(written.constants)
+    yield from written.functions
     yield from written.layers
     yield ""
     yield f"int {name}_run(uint8_t *arena)"
@@ -100,6 +104,17 @@ def _lines(
     yield "{"
     yield from (f"    {line}" for line in resets or ["(void)arena;"])
     yield "}"
+
+
+def _libraries(written: Written, bundle: str, calls: Sequence[str]) -> Iterator[str]:
+    """Yield what is included of C's own library."""
+    text = "\n".join([bundle, *written.functions, *written.layers, *calls])
+    if "FLT_MAX" in text:
+        yield "#include <float.h>"
+    if _MATHEMATICS.search(text):
+        yield "#include <math.h>"
+    if any("mem" in call for call in calls):
+        yield "#include <string.h>"
 
 
 def _hooks(macro: str) -> Iterator[str]:

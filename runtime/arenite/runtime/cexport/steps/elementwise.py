@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from arenite.planner.program import Array
 from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport import tables
 from arenite.runtime.cexport.arithmetic import (
@@ -13,12 +14,27 @@ from arenite.runtime.cexport.arithmetic import (
     zero_of,
 )
 from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.literals import number
 from arenite.runtime.cexport.steps.broadcasting import Meeting, meet
+from arenite.runtime.cexport.steps.functions import EXPRESSIONS, definition
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
-from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
+from arenite.runtime.operators.elementwise import (
+    Binary,
+    BinaryFunction,
+    Convert,
+    MultiplyAdd,
+    Unary,
+)
 
 B = BinaryFunction
+
+_FLOATS = frozenset(
+    {
+        B.ADD, B.SUBTRACT, B.MULTIPLY, B.DIVIDE, B.MAXIMUM, B.MINIMUM, B.SQUARED_DIFFERENCE,
+        B.PRELU,
+    }
+)  # fmt: skip
 
 
 @writes(Unary)
@@ -26,9 +42,26 @@ def unary(t: StepWriter) -> None:
     """Write a function of one number: of bytes a table."""
     operator = t.operator
     assert isinstance(operator, Unary)
-    t.types("int8")
-    table = tables.unary(operator, t.input(), t.output(), single_rounding=t.file.single_rounding)
-    look_up(t, table)
+    if t.types("int8", "float32") == "int8":
+        single = t.file.single_rounding
+        look_up(t, tables.unary(operator, t.input(), t.output(), single_rounding=single))
+        return
+    if operator.function not in EXPRESSIONS:
+        raise NotWrittenError(f"there is no {operator.function.value} of floats")
+    function, text = definition(operator.function)
+    t.define(text)
+    rows, width = t.rows(t.output())
+    t.call(
+        "map_f32",
+        function,
+        number(float(operator.alpha)),
+        number(float(operator.beta)),
+        width,
+        t.rows_of(t.input(), 4 * width),
+        t.rows_to(t.output(), 4 * width),
+        0,
+        rows,
+    )
 
 
 @writes(Convert)
@@ -38,12 +71,15 @@ def convert(t: StepWriter) -> None:
     kinds = source.dtype.label, result.dtype.label
     if kinds == ("int8", "int8"):
         look_up(t, tables.rescaled(source, result, single_rounding=t.file.single_rounding))
-        return
-    if set(kinds) == {"int8", "uint8"}:
+    elif set(kinds) == {"int8", "uint8"}:
         _check_shift(source, result)
         look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
-        return
-    raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
+    elif kinds == ("float32", "int8"):
+        _through_scale(t, "quantise_s8", result)
+    elif kinds == ("int8", "float32"):
+        _through_scale(t, "dequantise_s8", source)
+    else:
+        raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
 
 
 def _check_shift(source: Tensor, result: Tensor) -> None:
@@ -55,13 +91,55 @@ def _check_shift(source: Tensor, result: Tensor) -> None:
         raise NotWrittenError("it converts bytes with a sign to bytes without, of another scale")
 
 
-def look_up(t: StepWriter, table: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> None:
+def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
+    rows, width = t.rows(t.output())
+    sizes = [each.dtype.bits // 8 * width for each in (t.input(), t.output())]
+    t.call(
+        kernel,
+        number(scale_of(quantised)),
+        zero_of(quantised),
+        width,
+        t.rows_of(t.input(), sizes[0]),
+        t.rows_to(t.output(), sizes[1]),
+        0,
+        rows,
+    )
+
+
+def look_up(t: StepWriter, table: Array) -> None:
     """Write a function of bytes by its table."""
     rows, width = t.rows(t.output())
-    name = t.constant(table, "table")
     t.call(
-        "lookup_8", name, width, t.rows_of(t.input(), width), t.rows_to(t.output(), width), 0,
+        "lookup_8",
+        t.constant(table, "table"),
+        width,
+        t.rows_of(t.input(), width),
+        t.rows_to(t.output(), width),
+        0,
         rows,
+    )
+
+
+@writes(MultiplyAdd)
+def multiply_add(t: StepWriter) -> None:
+    """Write a factor and a term for each channel of floats."""
+    operator = t.operator
+    assert isinstance(operator, MultiplyAdd)
+    t.types("float32")
+    depth = t.input().shape[-1]
+    rows, width = t.rows(t.output())
+    layer = t.layer(
+        "multiply_add_layer_f32",
+        width=width,
+        depth=depth,
+        low=operator.min,
+        high=operator.max,
+        factors=t.constant(np.broadcast_to(t.array(1).reshape(-1), (depth,)), "factors"),
+        terms=t.constant(np.broadcast_to(t.array(2).reshape(-1), (depth,)), "terms"),
+    )
+    t.call(
+        "multiply_add_f32", layer, t.rows_of(t.input(), 4 * width),
+        t.rows_to(t.output(), 4 * width), 0, rows,
     )  # fmt: skip
 
 
@@ -71,17 +149,25 @@ def binary(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, Binary)
     one, other, result = t.input(0), t.input(1), t.output()
-    if {one.dtype.label, other.dtype.label, result.dtype.label} != {"int8"}:
-        raise NotWrittenError(f"it computes in {one.dtype.label}")
+    kinds = {each.dtype.label for each in (one, other, result)}
     found = meet((one, other), result, t.rows(result))
-    if operator.function in (B.ADD, B.SUBTRACT):
-        layer = _sum(t, operator, found)
-        _call(t, "add_s8", layer, found, 1)
-    elif operator.function is B.MULTIPLY:
-        layer = _product(t, operator, found)
-        _call(t, "multiply_s8", layer, found, 1)
+    function = operator.function
+    if kinds == {"float32"} and function in _FLOATS:
+        steps = {"step_a": found.steps[0], "step_b": found.steps[1]}
+        layer = t.layer(
+            "binary_layer_f32", width=found.width, **steps, low=operator.min, high=operator.max
+        )
+        _call(t, f"{function.value}_f32", layer, found, 4)
+    elif kinds != {"int8"}:
+        raise NotWrittenError(f"there is no {function.value} of {' and '.join(sorted(kinds))}")
+    elif function in (B.ADD, B.SUBTRACT):
+        _call(t, "add_s8", _sum(t, operator, found), found, 1)
+    elif function is B.MULTIPLY:
+        _call(t, "multiply_s8", _product(t, operator, found), found, 1)
+    elif function in (B.MAXIMUM, B.MINIMUM):
+        _call(t, f"{function.value}_s8", _pair(t, operator, found), found, 1)
     else:
-        raise NotWrittenError(f"there is no {operator.function.value} of bytes")
+        raise NotWrittenError(f"there is no {function.value} of bytes")
 
 
 def _call(t: StepWriter, kernel: str, layer: str, found: Meeting, size: int) -> None:
@@ -103,7 +189,6 @@ def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
     factor_b, shift_b = quantised_multiplier(scale_of(other) / most)
     factor, shift = quantised_multiplier(most / (2.0**20 * scale_of(result)))
     low, high = clamp_of(operator.min, operator.max, result)
-    sign = -1 if operator.function is B.SUBTRACT else 1
     return t.layer(
         "add_layer",
         width=found.width,
@@ -115,7 +200,7 @@ def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
         shift_a=shift_a,
         factor_b=factor_b,
         shift_b=shift_b,
-        sign=sign,
+        sign=-1 if operator.function is B.SUBTRACT else 1,
         factor=factor,
         shift=shift,
         out_zero=zero_of(result),
@@ -141,3 +226,16 @@ def _product(t: StepWriter, operator: Binary, found: Meeting) -> str:
         low=low,
         high=high,
     )
+
+
+def _pair(t: StepWriter, operator: Binary, found: Meeting) -> str:
+    result = t.output()
+    if any(t.input(i).quantisation != result.quantisation for i in range(2)):
+        raise NotWrittenError("its operands have several scales")
+    low, high = (-128, 127)
+    if result.quantisation is not None:
+        low, high = clamp_of(operator.min, operator.max, result)
+    return t.layer(
+        "pair_layer", width=found.width, step_a=found.steps[0], step_b=found.steps[1], low=low,
+        high=high,
+    )  # fmt: skip

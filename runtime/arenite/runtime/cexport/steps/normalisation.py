@@ -3,6 +3,7 @@
 from arenite.runtime.cexport import tables
 from arenite.runtime.cexport.arithmetic import scale_of, zero_of
 from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.literals import number
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.normalisation import Softmax
@@ -16,11 +17,14 @@ def softmax(t: StepWriter) -> None:
     source, result = t.input(), t.output()
     if operator.logarithm:
         raise NotWrittenError("it makes logarithms")
-    t.types("int8")
-    if (scale_of(result), zero_of(result)) != (1 / 256, -128):
-        raise NotWrittenError("its result is not of 256ths")
     width = source.shape[-1]
     rows = source.num_elements // width
+    if t.types("int8", "float32") == "float32":
+        places = t.rows_of(source, 4 * width), t.rows_to(result, 4 * width), 0, rows
+        t.call("softmax_f32", width, number(float(operator.beta)), *places)
+        return
+    if (scale_of(result), zero_of(result)) != (1 / 256, -128):
+        raise NotWrittenError("its result is not of 256ths")
     table = tables.exponentials(scale_of(source), operator.beta)
     layer = t.layer(
         "softmax_layer", width=width, least=len(table) - 1,

@@ -3,6 +3,9 @@
 from arenite.runtime.cexport.steps import (  # noqa: F401
     convolution,
     elementwise,
+    movement,
     normalisation,
     pooling,
+    recurrent,
+    reduction,
 )

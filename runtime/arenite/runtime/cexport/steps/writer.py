@@ -26,6 +26,7 @@ class Written:
         kernels: Names of the kernels that are called.
         features: Macros that must be 1.
         layers: Definitions of the structures of layers.
+        functions: Definitions of functions that kernels are handed.
         single_rounding: Whether products are rounded once, not twice.
     """
 
@@ -34,6 +35,7 @@ class Written:
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -157,6 +159,15 @@ class StepWriter:
         """Add a call of a kernel."""
         self.file.kernels.add(kernel)
         self.calls.append(f"{kernel}({', '.join(map(str, arguments))});")
+
+    def plain_call(self, call: str) -> None:
+        """Add a call of a function of C's own library."""
+        self.calls.append(call)
+
+    def define(self, text: str) -> None:
+        """Add the definition of a function, once."""
+        if text not in self.file.functions:
+            self.file.functions.append(text)
 
     def planes(self, count: int) -> range:
         """Return the indices of the planes of a batch, each of which is one call.

@@ -1,0 +1,18 @@
+#include "rows.h"
+#include "requantise.h"
+#include "pair_layer.h"
+
+/* The larger of two bytes of one scale; rows [first, end). */
+static void maximum_s8(const pair_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+                       int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *a = (const int8_t *)in_row(one, y);
+        const int8_t *b = (const int8_t *)in_row(other, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
+            const int32_t x = *a, z = *b;
+            to[i] = (int8_t)clamped(x > z ? x : z, k->low, k->high);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+"""Copies, and images of another size."""
+
+import math
+
+import numpy as np
+
+from arenite.planner.program import Array
+from arenite.planner.tensors import Tensor
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.steps.registry import writes
+from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.operators.movement import Copy, Move, Resize2D
+
+_DIMENSIONS = 4
+_MOST_SPLIT = 64
+"""Calls that a copy of more dimensions is split into."""
+
+
+@writes(Copy)
+def copy(t: StepWriter) -> None:
+    """Write strided copies; what lies where it belongs already is not moved."""
+    operator = t.operator
+    assert isinstance(operator, Copy)
+    if operator.fill:
+        for position in range(len(t.step.outputs)):
+            _fill(t, t.output(position), operator.fill)
+    for move in operator.moves:
+        _move(t, move)
+
+
+def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
+    if not result.size:
+        return
+    pattern = np.frombuffer(element, np.uint8)
+    if (pattern == pattern[0]).all():
+        t.plain_call(f"memset({t.address(result)}, {int(pattern[0])}, {result.size});")
+        return
+    name = t.constant(pattern, "fill")
+    t.call("fill", t.address(result), name, len(pattern), result.size)
+
+
+def _move(t: StepWriter, move: Move) -> None:
+    source, result = t.input(move.input), t.output(move.output)
+    size = result.dtype.bits // 8
+    if not math.prod(move.shape):
+        return
+    axes, run = _merged(move, size)
+    starts = move.input_start * size, move.output_start * size
+    places = t.address(source, 1, starts[0]), t.address(result, 1, starts[1])
+    if places[0] == places[1] and all(one == other for _, one, other in axes):
+        return
+    if not axes:
+        t.plain_call(f"memcpy({places[1]}, {places[0]}, {run});")
+        return
+    _loop(t, axes, run, source, result, starts)
+
+
+def _loop(
+    t: StepWriter,
+    axes: list[tuple[int, int, int]],
+    run: int,
+    source: Tensor,
+    result: Tensor,
+    starts: tuple[int, int],
+) -> None:
+    if len(axes) > _DIMENSIONS:
+        (length, one, other), *rest = axes
+        if length > _MOST_SPLIT:
+            raise NotWrittenError("it copies along more axes than its kernel has")
+        for index in range(length):
+            shifted = starts[0] + index * one, starts[1] + index * other
+            _loop(t, rest, run, source, result, shifted)
+        return
+    filled = [(1, 0, 0)] * (_DIMENSIONS - len(axes)) + axes
+    fields: dict[str, float | str] = {"run": run}
+    for place, (length, one, other) in enumerate(filled):
+        fields |= {f"n{place}": length, f"from{place}": one, f"to{place}": other}
+    layer = t.layer("copy_layer", **fields)
+    t.call("copy", layer, t.address(source, 1, starts[0]), t.address(result, 1, starts[1]))
+
+
+def _merged(move: Move, size: int) -> tuple[list[tuple[int, int, int]], int]:
+    """Return axes as length and both strides in bytes, and the bytes of the runs within."""
+    axes: list[tuple[int, int, int]] = []
+    for length, one, other in zip(
+        move.shape, move.input_strides, move.output_strides, strict=True
+    ):
+        if length == 1:
+            continue
+        if axes:
+            before, far, wide = axes[-1]
+            if (far, wide) == (one * size * length, other * size * length):
+                axes[-1] = (before * length, one * size, other * size)
+                continue
+        axes.append((length, one * size, other * size))
+    if axes and axes[-1][1:] == (size, size):
+        return axes[:-1], axes[-1][0] * size
+    return axes, size
+
+
+@writes(Resize2D)
+def resize_2d(t: StepWriter) -> None:
+    """Write an image of another size, one call a plane."""
+    operator = t.operator
+    assert isinstance(operator, Resize2D)
+    source, result = t.input(), t.output()
+    kind = t.types("int8", "uint8", "float32")
+    batch, height, width, depth = source.shape
+    _, out_height, out_width, _ = result.shape
+    size = source.dtype.bits // 8
+    rows, columns = _places(t, operator.row_low), _places(t, operator.column_low)
+    layer = "" if not operator.row_high else _blend(t, operator, kind, depth, out_width)
+    for plane in t.planes(batch):
+        places = (
+            t.rows_of(source, width * depth * size, plane, height * width * depth * size),
+            t.rows_to(
+                result, out_width * depth * size, plane, out_height * out_width * depth * size
+            ),
+            0,
+            out_height,
+        )
+        if not layer:
+            t.call("nearest_8", rows, columns, depth * size, out_width, *places)
+        else:
+            t.call("bilinear_f32" if kind == "float32" else "bilinear_s8", layer, *places)
+
+
+def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
+    if max(indices) > np.iinfo(np.int16).max:
+        raise NotWrittenError("its image is too large")
+    return t.constant(np.array(indices, np.int16), "places")
+
+
+def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: int) -> str:
+    if kind == "uint8":
+        raise NotWrittenError("it blends bytes that stand for no number")
+    if kind == "int8" and t.input().quantisation != t.output().quantisation:
+        raise NotWrittenError("its result has another scale")
+
+    def weights(stated: tuple[float, ...]) -> Array:
+        if kind == "float32":
+            return np.array(stated, np.float32)
+        return np.floor(np.array(stated) * 1024 + 0.5).astype(np.int16)
+
+    return t.layer(
+        "resize_layer_f32" if kind == "float32" else "resize_layer",
+        depth=depth,
+        out_width=out_width,
+        row_low=_places(t, operator.row_low),
+        row_high=_places(t, operator.row_high),
+        column_low=_places(t, operator.column_low),
+        column_high=_places(t, operator.column_high),
+        row_weight=t.constant(weights(operator.row_weight), "blend"),
+        column_weight=t.constant(weights(operator.column_weight), "blend"),
+    )
