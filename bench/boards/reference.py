@@ -29,17 +29,15 @@ def random_inputs(path: Path, num_runs: int, seed: int = 0) -> list[list[Array]]
     return [[_drawn(random, *port, whole=n == 0) for port in ports] for n in range(num_runs)]
 
 
-def _drawn(
-    random: np.random.Generator, shape: Any, dtype: np.dtype[Any], *, whole: bool
-) -> Array:
+def _drawn(random: np.random.Generator, shape: Any, dtype: np.dtype[Any], *, whole: bool) -> Array:
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         low, high = int(limits.min), int(limits.max)
         if not whole:
             low, high = sorted(random.integers(low, high, 2, endpoint=True).tolist())
-        return random.integers(low, high, shape, dtype, endpoint=True)
+        return np.asarray(random.integers(low, high, shape, dtype, endpoint=True))
     shift = 0.0 if whole else random.normal()
-    return (shift + random.standard_normal(shape)).astype(dtype)
+    return np.asarray(shift + random.standard_normal(shape), dtype)
 
 
 def joined(runs: Sequence[Sequence[Array]]) -> bytes:
@@ -66,9 +64,7 @@ def litert_outputs(path: Path, runs: Sequence[Sequence[Array]]) -> list[list[Arr
     """Return what LiteRT's reference kernels make of the runs, states kept between."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(
-        str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-    )
+    interpreter = Interpreter(str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
     found = []
     for arrays in runs:

@@ -15,6 +15,7 @@ class Footprint:
     Attributes:
         text: Instructions of the model's own objects.
         constants: Read-only data of the model's own objects: weights, quantisation, tables.
+        variables: `.data` and `.bss` of the model's own objects.
         library: Instructions and constants that it takes from the compiler's libraries.
         data: Initialised variables, `.data`, libraries included.
         bss: Variables that begin as zero, `.bss`, libraries included.
@@ -22,6 +23,7 @@ class Footprint:
 
     text: int
     constants: int
+    variables: int
     library: int
     data: int
     bss: int
@@ -38,9 +40,10 @@ def footprint(program: Program) -> Footprint:
     own = [_sections(program, each) for each in program.objects]
     text = sum(_of(each, ".text") for each in own)
     constants = sum(_of(each, ".rodata", ".srodata") for each in own)
+    variables = sum(_of(each, ".data", ".sdata", ".bss", ".sbss") for each in own)
     in_flash = _of(linked, ".text", ".rodata")
     return Footprint(
-        text, constants, max(0, in_flash - text - constants),
+        text, constants, variables, max(0, in_flash - text - constants),
         _of(linked, ".data"), _of(linked, ".bss"),
     )  # fmt: skip
 

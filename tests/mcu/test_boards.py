@@ -103,10 +103,10 @@ def test_variables_are_read_from_the_program(board, tiny, tmp_path):
     text = "arena[16] = zero[3] = (uint8_t)set[1]; return zero[4];"
     program = build(board, tiny(body(text, before)), tmp_path)
     found = footprint(program)
-    assert (found.data, found.bss) == (12, 20)
+    assert (found.data, found.bss, found.variables) == (12, 20, 32)
     assert run(program, bytes(16)).runs == 1
     found = footprint(build(board, tiny(SUMS), tmp_path))
-    assert (found.data, found.bss, found.constants) == (0, 0, 16)
+    assert (found.data, found.bss, found.variables, found.constants) == (0, 0, 0, 16)
     assert 20 <= found.text <= 120
     assert found.flash == found.text + found.constants + found.library
 
@@ -116,6 +116,8 @@ def test_what_a_library_takes_counts_as_flash(tiny, tmp_path):
                   "#include <math.h>")  # fmt: skip
     found = footprint(build(board_named("lm3s6965evb"), tiny(source), tmp_path))
     assert found.library > 500
+    assert found.variables == 0
+    assert found.data > 0, "the library's exponential keeps an error number"
 
 
 @pytest.mark.parametrize("place", [-1, ARENA])

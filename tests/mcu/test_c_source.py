@@ -4,6 +4,7 @@ The outputs must be those of TensorFlow Lite Micro's interpreter to the bit; of 
 kernels where that refuses the type.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +42,9 @@ class Network:
     boards: tuple[str, ...]
     outputs: Callable[..., list[list[np.ndarray]]] = tflm_outputs
     tolerance: float = 0
-    """Of floats, in parts of the largest: exponentials of two libraries differ."""
+    """Of floats, in parts of the largest: sums run in another order, exponentials differ."""
+    library_variables: bool = False
+    """Whether the compiler's library keeps some, an error number beside its exponential."""
 
 
 NETWORKS = (
@@ -54,9 +57,11 @@ NETWORKS = (
     ),
     Network(
         "classifier_float", lambda: networks.classifier("float32"), (M3, M7, RISCV),
-        tolerance=1e-6,
+        tolerance=1e-6, library_variables=True,
     ),
-    Network("autoencoder_float", lambda: networks.autoencoder("float32"), (M0, M4)),
+    Network(
+        "autoencoder_float", lambda: networks.autoencoder("float32"), (M0, M4), tolerance=1e-6,
+    ),
 )  # fmt: skip
 BY_NAME = {each.name: each for each in NETWORKS}
 REAL = (
@@ -85,14 +90,15 @@ def measured(board: str, subject: Subject, inputs: bytes, folder: Path) -> Measu
     program = build(board_named(board), subject, folder)
     found = Measured(run(program, inputs), footprint(program))
     line = f"stack {found.report.stack}, {found.report.instructions:,} instructions"
-    print(f"{board}: {line}, {found.footprint}")
+    print(f"{board}: {line}, {found.footprint}")  # noqa: T201  # shown where a test fails
     return found
 
 
-def assert_small(found: Measured) -> None:
+def assert_small(found: Measured, *, library_variables: bool = False) -> None:
     found.report.require_sound()
     assert found.report.stack <= STACK
-    assert (found.footprint.data, found.footprint.bss) == (0, 0)
+    assert found.footprint.variables == 0
+    assert library_variables or (found.footprint.data, found.footprint.bss) == (0, 0)
     assert found.footprint.text <= TEXT
     assert found.report.instructions > 0
 
@@ -122,14 +128,16 @@ def test_a_network_gives_the_reference_outputs(network, board, sources, tmp_path
     model, folder = sources(network.name)
     inputs = random_inputs(model, RUNS)
     expected = joined(network.outputs(model, inputs))
-    assert len(set(network.outputs(model, inputs)[n][0].tobytes() for n in range(RUNS))) > 1
+    assert len({expected[n * len(expected) // RUNS :][:4] for n in range(RUNS)}) > 1
     found = measured(board, exported(folder), joined(inputs), tmp_path)
     if network.tolerance:
-        ours, theirs = (np.frombuffer(each, np.float32) for each in (found.report.outputs, expected))
+        ours, theirs = (
+            np.frombuffer(each, np.float32) for each in (found.report.outputs, expected)
+        )
         assert np.abs(ours - theirs).max() <= network.tolerance * np.abs(theirs).max()
     else:
         assert found.report.outputs == expected
-    assert_small(found)
+    assert_small(found, library_variables=network.library_variables)
 
 
 def test_a_network_fits_a_chip_that_the_interpreter_does_not(sources, tmp_path):
@@ -154,14 +162,22 @@ def macro(folder: Path, name: str) -> str:
     return value
 
 
+def _changed(source: Path, array: str, folder: Path) -> Path:
+    """A copy of a file in which the first number of an array is another."""
+    text = source.read_text()
+    number = re.search(rf"{array}[^;=]*= {{\s*(-?\d+)", text)
+    assert number is not None
+    other = 100 if int(number[1]) <= 0 else -100
+    copy = folder / source.name
+    copy.write_text(f"{text[: number.start(1)]}{other}{text[number.end(1) :]}")
+    return copy
+
+
 def test_a_weight_that_differs_is_noticed(sources, tmp_path):
     model, folder = sources("classifier")
     inputs = random_inputs(model, RUNS)
     subject = exported(folder)
-    text = (folder / "classifier_weights.c").read_text()
-    start = text.index("{", text.index("int8_t", text.index("};"))) + 1
-    changed = tmp_path / "classifier_weights.c"
-    changed.write_text(f"{text[:start]} 100 + {text[start:]}".replace("100 + -", "100 - "))
+    changed = _changed(folder / "classifier_weights.c", "const int8_t", tmp_path)
     found = measured(M4, replace(subject, sources=[subject.sources[0], changed]),
                      joined(inputs), tmp_path / "board")  # fmt: skip
     assert found.report.outputs != joined(tflm_outputs(model, inputs))
@@ -195,10 +211,6 @@ def test_the_exported_test_passes_and_notices_a_wrong_value(sources, tmp_path, b
     (tmp_path / "tested.h").write_text(
         f'#include "{folder}/classifier.h"\nint classifier_test(uint8_t *arena);\n'
     )
-    wrong = tmp_path / "wrong_test.c"
-    test = (folder / "classifier_test.c").read_text()
-    wrong.write_text(test.replace("    int wrong = 0;", "    int wrong = 0; arena[0] ^= 0;", 1)
-                     .replace("expected_", "expected_", 1))  # fmt: skip
     tested = replace(
         subject,
         sources=[*subject.sources, folder / "classifier_test.c"],
@@ -209,6 +221,10 @@ def test_the_exported_test_passes_and_notices_a_wrong_value(sources, tmp_path, b
     )
     inputs = joined(random_inputs(model, 1))
     assert measured(board, tested, inputs, tmp_path / "right").report.runs == 1
+    changed = _changed(folder / "classifier_test.c", "expected_", tmp_path)
+    wrong = replace(tested, sources=[*subject.sources, changed])
+    with pytest.raises(BoardError, match="says that it failed"):
+        measured(board, wrong, inputs, tmp_path / "wrong")
 
 
 @pytest.mark.parametrize(("name", "board"), REAL)

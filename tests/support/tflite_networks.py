@@ -99,8 +99,8 @@ class NetworkMaker:
         filters, features = units * rank, given.shape[1]
         options = ("SVDFOptions", {"rank": rank, "fusedActivationFunction": RELU})
         if self._dtype == "float32":
-            matrices = [self._floats((filters, features), features),
-                        self._floats((filters, memory), memory), self._floats((units,), 1)]  # fmt: skip
+            shapes = [(filters, features), (filters, memory), (units,)]
+            matrices = [self._floats(each, each[-1]) for each in shapes]
             state = Given((1, memory * filters), is_variable=True)
             made = Given((1, units))
         else:
