@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 
@@ -9,8 +10,8 @@ typedef struct {
 } add_layer;
 
 /* Rows [first, end) of a sum. */
-static void add_s8(const add_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
-                   int32_t end)
+KERNEL add_s8(const add_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+              int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *a = (const int8_t *)in_row(one, y);

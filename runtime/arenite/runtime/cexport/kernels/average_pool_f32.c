@@ -1,11 +1,12 @@
+#include "kernel.h"
 #include "rows.h"
 #include "windows.h"
 #include "clamp_f32.h"
 #include "pool_layer_f32.h"
 
 /* Averages of each window; rows [first, end) of the result. */
-static void average_pool_f32(const pool_layer_f32 *k, in_rows in, out_rows out, int32_t first,
-                             int32_t end)
+KERNEL average_pool_f32(const pool_layer_f32 *k, in_rows in, out_rows out, int32_t first,
+                        int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int32_t top = y * k->stride_y - k->top;

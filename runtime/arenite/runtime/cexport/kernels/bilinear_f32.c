@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 
 /* Rows and columns of an image for each of the result, and the weights of the second of two. */
@@ -12,8 +13,7 @@ typedef struct {
 } resize_layer_f32;
 
 /* Blends of four pixels of floats; rows [first, end) of the result. */
-static void bilinear_f32(const resize_layer_f32 *k, in_rows in, out_rows out, int32_t first,
-                         int32_t end)
+KERNEL bilinear_f32(const resize_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const float *above = (const float *)(const void *)in_row(in, k->row_low[y]);

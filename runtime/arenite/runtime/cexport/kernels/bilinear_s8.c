@@ -1,8 +1,9 @@
+#include "kernel.h"
 #include "rows.h"
 #include "resize_layer.h"
 
 /* Blends of four pixels of bytes; rows [first, end) of the result. */
-static void bilinear_s8(const resize_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL bilinear_s8(const resize_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *above = (const int8_t *)in_row(in, k->row_low[y]);

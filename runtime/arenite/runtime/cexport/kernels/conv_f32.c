@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "windows.h"
 #include "clamp_f32.h"
@@ -5,7 +6,7 @@
 #include "dot4_f32.h"
 
 /* Convolution, rows [first, end) of the result; pixel by pixel, four outputs at a time. */
-static void conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const int32_t depth = k->depth / k->groups, outputs = k->out_depth / k->groups;
     const int32_t blocks = (outputs + 3) / 4, block_size = 4 * k->kernel_y * k->kernel_x * depth;
@@ -26,7 +27,8 @@ static void conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t 
                 const float *filter = k->filter + block * block_size;
                 float *result = to + group * outputs + c;
                 float sums[4];
-                for (int32_t i = 0; i < 4; ++i) sums[i] = k->bias[4 * block + i];
+                for (int32_t i = 0; i < 4; ++i)
+                    sums[i] = k->bias[4 * block + i];
                 for (int32_t row = rows.first; row < rows.end; ++row) {
                     const float *from =
                         (const float *)(const void *)in_row(in, top + row * k->dilation_y);

@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 #include "windows.h"
@@ -5,7 +6,7 @@
 #include "dot4.h"
 
 /* Convolution, rows [first, end) of the result; pixel by pixel, four outputs at a time. */
-static void conv_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL conv_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const int32_t depth = k->depth / k->groups, outputs = k->out_depth / k->groups;
     const int32_t blocks = (outputs + 3) / 4, block_size = 4 * k->kernel_y * k->kernel_x * depth;

@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "windows.h"
 #include "clamp_f32.h"
@@ -5,8 +6,7 @@
 
 /* Depthwise convolution, rows [first, end) of the result. The filter is rows, columns, outputs;
    `out_depth` is a multiple of `depth`. */
-static void depthwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first,
-                          int32_t end)
+KERNEL depthwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const int32_t depth = k->depth, outputs = k->out_depth, multiplier = outputs / depth;
     for (int32_t y = first; y < end; ++y) {

@@ -1,10 +1,11 @@
+#include "kernel.h"
 #include "rows.h"
 #include "clamp_f32.h"
 #include "binary_layer_f32.h"
 
 /* A quotient of two floats; rows [first, end). */
-static void divide_f32(const binary_layer_f32 *k, in_rows one, in_rows other, out_rows out,
-                       int32_t first, int32_t end)
+KERNEL divide_f32(const binary_layer_f32 *k, in_rows one, in_rows other, out_rows out,
+                  int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const float *a = (const float *)(const void *)in_row(one, y);

@@ -28,7 +28,8 @@ static inline void dot4(int32_t *sums, const int8_t *input, const int8_t *filter
 /* The sums that a block of four outputs begins with. */
 static inline void begin4(int32_t *sums, const conv_layer *k, int32_t block)
 {
-    for (int32_t i = 0; i < 4; ++i) sums[i] = k->bias[4 * block + i];
+    for (int32_t i = 0; i < 4; ++i)
+        sums[i] = k->bias[4 * block + i];
 #if FILTER_ZERO_POINTS
     sums[4] = 0;
 #endif

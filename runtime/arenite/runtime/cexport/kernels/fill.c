@@ -1,5 +1,6 @@
+#include "kernel.h"
 /* Repeat an element of `size` bytes over `bytes`. */
-static void fill(uint8_t *to, const uint8_t *element, int32_t size, int32_t bytes)
+KERNEL fill(uint8_t *to, const uint8_t *element, int32_t size, int32_t bytes)
 {
     for (int32_t i = 0, at = 0; i < bytes; ++i) {
         to[i] = element[at];

@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "clamp_f32.h"
 
 /* A long short-term memory; gates are input, forget, cell, output. Strides in floats. */
@@ -18,14 +19,16 @@ static float gate_f32(const lstm_layer_f32 *k, int32_t row, const float *in, con
 {
     const float *w = k->weights + row * k->inputs, *r = k->recurrent + row * k->units;
     float sum = k->bias[row];
-    for (int32_t i = 0; i < k->inputs; ++i) sum += w[i] * in[i];
-    for (int32_t i = 0; i < k->units; ++i) sum += r[i] * hidden[i];
+    for (int32_t i = 0; i < k->inputs; ++i)
+        sum += w[i] * in[i];
+    for (int32_t i = 0; i < k->units; ++i)
+        sum += r[i] * hidden[i];
     return sum;
 }
 
 /* `times` steps of one sequence of a batch; the states are updated. */
-static void lstm_f32(const lstm_layer_f32 *k, const float *in, int32_t in_stride, int32_t times,
-                     float *hidden, float *cell, float *out, int32_t out_stride)
+KERNEL lstm_f32(const lstm_layer_f32 *k, const float *in, int32_t in_stride, int32_t times,
+                float *hidden, float *cell, float *out, int32_t out_stride)
 {
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < k->units; ++j) {
@@ -37,6 +40,7 @@ static void lstm_f32(const lstm_layer_f32 *k, const float *in, int32_t in_stride
             out[j] = shown * tanhf(cell[j]);
         }
         /* Only now: all units read the state from before. */
-        for (int32_t j = 0; j < k->units; ++j) hidden[j] = out[j];
+        for (int32_t j = 0; j < k->units; ++j)
+            hidden[j] = out[j];
     }
 }

@@ -1,10 +1,11 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 #include "pair_layer.h"
 
 /* The smaller of two bytes of one scale; rows [first, end). */
-static void minimum_s8(const pair_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
-                       int32_t end)
+KERNEL minimum_s8(const pair_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+                  int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *a = (const int8_t *)in_row(one, y);

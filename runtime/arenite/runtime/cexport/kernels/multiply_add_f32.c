@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "clamp_f32.h"
 
@@ -10,8 +11,8 @@ typedef struct {
 } multiply_add_layer_f32;
 
 /* Rows [first, end) of whole pixels. */
-static void multiply_add_f32(const multiply_add_layer_f32 *k, in_rows in, out_rows out,
-                             int32_t first, int32_t end)
+KERNEL multiply_add_f32(const multiply_add_layer_f32 *k, in_rows in, out_rows out, int32_t first,
+                        int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const float *from = (const float *)(const void *)in_row(in, y);

@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 
@@ -7,8 +8,8 @@ typedef struct {
 } multiply_layer;
 
 /* Rows [first, end) of a product. */
-static void multiply_s8(const multiply_layer *k, in_rows one, in_rows other, out_rows out,
-                        int32_t first, int32_t end)
+KERNEL multiply_s8(const multiply_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+                   int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *a = (const int8_t *)in_row(one, y);

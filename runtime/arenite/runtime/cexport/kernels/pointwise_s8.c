@@ -1,10 +1,12 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 #include "conv_layer.h"
 #include "dot4.h"
 
-/* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
-static void pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+/* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). What
+   offsets add to the sums is in the bias. */
+KERNEL pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *from = (const int8_t *)in_row(in, y * k->stride_y);
@@ -15,7 +17,7 @@ static void pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t 
             for (int32_t left = k->out_depth; left > 0; left -= 4, ++block) {
                 int32_t sums[4 + FILTER_ZERO_POINTS];
                 begin4(sums, k, block);
-                dot4(sums, from, filter, k->depth, k->in_offset);
+                dot4(sums, from, filter, k->depth, 0);
                 filter += 4 * k->depth;
                 finish4(to, sums, k, block, left < 4 ? left : 4);
                 to += left < 4 ? left : 4;

@@ -1,10 +1,11 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 
 /* Floats to bytes, halves away from zero; rows [first, end) of `width`. The result may lie on
    the first bytes of the operand. */
-static void quantise_s8(float scale, int32_t zero, int32_t width, in_rows in, out_rows out,
-                        int32_t first, int32_t end)
+KERNEL quantise_s8(float scale, int32_t zero, int32_t width, in_rows in, out_rows out,
+                   int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const float *from = (const float *)(const void *)in_row(in, y);

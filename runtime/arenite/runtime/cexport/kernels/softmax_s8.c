@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "rows.h"
 #include "requantise.h"
 
@@ -32,16 +33,19 @@ static int32_t reciprocal(int32_t fraction)
 }
 
 /* Rows [first, end); each row is read before it is written. */
-static void softmax_s8(const softmax_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL softmax_s8(const softmax_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const int8_t *from = (const int8_t *)in_row(in, y);
         int8_t *to = (int8_t *)out_row(out, y);
         int32_t most = -128, sum = 0, headroom = 0;
-        for (int32_t i = 0; i < k->width; ++i) most = from[i] > most ? from[i] : most;
         for (int32_t i = 0; i < k->width; ++i)
-            if (most - from[i] <= k->least) sum += halved(k->exponentials[most - from[i]], 12);
-        while (((uint32_t)sum << headroom) < 0x80000000u) ++headroom;
+            most = from[i] > most ? from[i] : most;
+        for (int32_t i = 0; i < k->width; ++i)
+            if (most - from[i] <= k->least)
+                sum += halved(k->exponentials[most - from[i]], 12);
+        while (((uint32_t)sum << headroom) < 0x80000000u)
+            ++headroom;
         const int32_t scale = reciprocal((int32_t)(((uint32_t)sum << headroom) - 0x80000000u));
         for (int32_t i = 0; i < k->width; ++i) {
             int32_t value = -128;

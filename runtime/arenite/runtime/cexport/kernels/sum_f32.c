@@ -1,9 +1,10 @@
+#include "kernel.h"
 #include "rows.h"
 
 /* Sums of floats times `scale`, for results [first, end), each of `rows` rows of `columns` pixels.
  */
-static void sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_rows in,
-                    out_rows out, int32_t first, int32_t end)
+KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_rows in, out_rows out,
+               int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         float *to = (float *)(void *)out_row(out, y);
@@ -11,7 +12,8 @@ static void sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, i
             float found = 0.0f;
             for (int32_t row = 0; row < rows; ++row) {
                 const float *from = (const float *)(const void *)in_row(in, y * rows + row) + c;
-                for (int32_t i = 0; i < columns; ++i, from += depth) found += *from;
+                for (int32_t i = 0; i < columns; ++i, from += depth)
+                    found += *from;
             }
             to[c] = found * scale;
         }

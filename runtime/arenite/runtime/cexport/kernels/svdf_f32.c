@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "clamp_f32.h"
 
 /* Filters over features and then over their past; `rank` filters make a result. */
@@ -10,13 +11,15 @@ typedef struct {
 } svdf_layer_f32;
 
 /* One sequence of a batch. The state is the past of each filter, oldest first. */
-static void svdf_f32(const svdf_layer_f32 *k, const float *in, float *state, float *out)
+KERNEL svdf_f32(const svdf_layer_f32 *k, const float *in, float *state, float *out)
 {
     for (int32_t filter = 0; filter < k->filters; ++filter) {
         const float *weights = k->features + filter * k->inputs;
         float *past = state + filter * k->memory, sum = 0.0f;
-        for (int32_t i = 0; i < k->inputs; ++i) sum += weights[i] * in[i];
-        for (int32_t i = 1; i < k->memory; ++i) past[i - 1] = past[i];
+        for (int32_t i = 0; i < k->inputs; ++i)
+            sum += weights[i] * in[i];
+        for (int32_t i = 1; i < k->memory; ++i)
+            past[i - 1] = past[i];
         past[k->memory - 1] = sum;
     }
     for (int32_t unit = 0; unit < k->filters / k->rank; ++unit) {

@@ -8,14 +8,16 @@ typedef struct {
 } svdf_layer;
 
 /* One sequence of a batch. The state is the past of each filter, oldest first. */
-static void svdf(const svdf_layer *k, const int8_t *in, svdf_element *state, int8_t *out)
+KERNEL svdf(const svdf_layer *k, const int8_t *in, svdf_element *state, int8_t *out)
 {
     for (int32_t filter = 0; filter < k->filters; ++filter) {
         const int8_t *weights = k->features + filter * k->inputs;
         svdf_element *past = state + filter * k->memory;
         int32_t sum = 0;
-        for (int32_t i = 0; i < k->inputs; ++i) sum += weights[i] * (in[i] - k->in_zero);
-        for (int32_t i = 1; i < k->memory; ++i) past[i - 1] = past[i];
+        for (int32_t i = 0; i < k->inputs; ++i)
+            sum += weights[i] * (in[i] - k->in_zero);
+        for (int32_t i = 1; i < k->memory; ++i)
+            past[i - 1] = past[i];
         sum = requantised(sum, k->feature_factor, k->feature_shift);
         past[k->memory - 1] = (svdf_element)clamped(sum, SVDF_LEAST, -(SVDF_LEAST + 1));
     }

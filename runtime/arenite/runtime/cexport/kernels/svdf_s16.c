@@ -1,3 +1,4 @@
+#include "kernel.h"
 #include "requantise.h"
 #define SVDF_LEAST -32768
 typedef int16_t svdf_element;

@@ -65,7 +65,7 @@ def fully_connected(t: StepWriter) -> None:
     rows = source.num_elements // depth
     size = source.dtype.bits // 8
     layer = _layer(
-        t, _blocks(weights.reshape(outputs, 1, 1, depth), 1), operator, height=rows, width=1,
+        t, "pointwise", _blocks(weights.reshape(outputs, 1, 1, depth), 1), operator, height=rows, width=1,
         depth=depth, out_width=1, out_depth=outputs,
     )  # fmt: skip
     t.call(
@@ -94,7 +94,7 @@ def _write_spatial(
     batch, height, width, depth = source.shape
     _, out_height, out_width, out_depth = result.shape
     layer = _layer(
-        t, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
+        t, kernel, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
         out_depth=out_depth, groups=groups, window=(window[0], window[1]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
     )  # fmt: skip
@@ -113,6 +113,7 @@ def _write_spatial(
 
 def _layer(
     t: StepWriter,
+    kernel: str,
     filter_: Array,
     operator: Clamped,
     *,
@@ -133,7 +134,7 @@ def _layer(
         "stride_y": strides[0], "stride_x": strides[1], "dilation_y": dilations[0],
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
-    is_blocked = not isinstance(t.operator, DepthwiseConv2D)
+    is_blocked = kernel != "depthwise"
     if _suffix(t) == "f32":
         bias = _per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
         return t.layer(
@@ -161,6 +162,8 @@ def _layer(
     factors = np.array([factor for factor, _ in pairs], np.int32)
     shifts = np.array([shift for _, shift in pairs], np.int8)
     bias = _per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
+    if kernel != "conv":
+        bias = _with_offsets(bias, filter_, filter_zero, zero_of(source), is_blocked=is_blocked)
     if is_blocked:
         bias = _in_blocks(bias, groups)
         if is_per_output:
@@ -188,6 +191,27 @@ def _per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> A
     if array.size != outputs or array.dtype != dtype:
         raise NotWrittenError(f"its bias is {array.size} of {array.dtype}")
     return array.reshape(-1)
+
+
+def _with_offsets(
+    bias: Array, filter_: Array, filter_zero: int, zero: int, *, is_blocked: bool
+) -> Array:
+    """Return the bias with what the source's zero point adds to the sum of a whole window.
+
+    Args:
+        bias: One an output.
+        filter_: Of the kernel: in blocks, or rows, columns, outputs.
+        filter_zero: Stands for 0 in the filter.
+        zero: Stands for 0 in the source.
+        is_blocked: Whether the filter is in blocks.
+    """
+    numbers = filter_.astype(np.int64) - filter_zero
+    if is_blocked:
+        sums = numbers.sum(axis=(1, 2, 3)).reshape(-1)[: bias.size]
+    else:
+        sums = numbers.reshape(-1, bias.size).sum(axis=0)
+    # The kernels' sums are of 32 bits and wrap round; so is this.
+    return (bias - zero * sums).astype(np.uint32).view(np.int32)
 
 
 def _blocks(weights: Array, groups: int) -> Array:

@@ -13,6 +13,7 @@ from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout
 from arenite.runtime.cexport.literals import number
 
+_ROWS = {"IN_ROWS": "in_rows", "OUT_ROWS": "out_rows"}
 _MOST_CALLS = 64
 """Planes of a batch that are written as calls, one after the other."""
 
@@ -156,9 +157,21 @@ class StepWriter:
         self.file.features.update(features)
 
     def call(self, kernel: str, *arguments: str | int) -> None:
-        """Add a call of a kernel."""
+        """Add a call of a kernel.
+
+        Rows are named in a block round it: compilers give those of different blocks the same
+        place on the stack, and those of a whole function a place each.
+        """
         self.file.kernels.add(kernel)
-        self.calls.append(f"{kernel}({', '.join(map(str, arguments))});")
+        named, given = [], []
+        for argument in map(str, arguments):
+            kind = _ROWS.get(argument.partition("(")[0])
+            if kind is not None:
+                variable = f"{kind}_{len(named)}"
+                named.append(f"    const {kind} {variable} = {argument};")
+                argument = variable
+            given.append(argument)
+        self.calls += ["{", *named, f"    {kernel}({', '.join(given)});", "}"]
 
     def plain_call(self, call: str) -> None:
         """Add a call of a function of C's own library."""
