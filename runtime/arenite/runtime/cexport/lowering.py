@@ -9,6 +9,7 @@ from arenite.planner.names import Names
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.movement import Copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class _Signing:
         after = [self._output(port) for port in program.outputs]
         steps = [
             *(step for _, step in before if step is not None),
-            *program.steps,
+            *map(self._step, program.steps),
             *(step for _, step in after if step is not None),
         ]
         made = replace(
@@ -84,6 +85,16 @@ class _Signing:
             constants=self._constants,
         )
         return Signed(made, frozenset(self._shifted))
+
+    def _step(self, step: Step) -> Step:
+        """Return the step; what it fills its output with is shifted like that."""
+        operator = step.operator
+        if not isinstance(operator, Copy) or not operator.fill:
+            return step
+        if step.outputs[0] not in self._shifted:
+            return step
+        fill = bytes(byte ^ 0x80 for byte in operator.fill)
+        return replace(step, operator=replace(operator, fill=fill))
 
     def _input(self, port: Port) -> tuple[Port, Step | None]:
         if port.tensor not in self._shifted:

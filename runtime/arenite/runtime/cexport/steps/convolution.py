@@ -64,9 +64,10 @@ def fully_connected(t: StepWriter) -> None:
     depth, outputs = weights.shape[1], weights.shape[0]
     rows = source.num_elements // depth
     size = source.dtype.bits // 8
+    filter_ = _blocks(weights.reshape(outputs, 1, 1, depth), 1)
     layer = _layer(
-        t, "pointwise", _blocks(weights.reshape(outputs, 1, 1, depth), 1), operator, height=rows, width=1,
-        depth=depth, out_width=1, out_depth=outputs,
+        t, "pointwise", filter_, operator, height=rows, width=1, depth=depth, out_width=1,
+        out_depth=outputs,
     )  # fmt: skip
     t.call(
         f"pointwise_{_suffix(t)}", layer, t.rows_of(source, depth * size),

@@ -3,7 +3,6 @@
 import numpy as np
 
 from arenite.runtime.cexport.arithmetic import (
-    clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
@@ -41,9 +40,7 @@ def svdf(t: StepWriter) -> None:
             raise NotWrittenError(f"its state is {state.dtype.label}")
         kernel = "svdf_s16" if times.dtype == np.int16 else "svdf_s8"
         element = f"{times.dtype.name}_t"
-        if {"svdf_s8", "svdf_s16"} & t.file.kernels - {kernel}:
-            raise NotWrittenError("another step keeps a state of another type")
-        layer = _integer_svdf(t, operator, sizes, units)
+        layer = _integer_svdf(t, operator, kernel, sizes, units)
     data = {"int8": ("(const int8_t *)", "(int8_t *)"),
             "float32": ("(const float *)(const void *)", "(float *)(void *)")}[kind]  # fmt: skip
     through = "(int8_t *)" if element == "int8_t" else f"({element} *)(void *)"
@@ -58,16 +55,17 @@ def svdf(t: StepWriter) -> None:
         )
 
 
-def _integer_svdf(t: StepWriter, operator: Svdf, sizes: dict[str, int], units: int) -> str:
+def _integer_svdf(
+    t: StepWriter, operator: Svdf, kernel: str, sizes: dict[str, int], units: int
+) -> str:
     source, result, state = t.input(), t.output(), t.input(4)
     if zero_of(state):
         raise NotWrittenError("its state has a zero point")
     feature = quantised_multiplier(scale_of(source) * scale_of(t.input(1)) / scale_of(state))
     time = quantised_multiplier(scale_of(state) * scale_of(t.input(2)) / scale_of(result))
-    low, high = clamp_of(operator.min, operator.max, result)
     bias = t.array(3) if t.has(3) else np.zeros(units, np.int32)
     return t.layer(
-        "svdf_layer",
+        kernel.replace("_", "_layer_"),
         **sizes,
         in_zero=zero_of(source),
         feature_factor=feature[0],
@@ -75,8 +73,9 @@ def _integer_svdf(t: StepWriter, operator: Svdf, sizes: dict[str, int], units: i
         factor=time[0],
         shift=time[1],
         out_zero=zero_of(result),
-        low=low,
-        high=high,
+        # The reference kernels clamp integers to what a byte holds, whatever the activation.
+        low=-128,
+        high=127,
         features=t.constant(t.array(1), "features"),
         times=t.constant(t.array(2), "times"),
         bias=t.constant(bias, "bias"),

@@ -1,0 +1,132 @@
+"""Whole networks as C: bits, overlaps, and the models that lie beside the checkout."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.planner.derive import derive
+from arenite.planner.importers import load
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
+from arenite.runtime.cexport.compiler import ALIASES, ALIGNMENT
+from arenite.runtime.cexport.lowering import lower_for_c
+from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
+from support.quantised_chain import mobile, residual
+from support.shared_material import shared
+from support.tflite_operator import Reference
+
+DIGITS = Path(__file__).parents[3] / "assets" / "digits-lenet-5.onnx"
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("network", [mobile, residual])
+def test_a_network_agrees_with_tensorflow_lite_micro_to_the_bit(
+    network: Callable[[int], bytes], seed: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(network(seed))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    oracle = Micro(path)
+    seen = set()
+    for number in range(10):
+        inputs = drawn(export, number)
+        (expected,) = oracle.run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+        seen.add(expected.tobytes())
+    assert len(seen) > 1
+
+
+def test_results_reach_into_operands_where_that_takes_less_than_any_other_plan(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(mobile())
+    apart = Rules(tuple(kind for kind in ALIASES if kind is not AliasKind.OVERLAP),
+                  alignment=ALIGNMENT)  # fmt: skip
+    least = derive(lower_for_c(load(path, weights=True)), apart).problem.lower_bound
+    assert exported(path).arena_bytes < least
+
+
+def test_two_arenas_are_two_instances(tmp_path: Path) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(mobile())
+    export = exported(path)
+    library = compiled(export, tmp_path / "c")
+    one, other = Machine.of(export, library), Machine.of(export, library)
+    results = [machine.run(drawn(export, 1)) for machine in (one, other, one)]
+    for result in results[1:]:
+        for name, array in result.items():
+            np.testing.assert_array_equal(array, results[0][name])
+
+
+def test_a_network_of_floats_agrees_with_onnx_runtime(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export = exported(DIGITS, order=best_order())
+    machine = Machine.of(export, compiled(export, tmp_path, "-fsanitize=undefined"))
+    session = onnxruntime.InferenceSession(str(DIGITS), providers=["CPUExecutionProvider"])
+    for seed in range(3):
+        inputs = drawn(export, seed)
+        (port,) = export.interface.inputs
+        given = inputs[port.port.name]
+        if port.port.axes is not None:
+            given = np.ascontiguousarray(given.transpose(np.argsort(port.port.axes)))
+        (expected,) = session.run(None, {port.port.name: given})
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_allclose(found.reshape(expected.shape), expected, 1e-4, 1e-4)
+
+
+MODELS = {
+    "vww_96_int8": (Micro, 46_080),
+    "kws_ref_model": (Micro, 9_848),
+    "pretrainedResnet_quant": (Micro, 33_312),
+    "person_detect": (Micro, 46_480),
+    "micro_speech_quantized": (Micro, 4_164),
+    "mww_okay_nabu": (Micro, 5_392),
+    "te_vww": (Micro, 96_000),
+    "mobilenet_v1_0.5_160_quant": (Reference, 206_604),
+    "tf2_mobilenet_v2_1.0_224_ptq": (Micro, 1_279_488),
+}
+"""What each is compared with, and the most bytes its arena may take."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_published_model_agrees_to_the_bit_within_its_arena(name: str, tmp_path: Path) -> None:
+    path = shared(f"models/tflite/{name}.tflite")
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there")
+    reference, most = MODELS[name]
+    try:
+        export = exported(path, order=best_order())
+    except Exception as error:
+        if "order" not in str(error):
+            raise
+        export = exported(path)
+    assert export.arena_bytes <= most
+    machine = Machine.of(export, compiled(export, tmp_path, "-O2"))
+    oracle = reference(path)
+    for seed in range(2 if most > 90_000 else 10):
+        inputs = drawn(export, seed)
+        (expected,) = oracle.run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+def test_the_autoencoder_of_floats_agrees_with_our_runtime(tmp_path: Path) -> None:
+    from arenite.runtime.session import Session
+    from arenite.strategies import find
+
+    path = shared("models/tflite/ad_toycar_hybrid.tflite")
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there")
+    export = exported(path)
+    assert f"{export.name}_weights.bin" in export.files
+    machine = Machine.of(export, compiled(export, tmp_path))
+    inputs = drawn(export, 0)
+    with Session(path, strategy=find("greedy-by-size")) as session:
+        expected = session.run(inputs)
+    for name, array in machine.run(inputs).items():
+        np.testing.assert_allclose(array.reshape(expected[name].shape), expected[name], 1e-4, 1e-4)

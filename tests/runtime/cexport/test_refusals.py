@@ -1,0 +1,49 @@
+"""What cannot be written as C is refused by name, all of it at once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.runtime.cexport.errors import NotExportedError
+from support.exported_c import exported
+from support.tflite_operator import Given, operator_model, weights
+
+
+def refusal(data: bytes, folder: Path) -> NotExportedError:
+    path = folder / "model.tflite"
+    path.write_bytes(data)
+    with pytest.raises(NotExportedError) as caught:
+        exported(path)
+    return caught.value
+
+
+def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
+    indices = weights(np.array([1, 0], np.int32))
+    data = operator_model(
+        "GATHER", [Given((3, 4)), indices], [Given((2, 4))], ("GatherOptions", {"axis": 0})
+    )
+    error = refusal(data, tmp_path)
+    ((name, kind, reason),) = error.steps
+    assert kind == "Gather"
+    assert repr(name) in str(error)
+    assert reason in str(error)
+    assert "nothing was written" in str(error)
+
+
+def test_a_type_without_a_kernel_is_named(tmp_path: Path) -> None:
+    tensors = [Given((2, 4), "int32") for _ in range(3)]
+    error = refusal(operator_model("ADD", tensors[:2], tensors[2:], ("AddOptions", {})), tmp_path)
+    assert error.steps[0][1:] == ("Binary", "there is no add of int32")
+
+
+def test_bytes_without_scale_are_refused(tmp_path: Path) -> None:
+    tensors = [Given((2, 4), "int8") for _ in range(3)]
+    error = refusal(operator_model("ADD", tensors[:2], tensors[2:], ("AddOptions", {})), tmp_path)
+    assert "has no scale" in error.steps[0][2]
+
+
+def test_many_refusals_are_told_in_short() -> None:
+    error = NotExportedError([(f"step{n}", "Gather", "there is no kernel") for n in range(11)])
+    assert "and 3 more" in str(error)
+    assert len(error.steps) == 11

@@ -1,0 +1,155 @@
+"""Models exported as C, compiled for this machine, and run."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.planner.ordering import FindOrder
+from arenite.runtime.cexport.compiler import compile_for_c
+from arenite.runtime.cexport.export import CExport, export_c
+from arenite.runtime.cexport.interface import CPort
+from arenite.runtime.cexport.options import Options
+from arenite.strategies import find
+from arenite.strategies.order import find_order
+
+WARNINGS = (
+    "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic", "-Werror",
+)  # fmt: skip
+MARGIN = 64
+"""Bytes before and behind an arena that a run must leave as they are."""
+
+
+def exported(path: Path, *, order: FindOrder | None = None, **options: Any) -> CExport:
+    """Return a model as C, by the best plan."""
+    compiled = compile_for_c(path, order=order)
+    return export_c(compiled, find("best")(compiled.source.problem), Options(**options))
+
+
+def best_order() -> FindOrder:
+    """Return what finds the best order."""
+    return find_order("best")
+
+
+def written(export: CExport, folder: Path) -> Path:
+    """Write the files of an export into a folder."""
+    for name, data in export.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def compiled(
+    export: CExport, folder: Path, *flags: str, compiler: str = "gcc", standard: str = "-std=c99"
+) -> Path:
+    """Return the shared library of an export, warnings being errors."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    written(export, folder)
+    library = folder / "library.so"
+    weights = folder / f"{export.name}_weights.bin"
+    language = ["-x", "c++"] if "++" in standard else []
+    command = [
+        compiler, standard, *WARNINGS, "-O1", "-fPIC", "-shared", "-ffp-contract=off", *flags,
+        f'-D{export.name.upper()}_WEIGHTS_FILE="{weights}"', "-o", str(library), *language,
+        str(folder / f"{export.name}.c"), str(folder / f"{export.name}_weights.c"),
+    ]  # fmt: skip
+    done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    return library
+
+
+@dataclass
+class Machine:
+    """An exported model with an arena of its own.
+
+    Attributes:
+        export: The model.
+        arena: Its arena, between margins.
+    """
+
+    export: CExport
+    arena: np.ndarray
+    _whole: np.ndarray
+    _library: ctypes.CDLL
+
+    @classmethod
+    def of(cls, export: CExport, library: Path) -> "Machine":
+        """Return a machine whose arena holds noise, and states what they start from."""
+        whole = np.frombuffer(
+            np.random.default_rng(7).bytes(export.arena_bytes + 3 * MARGIN), "u1"
+        )
+        whole = whole.copy()
+        start = MARGIN + -(whole.ctypes.data + MARGIN) % MARGIN
+        arena = whole[start : start + export.arena_bytes]
+        machine = cls(export, arena, whole, ctypes.CDLL(str(library)))
+        machine.reset()
+        return machine
+
+    def reset(self) -> None:
+        """Set the states to what they start from."""
+        function = self._library[f"{self.export.name}_reset"]
+        function(ctypes.c_void_p(self.arena.ctypes.data))
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the outputs, of stored axes; what is round the arena must not change."""
+        for port in self.export.interface.inputs:
+            data = np.ascontiguousarray(inputs[port.port.name]).view(np.uint8).reshape(-1)
+            assert data.size == port.tensor.size
+            self.arena[port.offset : port.offset + port.tensor.size] = data
+        begin = self.arena.ctypes.data - self._whole.ctypes.data
+        outside = np.ones(self._whole.size, bool)
+        outside[begin : begin + self.arena.size] = False
+        before = self._whole[outside].copy()
+        function = self._library[f"{self.export.name}_run"]
+        assert function(ctypes.c_void_p(self.arena.ctypes.data)) == 0
+        assert np.array_equal(before, self._whole[outside]), "it wrote outside the arena"
+        return {port.port.name: self._read(port) for port in self.export.interface.outputs}
+
+    def run_on(self, address: int | None) -> int:
+        """Return what a run on an arena anywhere returns."""
+        return int(self._library[f"{self.export.name}_run"](ctypes.c_void_p(address)))
+
+    def _read(self, port: CPort) -> np.ndarray:
+        data = self.arena[port.offset : port.offset + port.tensor.size]
+        return data.copy().view(port.tensor.dtype.label).reshape(port.tensor.shape)
+
+
+def drawn(export: CExport, seed: int) -> dict[str, np.ndarray]:
+    """Return random inputs, over the whole range of bytes."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for port in export.interface.inputs:
+        dtype, shape = np.dtype(port.tensor.dtype.label), port.tensor.shape
+        if dtype.kind == "f":
+            found[port.port.name] = random.standard_normal(shape).astype(dtype)
+        elif dtype.itemsize == 1:
+            limits = np.iinfo(dtype)
+            found[port.port.name] = random.integers(
+                limits.min, limits.max, shape, dtype, endpoint=True
+            )
+        else:
+            found[port.port.name] = random.integers(-30, 30, shape).astype(dtype)
+    return found
+
+
+class Micro:
+    """TensorFlow Lite Micro's interpreter on a model."""
+
+    def __init__(self, path: Path) -> None:
+        package = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
+        self._interpreter = package.Interpreter.from_file(str(path), arena_size=1 << 24)
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the first output."""
+        for index, array in enumerate(arrays):
+            self._interpreter.set_input(array, index)
+        self._interpreter.invoke()
+        return [np.array(self._interpreter.get_output(0))]
