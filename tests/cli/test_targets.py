@@ -15,7 +15,7 @@ from support.tiny_chains import dense_chain
 from support.tiny_onnx import parse, save
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
-HEIGHTS = {"generic": 55_296, "tflm": 55_296, "litert": 108_288}
+HEIGHTS = {"generic": 55_296, "tflm": 55_296, "litert": 108_288, "c": 46_080}
 
 
 def branch():
@@ -66,6 +66,7 @@ def test_every_target_says_what_it_is_and_what_stays_open(target):
     ("name", "suffix", "reason"),
     [
         ("arenite", "csv", "there is nothing to run"),
+        ("c", "csv", "there is nothing to write as C"),
         ("tflm", "onnx", "it runs TFLite models alone"),
         ("litert", "onnx", "it runs TFLite models alone"),
         ("onnxruntime", "tflite", "it runs ONNX models alone"),

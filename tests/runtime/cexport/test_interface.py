@@ -1,4 +1,4 @@
-"""What is written: names, macros, text that compilers of C and C++ take, and the same each time."""
+"""What is written: names, macros, text for compilers of C and C++, and the same each time."""
 
 import re
 import shutil

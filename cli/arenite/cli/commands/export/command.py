@@ -61,7 +61,9 @@ class _Exported:
 
 def _to_tflm(request: _Request) -> _Exported:
     if request.order_name or request.dims or request.shapes or request.values:
-        raise click.UsageError("--order, --dim, --shape and --value are not for --to tflm")
+        raise click.UsageError(
+            "--order, --dim, --shape and --value are for --to onnxruntime and --to c"
+        )
     export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
@@ -71,8 +73,8 @@ def _to_tflm(request: _Request) -> _Exported:
 def _to_onnxruntime(request: _Request) -> _Exported:
     if (request.strategy, request.seed) != ("best", None):
         raise click.UsageError(
-            "--strategy and --seed are not for --to onnxruntime, which places its tensors itself: "
-            "choose an --order"
+            "--strategy and --seed are for --to tflm and --to c; ONNX Runtime places its tensors "
+            "itself, so choose an --order"
         )
     order_name = request.order_name or "best"
     find = order_finder(order_name, request.time_limit_s) or find_order(order_name)

@@ -48,8 +48,11 @@ def _binary(name: str, constants: Constants) -> dict[str, str | bytes]:
     for symbol, array in constants.arrays.items():
         data += b"\0" * (-len(data) % 4)
         lines += [
+            "__asm__(",
+            f'    ".pushsection " {macro}_SECTION "\\n"',
             f'    ".global {symbol}\\n.balign 4\\n{symbol}:\\n"',
             f'    ".incbin \\"" {macro}_FILE "\\", {len(data)}, {array.nbytes}\\n"',
+            '    ".popsection\\n");',
         ]
         data += array.astype(array.dtype.newbyteorder("<")).tobytes()
     text = "\n".join(
@@ -64,10 +67,7 @@ def _binary(name: str, constants: Constants) -> dict[str, str | bytes]:
             f'#define {macro}_SECTION ".rodata.{name}_weights,\\"a\\""',
             "#endif",
             "",
-            "__asm__(",
-            f'    ".pushsection " {macro}_SECTION "\\n"',
             *lines,
-            '    ".popsection\\n");',
             "",
         ]
     )

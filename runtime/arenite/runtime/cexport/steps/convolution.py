@@ -212,7 +212,8 @@ def _with_offsets(
     else:
         sums = numbers.reshape(-1, bias.size).sum(axis=0)
     # The kernels' sums are of 32 bits and wrap round; so is this.
-    return (bias - zero * sums).astype(np.uint32).view(np.int32)
+    wrapped: Array = (bias - zero * sums).astype(np.uint32).view(np.int32)
+    return wrapped
 
 
 def _blocks(weights: Array, groups: int) -> Array:

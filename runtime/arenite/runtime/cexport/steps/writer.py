@@ -163,7 +163,8 @@ class StepWriter:
         place on the stack, and those of a whole function a place each.
         """
         self.file.kernels.add(kernel)
-        named, given = [], []
+        named: list[str] = []
+        given: list[str] = []
         for argument in map(str, arguments):
             kind = _ROWS.get(argument.partition("(")[0])
             if kind is not None:

@@ -1,0 +1,113 @@
+"""`arenite export --to c`: a folder that builds, and what is refused before that is written."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from support.quantised_chain import mobile
+from support.tflite_operator import Given, operator_model, weights
+from support.tiny_onnx import parse, save
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(mobile())
+    return path
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_a_model_becomes_a_folder_whose_test_passes(model, tmp_path, run):
+    code, out, err = run("export", model, "--to", "c", "-o", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "tiny_run(arena)" in out
+    done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "tiny: 0 wrong" in done.stdout
+
+
+def test_json_says_what_was_written(model, tmp_path, run_json):
+    said = run_json("export", model, "--to", "c", "-o", tmp_path / "out", "--name", "eye")
+    folder = tmp_path / "out"
+    assert (said["target"], said["name"], said["rounding"]) == ("c", "eye", "double")
+    assert said["arena_bytes"] == said["height"]
+    assert "conv_s8" in said["kernels"]
+    assert said["files"] == sorted(said["files"])
+    assert all((folder / name).is_file() for name in said["files"])
+    assert {"eye.h", "eye.c", "eye_weights.c", "eye_test.c", "Makefile", "CMakeLists.txt",
+            "library.properties", "idf_component.yml", "zephyr/module.yml"} <= {
+        *said["files"]
+    }  # fmt: skip
+    assert f"#define EYE_ARENA_BYTES {said['arena_bytes']}" in (folder / "eye.h").read_text()
+
+
+def test_the_height_is_that_of_the_plan(model, tmp_path, run_json):
+    planned = run_json("plan", model, "--target", "c")
+    said = run_json("export", model, "--to", "c", "-o", tmp_path / "out")
+    assert (said["height"], said["strategy"]) == (planned["height"], planned["strategy"])
+
+
+def test_a_plan_of_it_is_verified(model, tmp_path, run):
+    assert run("plan", model, "--target", "c", "--align", "8", "-o", tmp_path / "p.json")[0] == 0
+    assert run("verify", tmp_path / "p.json", model)[0] == 0
+
+
+def test_alignment_is_the_users(model, tmp_path, run_json):
+    said = run_json("export", model, "--to", "c", "-o", tmp_path / "out", "--align", "16")
+    assert said["alignment"] == 16
+    assert said["arena_bytes"] % 16 == 0
+
+
+def test_a_model_without_kernels_is_refused_before_anything_is_written(tmp_path, refused):
+    path = tmp_path / "gather.tflite"
+    indices = weights(np.array([1, 0], np.int32))
+    path.write_bytes(
+        operator_model(
+            "GATHER", [Given((3, 4)), indices], [Given((2, 4))], ("GatherOptions", {"axis": 0})
+        )
+    )
+    said = refused("export", path, "--to", "c", "-o", tmp_path / "out")
+    assert "Gather" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
+    said = refused("export", model, "--to", "c", "-o", tmp_path)
+    assert "no export" in said
+    assert list(tmp_path.iterdir()) == [model]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "c", "--header", "x.h"), "--header is for --to tflm"),
+        (("--to", "c", "--name", "two words"), "is no name in C; try 'two_words'"),
+        (("--to", "tflm", "--rounding", "single"), "are for --to c"),
+        (("--to", "tflm", "--name", "eye"), "are for --to c"),
+        (("--to", "tflm", "--align", "8"), "are for --to c"),
+    ],
+)
+def test_options_that_do_not_go_together_are_misuse(model, tmp_path, run, options, words):
+    code, _, err = run("export", model, *options, "-o", tmp_path / "out")
+    assert code == 2
+    assert words in " ".join(err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_onnx_model_is_tested_against_our_runtime(tmp_path, run_json):
+    text = """(float[N, 3, 8, 8] x) => (y) <float[4, 3, 3, 3] w> {
+        c = Conv<pads=[1, 1, 1, 1]>(x, w) r = Relu(c) y = GlobalAveragePool(r) }"""
+    model = parse(text)
+    array = np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    model.graph.initializer[0].raw_data = array.tobytes()
+    path = save(tmp_path, model)
+    said = run_json("export", path, "--to", "c", "-o", tmp_path / "out", "--dim", "N=1")
+    assert said["reference"] == "Arenite's runtime"
+    done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((tmp_path / "out" / "arenite-export.json").read_text())["files"]
