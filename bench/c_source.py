@@ -1,6 +1,6 @@
 """Models as C source on emulated boards: RAM in all, flash, instructions, beside other runtimes.
 
-    python bench/c_source.py [--json] [--optimise=-Os] [--tigris PROGRAM] [MODEL.tflite ...]
+    python bench/c_source.py [--json] [--optimise=-O2] [--tigris PROGRAM] [MODEL.tflite ...]
 
 Each model is exported with `arenite export --to c`, compiled for a Cortex-M4 and a Cortex-M55, and
 run in QEMU; its outputs are compared bit for bit with TensorFlow Lite Micro's interpreter, or with
@@ -114,7 +114,7 @@ class Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if outputs differ, or RAM in all is above the peer's arena."""
     asked = parser(__doc__, models="those of ../shared/models/tflite")
-    asked.add_argument("--optimise", default="-O2", help="compiler option (default: %(default)s)")
+    asked.add_argument("--optimise", default="-Os", help="compiler option (default: %(default)s)")
     asked.add_argument("--tigris", metavar="PROGRAM", help="the program of TiGrIS")
     options = asked.parse_args(arguments)
     for name in (M4, M55):

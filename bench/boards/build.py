@@ -10,7 +10,8 @@ from boards.board import Board
 
 SOURCES: Final = Path(__file__).parent / "c"
 STANDARD: Final = ("-std=c99", "-Wall", "-Wextra", "-Werror")
-OPTIMISED: Final = ("-O2",)
+OPTIMISED: Final = ("-Os",)
+"""As the Makefile beside an exported model has it."""
 _FOR_ALL: Final = ("-ffunction-sections", "-fdata-sections", "-ffp-contract=off", "-g0")
 
 

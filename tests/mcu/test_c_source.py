@@ -140,6 +140,16 @@ def test_a_network_gives_the_reference_outputs(network, board, sources, tmp_path
     assert_small(found, library_variables=network.library_variables)
 
 
+@pytest.mark.parametrize("board", [M0, M55])
+def test_optimised_for_speed_it_gives_the_same_bits(sources, tmp_path, board):
+    model, folder = sources("classifier")
+    inputs = random_inputs(model, RUNS)
+    fast = measured(board, exported(folder, optimised=("-O3",)), joined(inputs), tmp_path / "3")
+    small = measured(board, exported(folder), joined(inputs), tmp_path / "s")
+    assert fast.report.outputs == joined(tflm_outputs(model, inputs))
+    assert fast.report.instructions < small.report.instructions
+
+
 def test_a_network_fits_a_chip_that_the_interpreter_does_not(sources, tmp_path):
     measure = pytest.importorskip("arenite.runtime.targets.tflm.measure")
     model, folder = sources("classifier")
