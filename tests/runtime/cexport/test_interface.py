@@ -185,8 +185,9 @@ def test_only_kernels_that_are_called_are_in_it(tmp_path: Path) -> None:
 
 
 def test_every_kernel_has_the_fields_that_are_read_from_it() -> None:
-    assert kernels.fields("pool_layer")[:2] == ("height", "width")
-    assert kernels.fields("conv_layer")[-1] == "shifts"
+    assert list(kernels.fields("pool_layer"))[:2] == ["height", "width"]
+    assert list(kernels.fields("conv_layer").items())[-1] == ("shifts", "const int8_t")
+    assert kernels.fields("conv_layer")["kernel_x"] == "int16_t"
     with pytest.raises(KeyError):
         kernels.fields("no_layer")
 

@@ -1,13 +1,13 @@
 """The kernels as C source: which files a model needs, and the fields of their structures."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
 _INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
-_FIELD = re.compile(r"(\w+)\s*(?:,|;)")
+_LINE = re.compile(r"^ *(.+?)((?: *\*?\w+,)* *\*?\w+);", re.MULTILINE)
 
 FEATURES = ("ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS")
 """Macros that the kernels ask, each 0 or 1."""
@@ -44,8 +44,8 @@ def features_of(source: str) -> tuple[str, ...]:
 
 
 @cache
-def fields(structure: str) -> tuple[str, ...]:
-    """Return the fields of a structure, in their order.
+def fields(structure: str) -> Mapping[str, str]:
+    """Return the fields of a structure in their order, and the type of each.
 
     Raises:
         KeyError: No kernel has such a structure.
@@ -53,6 +53,9 @@ def fields(structure: str) -> tuple[str, ...]:
     for path in sorted((files(__package__) / "kernels").iterdir(), key=lambda each: each.name):
         for body, name in _STRUCT.findall(text(path.name)):
             if name == structure:
-                lines = (line for line in body.splitlines() if not line.startswith("#"))
-                return tuple(_FIELD.findall("\n".join(lines)))
+                return {
+                    field.strip(" *"): kind.strip()
+                    for kind, names in _LINE.findall(body)
+                    for field in names.split(",")
+                }
     raise KeyError(structure)

@@ -27,6 +27,9 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     yield ""
     if vectors is not None and vectors.tolerance:
         yield "#include <math.h>"
+    yield f"#if defined(ARDUINO) && !defined({macro}_TEST_NO_MAIN)"
+    yield f"#define {macro}_TEST_NO_MAIN /* its builder compiles every file of a library */"
+    yield "#endif"
     yield f"#ifndef {macro}_TEST_NO_MAIN"
     yield "#include <stdio.h>"
     yield "#endif"

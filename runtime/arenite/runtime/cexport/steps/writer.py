@@ -140,6 +140,10 @@ class StepWriter:
         """Return the address of a structure with these fields, in flash."""
         order = kernels.fields(structure)
         assert set(order) == set(values), sorted(set(order) ^ set(values))
+        for name, kind in order.items():
+            value = values[name]
+            if kind == "int16_t" and not -(2**15) <= float(value) < 2**15:
+                raise NotWrittenError(f"its {name} of {value} is too large")
         stated = [
             (name, value if isinstance(value, str) else number(value))
             for name, value in ((each, values[each]) for each in order)
