@@ -117,10 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.add_argument("--optimise", default="-Os", help="compiler option (default: %(default)s)")
     asked.add_argument("--tigris", metavar="PROGRAM", help="the program of TiGrIS")
     options = asked.parse_args(arguments)
+    paths = required(options.models or shared_tflite(MODELS), TFLITE_MODELS)
     for name in (M4, M55):
         if missing := board(name).missing():
             raise MissingInputsError(f"no compiler or emulator of {name}: {missing}")
-    paths = required(options.models or shared_tflite(MODELS), TFLITE_MODELS)
     rows = [measured(path, options.optimise, options.tigris) for path in paths]
     emit(options, rows, shown(rows, options.optimise))
     return int(not all(row.not_measured or holds(row) for row in rows))

@@ -7,7 +7,7 @@ Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tiling
 plan is known.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
-`tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
+`tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`, `tflite_networks`,
 `tflite_layers`, `quantised_chain`, `command_models`, `tiny_programs`, `coded_programs`,
 `two_memories`.
 
