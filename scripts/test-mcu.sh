@@ -10,18 +10,20 @@ skip() {
   exit 0
 }
 
-declare -A proof=(
-  [gcc-arm-none-eabi]=/usr/bin/arm-none-eabi-gcc
-  [libnewlib-arm-none-eabi]=/usr/lib/arm-none-eabi/newlib/libc.a
-  [qemu-system-arm]=/usr/bin/qemu-system-arm
-  [gcc-riscv64-unknown-elf]=/usr/bin/riscv64-unknown-elf-gcc
-  [picolibc-riscv64-unknown-elf]=/usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
-  [qemu-system-misc]=/usr/bin/qemu-system-riscv32
+declare -A tool=(
+  [gcc-arm-none-eabi]=arm-none-eabi-gcc
+  [qemu-system-arm]=qemu-system-arm
+  [gcc-riscv64-unknown-elf]=riscv64-unknown-elf-gcc
+  [qemu-system-misc]=qemu-system-riscv32
 )
 missing=()
-for package in "${!proof[@]}"; do
-  [ -e "${proof[$package]}" ] || missing+=("$package")
+for package in "${!tool[@]}"; do
+  command -v "${tool[$package]}" >/dev/null || missing+=("$package")
 done
+# A compiler gives the whole path of a file that it has, and the bare name of another.
+has() { [ "$("$1" -print-file-name="$2" 2>/dev/null || echo "$2")" != "$2" ]; }
+has arm-none-eabi-gcc nosys.specs || missing+=(libnewlib-arm-none-eabi)
+has riscv64-unknown-elf-gcc picolibc.specs || missing+=(picolibc-riscv64-unknown-elf)
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || skip "needs Debian, or these by hand: ${missing[*]}"
   as_root=""

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
+
 from arenite.cli.main import main
 from boards.board import board as board_named
 from boards.build import BuildError, Subject, build
