@@ -9,12 +9,13 @@ NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/
 FOLDERS := bench cli compression docs planner runtime scripts strategies tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm torch lint docs unit bench fuzz clean
+.PHONY: help demo test test-arm test-mcu torch lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, verify the plan, compare the strategies, run the model"
 	@echo "make test   lint, type-check and test everything"
 	@echo "make test-arm   run the runtime on emulated ARM machines"
+	@echo "make test-mcu   run models as C source on emulated microcontroller boards"
 	@echo "make torch  install PyTorch for the training tests, its CPU build, where pip finds one"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
@@ -53,6 +54,9 @@ unit: $(STAMP)
 
 test-arm: $(STAMP)
 	@scripts/test-arm.sh $(BIN)/python -rP
+
+test-mcu: $(STAMP)
+	@scripts/test-mcu.sh $(BIN)/python
 
 torch: $(STAMP)
 	@scripts/install-torch.sh $(BIN)/python

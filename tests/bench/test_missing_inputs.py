@@ -13,6 +13,7 @@ from harness.inputs import each_of
 
 TAKES_FILES = (
     "alias_order_placement",
+    "c_source",
     "exact_placement",
     "litert_arena",
     "native_runtime",
@@ -38,7 +39,7 @@ def test_a_file_that_is_missing_is_named(script, tmp_path, capsys):
     assert str(missing) in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("script", ["litert_arena", "tflm_arena"])
+@pytest.mark.parametrize("script", ["c_source", "litert_arena", "tflm_arena"])
 def test_without_default_models_it_is_told_where_they_belong(
     script, tmp_path, capsys, monkeypatch
 ):
@@ -60,6 +61,15 @@ def test_without_densenet_planning_time_says_so(capsys, monkeypatch):
     monkeypatch.setattr(script, "light_networks", list)
     assert script.main([]) == 2
     assert "light_densenet121.onnx" in capsys.readouterr().err
+
+
+def test_without_a_cross_compiler_its_packages_are_named(tmp_path, capsys, monkeypatch):
+    model = tmp_path / "model.tflite"
+    model.touch()
+    script = main_of("c_source")
+    monkeypatch.setenv("PATH", "")
+    assert script([str(model)]) == 2
+    assert "apt-get install gcc-arm-none-eabi" in capsys.readouterr().err
 
 
 def test_without_cmake_the_runner_is_asked_for(capsys, monkeypatch):

@@ -1,0 +1,80 @@
+"""The boards: processors, memories and the tools that each needs."""
+
+import shutil
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board that QEMU emulates.
+
+    Attributes:
+        name: Name of the machine in QEMU, and of its linker script.
+        processor: Its name, for people.
+        flags: Compiler options that choose the processor.
+        own_flags: Compiler options for the board's own code alone.
+        tools: Prefix of the compiler's programs.
+        emulator: The program that emulates it.
+        options: Further options of the emulator.
+        clock_hz: Frequency of the counter; the emulator lets an instruction pass in 1 ns.
+        ram_bytes: Size of the memory that arena, data and stack share.
+        packages: Debian packages it takes.
+    """
+
+    name: str
+    processor: str
+    flags: tuple[str, ...]
+    clock_hz: int
+    ram_bytes: int
+    own_flags: tuple[str, ...] = ()
+    tools: str = "arm-none-eabi-"
+    emulator: str = "qemu-system-arm"
+    options: tuple[str, ...] = ()
+    packages: tuple[str, ...] = (
+        "gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm",
+    )  # fmt: skip
+
+    @property
+    def is_riscv(self) -> bool:
+        """Whether it is no Cortex-M."""
+        return self.tools.startswith("riscv")
+
+    def missing(self) -> str:
+        """Return the packages to install, or nothing."""
+        programs = (self.emulator, f"{self.tools}gcc", f"{self.tools}size")
+        absent = [each for each in programs if shutil.which(each) is None]
+        return f"apt-get install {' '.join(self.packages)}" if absent else ""
+
+
+_THUMB: Final = ("-mthumb",)
+_HARD: Final = ("-mthumb", "-mfloat-abi=hard")
+BOARDS: Final = (
+    Board("microbit", "Cortex-M0", (*_THUMB, "-mcpu=cortex-m0"), 16_000_000, 16 << 10),
+    Board("lm3s6965evb", "Cortex-M3", (*_THUMB, "-mcpu=cortex-m3"), 12_500_000, 64 << 10),
+    Board(
+        "mps2-an386", "Cortex-M4", (*_HARD, "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
+        25_000_000, 4 << 20,
+    ),
+    Board(
+        "mps2-an500", "Cortex-M7", (*_HARD, "-mcpu=cortex-m7", "-mfpu=fpv5-d16"),
+        25_000_000, 4 << 20,
+    ),
+    Board("mps3-an547", "Cortex-M55", (*_HARD, "-mcpu=cortex-m55"), 32_000_000, 4 << 20),
+    Board(
+        "virt", "RV32IMAC", ("-march=rv32imac", "-mabi=ilp32", "--specs=picolibc.specs"),
+        1_000_000_000, 4 << 20,
+        own_flags=("-march=rv32imac_zicsr",),  # for the counter
+        tools="riscv64-unknown-elf-",
+        emulator="qemu-system-riscv32",
+        options=("-cpu", "sifive-e31", "-bios", "none"),
+        packages=(
+            "gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf", "qemu-system-misc",
+        ),
+    ),
+)  # fmt: skip
+
+
+def board(name: str) -> Board:
+    """Return the board of this name."""
+    return next(each for each in BOARDS if each.name == name)

@@ -1,0 +1,44 @@
+// SysTick on Cortex-M, in ticks of the processor's clock; mcycle on RISC-V, in instructions.
+#include "counter.h"
+
+uint64_t counted_ticks;
+
+#if defined(__riscv)
+static uint32_t last;
+
+static uint32_t now(void) {
+  uint32_t cycles;
+  __asm__ volatile("csrr %0, mcycle" : "=r"(cycles));
+  return cycles;
+}
+
+void counter_start(void) {
+  counted_ticks = 0;
+  last = now();
+}
+
+void counter_poll(void) {
+  const uint32_t at = now();
+  counted_ticks += at - last;
+  last = at;
+}
+#else
+static volatile uint32_t* const kSysTick = (volatile uint32_t*)0xE000E010;
+enum { kControl, kReload, kValue };
+enum { kWrap = 0xFFFFFF };
+static uint32_t last;
+
+void counter_start(void) {
+  counted_ticks = 0;
+  kSysTick[kReload] = kWrap;
+  kSysTick[kValue] = 0;
+  kSysTick[kControl] = 5;  // enabled, without interrupt, on the processor's clock
+  last = kSysTick[kValue];
+}
+
+void counter_poll(void) {
+  const uint32_t at = kSysTick[kValue];  // counts down
+  counted_ticks += (last - at) & kWrap;
+  last = at;
+}
+#endif

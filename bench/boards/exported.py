@@ -1,0 +1,46 @@
+"""An exported model as the board's program calls it: what its header offers, and nothing else."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from boards.build import OPTIMISED, STANDARD, Subject
+
+STRICT: Final = ("-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic")
+_RUN: Final = re.compile(r"\bint (\w+)_run\(uint8_t \*arena\);")
+
+
+def exported(folder: Path, *, optimised: tuple[str, ...] = OPTIMISED) -> Subject:
+    """Return the model that `arenite export --to c` wrote into a folder.
+
+    Args:
+        folder: Where it was written.
+        optimised: Compiler options that say for what.
+    """
+    header, name = next(
+        (path, found[1])
+        for path in sorted(folder.glob("*.h"))
+        if (found := _RUN.search(path.read_text(encoding="utf-8")))
+    )
+    macro = name.upper()
+    ports: dict[str, list[tuple[str, str]]] = {"input": [], "output": []}
+    accessor = re.compile(rf"\*{name}_(input|output)_(\w+)\(uint8_t \*arena\)")
+    for kind, port in accessor.findall(header.read_text(encoding="utf-8")):
+        size = f"{macro}_{kind}_{port}_BYTES".upper()
+        ports[kind].append((f"{name}_{kind}_{port}(arena)", size))
+    weights = folder / f"{name}_weights.bin"
+    return Subject(
+        sources=[folder / f"{name}.c", folder / f"{name}_weights.c"],
+        header=header,
+        run=f"{name}_run",
+        arena_bytes=f"{macro}_ARENA_BYTES",
+        arena_align=f"{macro}_ARENA_ALIGN",
+        inputs=ports["input"],
+        outputs=ports["output"],
+        begin=f"{name}_reset(arena)",
+        defines={
+            f"{macro}_STEP(i)": "counter_poll()",
+            **({f"{macro}_WEIGHTS_FILE": f'"{weights}"'} if weights.exists() else {}),
+        },
+        flags=(*STANDARD, *STRICT, *optimised, "-include", "counter.h"),
+    )
