@@ -58,6 +58,7 @@ class TrainingStep:
         loss: Name of the output that is the loss.
         inputs: Inputs besides the states: name and type.
         states: The output that replaces each state.
+        state_types: Type of each state.
         trained: Names of the parameters that are trained.
         peak: Bytes that are live at once besides the states, when the nodes run in order.
         num_gradients: Number of nodes that compute gradients and updates.
@@ -67,6 +68,7 @@ class TrainingStep:
     loss: str
     inputs: Mapping[str, TensorType]
     states: Mapping[str, str]
+    state_types: Mapping[str, TensorType]
     trained: tuple[str, ...]
     peak: int
     num_gradients: int
@@ -242,6 +244,10 @@ class _Draft:
             "loss",
             {each.name: TensorType(each.dtype, each.shape) for each in self._inputs},
             states,
+            {
+                each.state.name: TensorType(each.state.dtype, each.state.shape)
+                for each in self._updates
+            },
             tuple(self._trained),
             max(self.loads().values()),
             len(self.graph.nodes) - self._num_forward,
