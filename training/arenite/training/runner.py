@@ -39,8 +39,7 @@ class StepRunner:
         threads: Number of threads of the kernels.
 
     Raises:
-        ModelFormatError: It cannot be read, or ONNX Runtime does not take it.
-        MissingDependencyError: ONNX Runtime is absent.
+        ModelFormatError: It cannot be read, or has no states.
     """
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
@@ -52,7 +51,8 @@ class StepRunner:
             self._replaced_by = dict(taken.replaced_by)
             self.inputs: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
             self.states = self._first_states(model, taken.initial)
-            self._session = self._load(model, threads)
+            self._model, self._threads = model, threads
+            self._session: Any = None
         ends = {*self._replaced_by.values()}
         self.outputs = tuple(o.name for o in model.graph.output if o.name not in ends)
 
@@ -66,7 +66,8 @@ class StepRunner:
             dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(stated.elem_type))
             shape = tuple(axis.dim_value for axis in stated.shape.dim)
             if value.name in initial:
-                found[value.name] = onnx.numpy_helper.to_array(tensors[initial[value.name]])
+                array = onnx.numpy_helper.to_array(tensors[initial[value.name]])
+                found[value.name] = np.array(array)  # one that can be written to
             elif value.name in self._replaced_by:
                 found[value.name] = np.zeros(shape, dtype)
             else:
@@ -77,44 +78,57 @@ class StepRunner:
         model.graph.initializer.extend(kept)
         return found
 
-    def _load(self, model: onnx.ModelProto, threads: int) -> Any:
-        options = quiet_options("running a training step", num_threads=threads)
+    def _load(self) -> Any:
+        options = quiet_options("running a training step", num_threads=self._threads)
         import onnxruntime
 
         try:
             return onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                self._model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # ONNX Runtime's own classes are all but Exception itself
             reason = " ".join(str(error).split())
             raise ModelFormatError(f"ONNX Runtime does not take it: {reason}") from error
 
-    def restore(self, states: Mapping[str, Array]) -> None:
-        """Take states from a file; those that it leaves out stay as they are.
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once, keep the new states, and return the other outputs by name.
 
         Raises:
-            StateFileError: There is no such state, or it is of another type or shape.
+            ModelFormatError: ONNX Runtime does not take the step.
+            MissingDependencyError: ONNX Runtime is absent.
         """
-        for name, array in states.items():
-            if name not in self.states:
-                known = ", ".join(map(repr, list(self.states)[:6]))
-                raise StateFileError(f"{name!r} is no state of the step, which has {known} ...")
-            now = self.states[name]
-            if (array.dtype, array.shape) != (now.dtype, now.shape):
-                raise StateFileError(
-                    f"{name!r} is {array.dtype} {list(array.shape)}, where the step has "
-                    f"{now.dtype} {list(now.shape)}"
-                )
-        self.states.update(states)
-
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once, keep the new states, and return the other outputs by name."""
+        if self._session is None:
+            self._session = self._load()
         names = [*self.outputs, *self._replaced_by.values()]
         made = dict(
             zip(names, self._session.run(names, {**feeds, **self.states}), strict=True)
         )
         self.states = {state: made.pop(new) for state, new in self._replaced_by.items()}
         return made
+
+
+def restore(states: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
+    """Write what was saved into states; those that it leaves out stay as they are.
+
+    Args:
+        states: Arrays by name, which are written to.
+        saved: The values to write.
+
+    Raises:
+        StateFileError: There is no such state, or it is of another type or shape.
+    """
+    for name, array in saved.items():
+        if name not in states:
+            known = ", ".join(map(repr, list(states)[:6])) + (" ..." if len(states) > 6 else "")
+            raise StateFileError(f"{name!r} is no state of the step, which has {known}")
+        now = states[name]
+        if (array.dtype, array.shape) != (now.dtype, now.shape):
+            raise StateFileError(
+                f"{name!r} is {array.dtype} {list(array.shape)}, where the step has {now.dtype} "
+                f"{list(now.shape)}"
+            )
+    for name, array in saved.items():
+        states[name][...] = array
 
 
 class Batches:

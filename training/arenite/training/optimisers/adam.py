@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from arenite.planner.dtypes import DType
 from arenite.training.builder import Builder
 from arenite.training.graph import Value
 from arenite.training.optimisers.optimiser import Update
@@ -11,8 +10,9 @@ from arenite.training.optimisers.optimiser import Update
 class Adam:
     """w' = w - rate m^ / (sqrt(v^) + epsilon), m and v running means of g and g g.
 
-    The moments are corrected for having started as zeros. The factors of that are numbers
-    near 1 less numbers near 1, so they are computed in 64 bits.
+    The moments are corrected for having started as zeros: c = 1 - stays^t divides them. That is
+    a small difference of numbers near 1 at first, so it is a state of its own, which grows as
+    c' = stays c + (1 - stays) from 0 and loses no digits.
 
     Args:
         first: How much of m stays.
@@ -32,21 +32,17 @@ class Adam:
         self._root: Value | None = None
 
     def begin(self, graph: Builder, rate: Value) -> list[Update]:
-        """Write the count of runs, and the corrections that follow from it."""
-        runs = graph.new("adam/runs", DType.FLOAT64, ())
-        count = graph.plus(runs, graph.scalar(1, runs))
-        first, second = (
-            graph.minus(
-                graph.scalar(1, count), graph.binary("Pow", graph.scalar(stays, count), count)
-            )
-            for stays in (self._first, self._second)
-        )
+        """Write the corrections of this run."""
+        updates: list[Update] = []
+        for name, stays in (("first", self._first), ("second", self._second)):
+            state = graph.new(f"adam/{name}", rate.dtype, ())
+            kept = graph.scaled(state, stays)
+            updates.append(Update(state, graph.plus(kept, graph.scalar(1 - stays, kept))))
+        first, second = (each.new for each in updates)
         # rate m^ / (sqrt(v^) + epsilon) = (rate / first) m / (sqrt(v) / sqrt(second) + epsilon)
-        step = graph.over(graph.cast(rate, DType.FLOAT64), first)
-        self._step = graph.cast(step, rate.dtype)
-        root = graph.unary("Reciprocal", graph.unary("Sqrt", second))
-        self._root = graph.cast(root, rate.dtype)
-        return [Update(runs, count)]
+        self._step = graph.over(rate, first)
+        self._root = graph.unary("Reciprocal", graph.unary("Sqrt", second))
+        return updates
 
     def update(self, graph: Builder, weight: Value, gradient: Value) -> list[Update]:
         """Write the update of a weight and of its moments."""
