@@ -1,6 +1,6 @@
 """Gradients of a training step beside central differences of its loss, in 64 bits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,23 @@ def first_states(step: TrainingStep) -> dict[str, Array]:
     return found
 
 
-def gradients_of(step: TrainingStep, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what a step of `sgd` at a rate of 1 subtracts from each weight."""
-    names = [step.states[name] for name in step.trained]
-    made = evaluator(step.model).run(names, dict(feeds))
+def gradients_of(
+    step: TrainingStep,
+    feeds: Mapping[str, Array],
+    run: Callable[[list[str], dict[str, Array]], list[Array]] | None = None,
+) -> dict[str, Array]:
+    """Return the gradient of each weight.
+
+    With `momentum` it is the momentum after the first run, to the bit; with `sgd` at a rate of 1
+    what is subtracted.
+    """
+    with_momentum = f"{step.trained[0]}/momentum" in step.states
+    read = [f"{name}/momentum" if with_momentum else name for name in step.trained]
+    names = [step.states[name] for name in read]
+    made = run(names, dict(feeds)) if run else evaluator(step.model).run(names, dict(feeds))
     return {
-        name: feeds[name] - new for name, new in zip(step.trained, made, strict=True)
+        name: new if with_momentum else feeds[name] - new
+        for name, new in zip(step.trained, made, strict=True)
     }
 
 

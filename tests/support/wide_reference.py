@@ -60,21 +60,19 @@ class MaxPool(OpRun):  # type: ignore[misc]  # the onnx package ships no types
             // strides[a] + 1
             for a in range(axes)
         ]  # fmt: skip
-        made = np.zeros((*x.shape[:2], *counts), x.dtype)
-        indices = np.zeros(made.shape, np.int64)
-        for place in np.ndindex(*made.shape):
-            best: tuple[float, int] | None = None
-            for tap in itertools.product(*(range(n) for n in kernel)):
-                at = tuple(
-                    place[2 + a] * strides[a] - pads[a] + tap[a] * dilations[a]
-                    for a in range(axes)
-                )
-                if all(0 <= i < n for i, n in zip(at, x.shape[2:], strict=True)):
-                    value = float(x[(*place[:2], *at)])
-                    if best is None or value > best[0]:
-                        best = (value, int(np.ravel_multi_index((*place[:2], *at), x.shape)))
-            assert best is not None
-            made[place], indices[place] = best
+        widths = [(0, 0), (0, 0), *((pads[a], pads[axes + a]) for a in range(axes))]
+        padded = np.pad(x, widths, constant_values=-np.inf)
+        places = np.pad(np.arange(x.size).reshape(x.shape), widths, constant_values=-1)
+        taps: list[tuple[Array, Array]] = []
+        for tap in itertools.product(*(range(n) for n in kernel)):
+            seen = (..., *(
+                slice(t * d, t * d + (n - 1) * s + 1, s)
+                for t, d, n, s in zip(tap, dilations, counts, strides, strict=True)
+            ))  # fmt: skip
+            taps.append((padded[seen], places[seen]))
+        values, where = (np.stack(each) for each in zip(*taps, strict=True))
+        best = values.argmax(0)[np.newaxis]
+        made, indices = (np.take_along_axis(each, best, 0)[0] for each in (values, where))
         return (made, indices)[: self.num_outputs]
 
     @property
