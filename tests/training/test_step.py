@@ -190,17 +190,15 @@ def operands(draw):
     full = draw(lengths)
     made = []
     for _ in range(2):
-        kept = draw(st.integers(0, len(full)))
+        kept = draw(st.integers(1, len(full)))
         made.append([n if draw(st.booleans()) else 1 for n in full[len(full) - kept :]])
     return *made, [int(n) for n in np.broadcast_shapes(*made)]
 
 
 @settings(max_examples=40)
-@given(shapes=operands(), op=st.sampled_from(["Add", "Sub", "Mul", "Div", "Max", "PRelu"]))
+@given(shapes=operands(), op=st.sampled_from(["Add", "Sub", "Mul", "Div"]))
 def test_broadcasting_is_undone_whatever_the_shapes(shapes, op, tmp_path_factory):
     one, other, full = shapes
-    if op == "PRelu":  # only its slope broadcasts
-        one = full
     types = [f"double{each}".replace(" ", "") for each in (one, full, one, other)]
     model = randomised(parse(
         "({} u, {} x) => (y) <{} v, {} w> {{ b = Mul(u, v) a = ".format(*types)

@@ -52,11 +52,11 @@ class Adam:
             graph.new(f"{weight.name}/{name}", weight.dtype, weight.shape)
             for name in ("mean", "square")
         )
-        own = graph.scaled(graph.times(gradient, gradient), 1 - self._second)
-        new_square = graph.plus(graph.scaled(square, self._second), own)
-        new_mean = graph.plus(
-            graph.scaled(mean, self._first), graph.scaled(gradient, 1 - self._first)
-        )
+        # m + (1 - stays) (g - m) needs one tensor beside g where stays m + (1 - stays) g needs two.
+        spread = graph.minus(graph.times(gradient, gradient), square)
+        new_square = graph.plus(square, graph.scaled(spread, 1 - self._second))
+        change = graph.minus(gradient, mean)
+        new_mean = graph.plus(mean, graph.scaled(change, 1 - self._first))
         divisor = graph.plus(
             graph.times(graph.unary("Sqrt", new_square), self._root),
             graph.scalar(self._epsilon, weight),
