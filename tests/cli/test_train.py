@@ -54,7 +54,7 @@ def test_a_step_is_written_and_told_of(model, run_json, tmp_path):
     weights = sum(4 * np.prod(t.dims) for t in onnx.load(model).graph.initializer)
     assert said["state_bytes"] == 3 * weights + 8
     assert said["num_operators"] == len(onnx.load(output).graph.node)
-    assert 0 < said["live_bytes"]
+    assert said["live_bytes"] > 0
     assert set(said["states"]) >= set(said["trained"])
 
 
@@ -83,9 +83,7 @@ def test_a_rate_can_be_an_input(model, run_json, tmp_path):
 
 @pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf", "fast"])
 def test_a_rate_that_is_none_is_refused(rate, model, misused, tmp_path):
-    said = misused(
-        "train", model, "-o", tmp_path / "s.onnx", "--loss", "mse", f"--lr={rate}"
-    )
+    said = misused("train", model, "-o", tmp_path / "s.onnx", "--loss", "mse", f"--lr={rate}")
     assert "not a number above 0" in said
 
 
@@ -110,6 +108,7 @@ def test_a_step_that_does_not_load_is_not_put_in_place(model, refused, tmp_path,
 
 def test_a_step_that_onnxruntime_does_not_load_is_refused(step, tmp_path, monkeypatch):
     import onnxruntime
+
     from arenite.training.writing import write_step
 
     def fails(*_, **__):

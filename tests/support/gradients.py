@@ -9,10 +9,10 @@ import onnx
 import onnx.numpy_helper
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
-from support.wide_reference import evaluator
 
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, TrainingStep, make_step
+from support.wide_reference import evaluator
 
 Array = NDArray[Any]
 

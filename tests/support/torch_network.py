@@ -28,10 +28,8 @@ def gradients(
         for tensor in model.graph.initializer
     }
     value = loss_of(model, weights, feeds, loss, batch_statistics=batch_statistics)
-    value.backward()  # type: ignore[no-untyped-call]  # as PyTorch ships it
-    found = {
-        name: each.grad.numpy() for name, each in weights.items() if each.grad is not None
-    }
+    value.backward()
+    found = {name: each.grad.numpy() for name, each in weights.items() if each.grad is not None}
     return float(value.detach()), found
 
 
@@ -62,7 +60,7 @@ def loss_of(
 
 
 def _run(op_type: str, inputs: list[Any], how: dict[str, Any], batch: bool) -> tuple[Any, ...]:
-    x = inputs[0] if inputs else None
+    x: Any = inputs[0] if inputs else None
     pads = how.get("pads", [0, 0, 0, 0])[:2]
     match op_type:
         case "Conv":

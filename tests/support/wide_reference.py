@@ -38,7 +38,8 @@ class ConvTranspose(OpRun):  # type: ignore[misc]  # the onnx package ships no t
                     slice(t * d, t * d + (n - 1) * s + 1, s)
                     for t, d, n, s in zip(tap, dilations, x.shape[2:], strides, strict=True)
                 )
-                seen = np.tensordot(source, filters[(..., *tap)], (1, 0))
+                here: Any = (slice(None), slice(None), *tap)
+                seen = np.tensordot(source, filters[here], (1, 0))
                 target[(slice(None), slice(None), *places)] += np.moveaxis(seen, -1, 1)
         cut = tuple(slice(pads[a], full[a] - pads[axes + a]) for a in range(axes))
         found = made[(slice(None), slice(None), *cut)]
@@ -65,7 +66,7 @@ class MaxPool(OpRun):  # type: ignore[misc]  # the onnx package ships no types
         places = np.pad(np.arange(x.size).reshape(x.shape), widths, constant_values=-1)
         taps: list[tuple[Array, Array]] = []
         for tap in itertools.product(*(range(n) for n in kernel)):
-            seen = (..., *(
+            seen = (slice(None), slice(None), *(
                 slice(t * d, t * d + (n - 1) * s + 1, s)
                 for t, d, n, s in zip(tap, dilations, counts, strides, strict=True)
             ))  # fmt: skip
@@ -101,8 +102,11 @@ class Pad(OpRun):  # type: ignore[misc]  # the onnx package ships no types
         assert axes is None
         assert how["mode"] in (None, "constant")
         sides = pads.reshape(2, -1).T
-        cut = x[tuple(slice(max(0, -b), n + min(0, e)) for (b, e), n in zip(sides, x.shape,
-                                                                           strict=True))]
+        cut = x[
+            tuple(
+                slice(max(0, -b), n + min(0, e)) for (b, e), n in zip(sides, x.shape, strict=True)
+            )
+        ]
         fill = 0 if value is None else value.item()
         return (np.pad(cut, np.maximum(sides, 0), constant_values=fill),)
 

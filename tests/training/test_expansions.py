@@ -3,12 +3,12 @@
 import numpy as np
 import onnx
 import pytest
-from support.gradients import check_gradients, feeds_of, randomised, step_of
-from support.tiny_onnx import parse
-from support.wide_reference import evaluator
 
 from arenite.training.errors import NotDifferentiableError
 from arenite.training.step import Recipe
+from support.gradients import check_gradients, feeds_of, randomised, step_of
+from support.tiny_onnx import parse
+from support.wide_reference import evaluator
 
 SEQUENCE = (
     "(double[4,2,3] x) => (y) <double[{d},{g},3] w, double[{d},{g},5] r, double[{d},{b}] b{more}>"

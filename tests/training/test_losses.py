@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from support.gradients import check_gradients, feeds_of, first_states, randomised, step_of
-from support.tiny_onnx import parse
-from support.wide_reference import evaluator
 
 from arenite.training.errors import UnfitLossError
 from arenite.training.step import Recipe
+from support.gradients import check_gradients, feeds_of, first_states, randomised, step_of
+from support.tiny_onnx import parse
+from support.wide_reference import evaluator
 
 LAYER = "(double[4,3] x) => (y) <double[3,5] w, double[5] b> {{ z = Gemm(x, w, b) {last} }}"
 

@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+
 from support.gradients import central_differences, feeds_of, gradients_of, step_of
 from support.small_networks import NETWORKS, network, widened
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from support.gradients import feeds_of, randomised, step_of
-from support.small_networks import network
-from support.tiny_onnx import parse
 
 from arenite.training.optimisers.table import OPTIMISERS
 from arenite.training.runner import StepRunner
 from arenite.training.step import Recipe
+from support.gradients import feeds_of, randomised, step_of
+from support.small_networks import network
+from support.tiny_onnx import parse
 
 RATES = {"sgd": 0.05, "momentum": 0.02, "adam": 0.01}
 NUM_RUNS = 10

@@ -1,12 +1,11 @@
 """Each rule beside central differences of the loss, in 64 bits."""
 
-import numpy as np
 import pytest
-from support.gradients import check_gradients, feeds_of, randomised, step_of
-from support.tiny_onnx import parse
 
 from arenite.training.rules.table import RULES
 from arenite.training.step import Recipe
+from support.gradients import check_gradients, feeds_of, randomised, step_of
+from support.tiny_onnx import parse
 
 IMAGE = "(double[2,4,6,7] i) => (y) <double[2,4,6,7] x{more}> {{a = Add(i, x) {body}}}"
 ROW = "(double[3,5] i) => (y) <double[3,5] x{more}> {{a = Add(i, x) {body}}}"
@@ -22,7 +21,10 @@ def row(body, more=""):
 
 def positive(body, more=""):
     """A row of numbers above 0, for operators that want such."""
-    return row(f"s = Abs(a) one = Constant<value_float=0.5>() c = Cast<to=11>(one) p = Add(s, c) {body}", more)
+    return row(
+        f"s = Abs(a) one = Constant<value_float=0.5>() c = Cast<to=11>(one) p = Add(s, c) {body}",
+        more,
+    )
 
 
 CASES = {

@@ -7,16 +7,16 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
-from support.small_networks import NETWORKS, network
-from support.tiny_onnx import parse
-from support.wide_reference import evaluator
 
 from arenite.planner.importers.onnx import read_onnx
 from arenite.training import step as steps
 from arenite.training.errors import BatchError, NotDifferentiableError, NothingToTrainError
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe
+from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
+from support.small_networks import NETWORKS, network
+from support.tiny_onnx import parse
+from support.wide_reference import evaluator
 
 TWO_LAYERS = """(float[2,4] x) => (y) <float[4,5] body.w, float[5] body.b, float[5,3] head.w,
 float[3] head.b, float k>

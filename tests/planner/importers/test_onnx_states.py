@@ -50,7 +50,9 @@ def test_a_new_value_lies_in_the_place_of_the_old(tmp_path):
 
 
 def test_a_state_is_live_throughout(tmp_path):
-    text = "(float[64] x, float[64] s) => (y, t) { a = Neg(x) b = Abs(a) t = Add(s, b) y = Neg(b) }"
+    text = (
+        "(float[64] x, float[64] s) => (y, t) { a = Neg(x) b = Abs(a) t = Add(s, b) y = Neg(b) }"
+    )
     program = read_onnx(stated(tmp_path, text, {"s": "t"}))
     problem = derive(program, Rules(aliases=SAFE_KINDS)).problem
     record = {each.name: each for each in problem.records}["s"]

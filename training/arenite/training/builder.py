@@ -1,6 +1,7 @@
 """The operators that rules are written with, each with the shape that it makes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,9 @@ class Builder(Graph):
 
     def binary(self, op_type: str, one: Value, other: Value, dtype: DType | None = None) -> Value:
         """Return an element-wise operator of two values that broadcast."""
-        return self.node(
-            op_type, [one, other], np.broadcast_shapes(one.shape, other.shape), dtype
-        )
+        return self.node(op_type, [one, other], np.broadcast_shapes(one.shape, other.shape), dtype)
 
-    def unary(self, op_type: str, value: Value, **attributes: object) -> Value:
+    def unary(self, op_type: str, value: Value, **attributes: Any) -> Value:
         """Return an element-wise operator of one value."""
         return self.node(op_type, [value], value.shape, **attributes)
 
@@ -123,16 +122,12 @@ class Builder(Graph):
             value,
             range(value.rank),
             [max(0, -each) for each in before],
-            [
-                length - max(0, -each) for length, each in zip(value.shape, after, strict=True)
-            ],
+            [length - max(0, -each) for length, each in zip(value.shape, after, strict=True)],
         )
         begins, ends = [max(0, each) for each in before], [max(0, each) for each in after]
         if not any((*begins, *ends)):
             return inner
-        shape = [
-            sum(lengths) for lengths in zip(inner.shape, begins, ends, strict=True)
-        ]
+        shape = [sum(lengths) for lengths in zip(inner.shape, begins, ends, strict=True)]
         pads = self.ints([*begins, *ends])
         return self.node("Pad", [inner, pads, self.scalar(0, value)], shape)
 
@@ -204,7 +199,7 @@ class Builder(Graph):
     ) -> Value:
         """Return the product of two matrices, each transposed or not, plus another value."""
         shape = (one.shape[1 if trans_a else 0], other.shape[0 if trans_b else 1])
-        attributes: dict[str, object] = {}
+        attributes: dict[str, Any] = {}
         if trans_a:
             attributes["transA"] = 1
         if trans_b:

@@ -61,9 +61,7 @@ def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
     for glob in globs:
         if not any(fnmatchcase(name, glob) for name in known):
             raise NothingToTrainError(f"no parameter is called {glob!r}", known)
-    return tuple(
-        name for name in known if any(fnmatchcase(name, glob) for glob in globs)
-    )
+    return tuple(name for name in known if any(fnmatchcase(name, glob) for glob in globs))
 
 
 def _is_weight(program: Program, name: str) -> bool:

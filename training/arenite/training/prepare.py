@@ -20,7 +20,7 @@ from arenite.planner.program import Program
 from arenite.training.errors import BatchError, TrainingError
 
 OLDEST_OPSET: Final = 17
-"""Gradients add up by ScatterElements and ScatterND of operator set 16; 17 has LayerNormalization."""
+"""Gradients add up by ScatterElements and ScatterND, which do so since operator set 16."""
 
 _NO_DIMS: Mapping[str, int] = MappingProxyType({})
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -71,9 +71,7 @@ def read_for_training(
 
 def _with_weights(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
     """Return the model with its external data inside."""
-    if any(
-        onnx.external_data_helper.uses_external_data(each) for each in model.graph.initializer
-    ):
+    if any(onnx.external_data_helper.uses_external_data(each) for each in model.graph.initializer):
         try:
             onnx.external_data_helper.load_external_data_for_model(model, str(folder))
         except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:

@@ -100,9 +100,7 @@ class StepRunner:
         if self._session is None:
             self._session = self._load()
         names = [*self.outputs, *self._replaced_by.values()]
-        made = dict(
-            zip(names, self._session.run(names, {**feeds, **self.states}), strict=True)
-        )
+        made = dict(zip(names, self._session.run(names, {**feeds, **self.states}), strict=True))
         self.states = {state: made.pop(new) for state, new in self._replaced_by.items()}
         return made
 
@@ -154,7 +152,8 @@ class Batches:
                 for name, (dtype, shape) in inputs.items()
             )
             raise StepInputError(
-                f"{', '.join(map(repr, sorted(wrong)))} missing or unknown; the step takes {wanted}"
+                f"{', '.join(map(repr, sorted(wrong)))} missing or unknown; the step takes "
+                f"{wanted}"
             )
         self._inputs = inputs
         self._arrays: dict[str, Array] = {}

@@ -127,9 +127,7 @@ class _Draft:
         names = {*program.tensors, *_boundary(program)}
         self.graph = graph = Builder(names)
         wanted = chosen(program, recipe.train_only)
-        forward = write_forward(
-            graph, program, wanted, batch_statistics=recipe.batch_statistics
-        )
+        forward = write_forward(graph, program, wanted, batch_statistics=recipe.batch_statistics)
         self._inputs = [forward.values[name] for name in program.input_tensors]
         nodes = tuple(graph.nodes)
         seeds = self._measure(forward.values[_output(program, recipe)], nodes)
@@ -199,9 +197,7 @@ class _Draft:
         if not self._loads:
             states = {each.state.name: each.new.name for each in self._updates}
             inputs = [each.name for each in self._inputs]
-            self._loads = loads(
-                self.graph, self.graph.nodes, inputs, states, self._loss.name
-            )
+            self._loads = loads(self.graph, self.graph.nodes, inputs, states, self._loss.name)
         return self._loads
 
     def finished(self, name: str) -> TrainingStep:

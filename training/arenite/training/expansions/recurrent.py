@@ -1,6 +1,6 @@
 """Recurrent networks over a short sequence, step after step.
 
-A layer of T steps becomes one product for all inputs and, for each step, one for the hidden state::
+A layer of T steps becomes one product for all inputs and one a step for the hidden state::
 
     X (T, N, I) -> Gemm by W -> (T, N, gates) -> Split -> step 0, step 1, ...
                                                           h_0 -> h_1 -> ...
@@ -175,9 +175,7 @@ def _direction(call: Call, number: int, height: int) -> Direction:
         value = call.optional(position)
         if value is None:
             return None
-        return graph.reshape(
-            graph.slice(value, [0], [number], [number + 1]), value.shape[1:]
-        )
+        return graph.reshape(graph.slice(value, [0], [number], [number + 1]), value.shape[1:])
 
     weights, recurrence, bias = cut(1), cut(2), cut(3)
     assert weights is not None
@@ -194,9 +192,7 @@ def _recurred(call: Call, direction: Direction, step: Value, hidden: Value | Non
     return _plus(call, step, product)
 
 
-def _product(
-    call: Call, hidden: Value | None, matrix: Value, bias: Value | None
-) -> Value | None:
+def _product(call: Call, hidden: Value | None, matrix: Value, bias: Value | None) -> Value | None:
     """Return hidden times the transposed matrix plus bias; None where that is 0."""
     if hidden is None:
         return bias

@@ -32,7 +32,11 @@ def cross_entropy(
     logarithms = graph.node("LogSoftmax", [scores], scores.shape, axis=axis)
     numbers = graph.constant(np.array([0, 1]), scores.dtype)
     ones = graph.node(
-        "OneHot", [labels, graph.constant(np.array(depth, np.int64)), numbers], scores.shape, scores.dtype, axis=axis
+        "OneHot",
+        [labels, graph.constant(np.array(depth, np.int64)), numbers],
+        scores.shape,
+        scores.dtype,
+        axis=axis,
     )
     count = max(1, labels.num_elements)
     total = graph.reduce_sum(graph.times(logarithms, ones), list(range(scores.rank)))

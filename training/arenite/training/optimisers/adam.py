@@ -52,7 +52,7 @@ class Adam:
             graph.new(f"{weight.name}/{name}", weight.dtype, weight.shape)
             for name in ("mean", "square")
         )
-        # m + (1 - stays) (g - m) needs one tensor beside g where stays m + (1 - stays) g needs two.
+        # m + (1 - stays) (g - m) needs one tensor beside g, stays m + (1 - stays) g two.
         spread = graph.minus(graph.times(gradient, gradient), square)
         new_square = graph.plus(square, graph.scaled(spread, 1 - self._second))
         change = graph.minus(gradient, mean)

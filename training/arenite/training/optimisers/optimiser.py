@@ -1,7 +1,7 @@
 """What an optimiser is."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from arenite.training.builder import Builder
 from arenite.training.graph import Value
@@ -28,7 +28,7 @@ class Optimiser(Protocol):
             seed of the loss on: one multiplication instead of one a parameter.
     """
 
-    scales_seed: bool
+    scales_seed: ClassVar[bool]
 
     def begin(self, graph: Builder, rate: Value) -> list[Update]:
         """Write what all updates share, and return the states among it.

@@ -118,9 +118,7 @@ def softmax(s: Backward) -> None:
 def log_softmax(s: Backward) -> None:
     """LogSoftmax: g - e^y sum g."""
     total = s.graph.reduce_sum(s.gradient, [_axis(s)], keepdims=True)
-    s.give(
-        0, s.graph.minus(s.gradient, s.graph.times(s.graph.unary("Exp", s.output()), total))
-    )
+    s.give(0, s.graph.minus(s.gradient, s.graph.times(s.graph.unary("Exp", s.output()), total)))
 
 
 def _axis(s: Backward) -> int:

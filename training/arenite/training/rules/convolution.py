@@ -5,6 +5,9 @@ round. That of the weights is a convolution of the image by the gradient: where 
 other has dilations.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from arenite.training.backward import Backward, NoRuleError
 from arenite.training.builder import Builder
 from arenite.training.graph import Value
@@ -46,9 +49,7 @@ def _bias(s: Backward) -> None:
 def to_image(graph: Builder, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
     """Return the gradient of the image of a convolution."""
     shape = (g.shape[0], weights.shape[1] * groups, *windows.lengths)
-    return graph.node(
-        "ConvTranspose", [g, weights], shape, group=groups, **windows.scatter()
-    )
+    return graph.node("ConvTranspose", [g, weights], shape, group=groups, **windows.scatter())
 
 
 def _gather(graph: Builder, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
@@ -67,6 +68,7 @@ def _gather(graph: Builder, g: Value, weights: Value, windows: Windows, groups: 
     )
 
 
+_Form: TypeAlias = Callable[[Builder, Value, Value, Windows, int, Value | None], Value]
 _FEWEST_CHANNELS = 16
 """From how many on a product of matrices for each tap is quicker than the convolution."""
 
@@ -82,24 +84,27 @@ def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: in
         groups: Number of groups.
     """
     graph = s.graph
-    by_taps = groups == 1 and (
-        image.shape[1] >= _FEWEST_CHANNELS or set(windows.kernel) == {1}
-    )
+    by_taps = groups == 1 and (image.shape[1] >= _FEWEST_CHANNELS or set(windows.kernel) == {1})
     form = _by_taps if by_taps else _by_convolution
     if not s.image_by_image or image.shape[0] == 1:
         total = form(graph, image, g, windows, groups, None)
     else:
-        total = None
-        for number in range(image.shape[0]):
-            one, other = (
-                graph.slice(each, [0], [number], [number + 1]) for each in (image, g)
-            )
-            total = form(graph, one, other, windows, groups, total)
-        assert total is not None
+        total = _image_by_image(graph, form, image, g, windows, groups)
     taps = windows.kernel
     if by_taps:
         return graph.reshape(total, (g.shape[1], image.shape[1], *taps))
     return graph.transpose(total, [1, 0, *range(2, total.rank)])
+
+
+def _image_by_image(
+    graph: Builder, form: _Form, image: Value, g: Value, windows: Windows, groups: int
+) -> Value:
+    total: Value | None = None
+    for number in range(image.shape[0]):
+        one, other = (graph.slice(each, [0], [number], [number + 1]) for each in (image, g))
+        total = form(graph, one, other, windows, groups, total)
+    assert total is not None
+    return total
 
 
 def _by_convolution(

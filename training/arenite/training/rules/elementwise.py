@@ -18,7 +18,7 @@ def mean(s: Backward) -> None:
 
 
 def subtract(s: Backward) -> None:
-    """a - b."""
+    """Difference of a and b: g, and -g."""
     if s.needs(0):
         s.give(0, s.gradient)
     if s.needs(1):
@@ -26,13 +26,13 @@ def subtract(s: Backward) -> None:
 
 
 def multiply(s: Backward) -> None:
-    """a b: each operand takes the gradient times the other."""
+    """Product: each operand takes the gradient times the other."""
     for position in sorted(s.wanted):
         s.give(position, s.graph.times(s.gradient, s.input(1 - position)))
 
 
 def divide(s: Backward) -> None:
-    """a / b: g / b, and -g y / b."""
+    """Quotient y = a / b: g / b, and -g y / b."""
     scaled = s.graph.over(s.gradient, s.input(1))
     if s.needs(0):
         s.give(0, scaled)
@@ -42,7 +42,7 @@ def divide(s: Backward) -> None:
 
 
 def power(s: Backward) -> None:
-    """a^p for a constant p: g p a^(p - 1)."""
+    """Power of a constant exponent p: g p a^(p - 1)."""
     if s.needs(1):
         raise NoRuleError("the exponent would be trained")
     exponent = s.constant(1)
@@ -56,17 +56,17 @@ def power(s: Backward) -> None:
 
 
 def negate(s: Backward) -> None:
-    """-x."""
+    """Negative: -g."""
     s.give(0, s.graph.unary("Neg", s.gradient))
 
 
 def exponential(s: Backward) -> None:
-    """e^x: g y."""
+    """Exponential: g y."""
     s.give(0, s.graph.times(s.gradient, s.output()))
 
 
 def logarithm(s: Backward) -> None:
-    """log x: g / x."""
+    """Logarithm: g / x."""
     s.give(0, s.graph.over(s.gradient, s.input(0)))
 
 
@@ -76,7 +76,7 @@ def square_root(s: Backward) -> None:
 
 
 def reciprocal(s: Backward) -> None:
-    """1 / x: -g y y."""
+    """Reciprocal: -g y y."""
     square = s.graph.times(s.output(), s.output())
     s.give(0, s.graph.unary("Neg", s.graph.times(s.gradient, square)))
 
@@ -87,19 +87,19 @@ def absolute(s: Backward) -> None:
 
 
 def error_function(s: Backward) -> None:
-    """erf x: g 2 / sqrt(pi) e^(-x x)."""
+    """Error function: g 2 / sqrt(pi) e^(-x x)."""
     source = s.input(0)
     bell = s.graph.unary("Exp", s.graph.unary("Neg", s.graph.times(source, source)))
     s.give(0, s.graph.times(s.gradient, s.graph.scaled(bell, 2 / math.sqrt(math.pi))))
 
 
 def sine(s: Backward) -> None:
-    """sin x."""
+    """Sine."""
     s.give(0, s.graph.times(s.gradient, s.graph.unary("Cos", s.input(0))))
 
 
 def cosine(s: Backward) -> None:
-    """cos x."""
+    """Cosine."""
     slope = s.graph.unary("Neg", s.graph.unary("Sin", s.input(0)))
     s.give(0, s.graph.times(s.gradient, slope))
 

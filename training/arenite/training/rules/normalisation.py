@@ -20,7 +20,7 @@ def frozen(s: Backward) -> None:
 def of_the_batch(s: Backward) -> None:
     """BatchNormalization by the statistics of its input.
 
-    With c = x - mean and m elements a channel: dx = gamma inverse (g - mean g - c inverse^2 mean gc).
+    With c = x - mean: dx = gamma inverse (g - mean g - c inverse^2 mean g c).
     """
     graph, inverse = s.graph, _inverse(s)
     shift, scale = _scale_and_shift(s, inverse)
@@ -28,7 +28,8 @@ def of_the_batch(s: Backward) -> None:
         return
     count = s.input(0).num_elements // s.input(0).shape[1]
     factor = graph.times(inverse, _wide(s, s.input(1)))
-    of_source = graph.scaled(graph.times(graph.times(factor, inverse), _wide(s, scale)), -1 / count)
+    slope = graph.times(graph.times(factor, inverse), _wide(s, scale))
+    of_source = graph.scaled(slope, -1 / count)
     offset = graph.scaled(graph.times(factor, _wide(s, shift)), -1 / count)
     # The mean goes into the offset, so that no second tensor of the input's size is made.
     offset = graph.minus(offset, graph.times(of_source, _wide(s, s.input(3))))

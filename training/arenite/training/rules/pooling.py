@@ -1,5 +1,7 @@
 """Pooling. Of equal elements the first is the largest, as where PyTorch pools."""
 
+from typing import Any
+
 import numpy as np
 
 from arenite.planner.dtypes import DType
@@ -11,7 +13,7 @@ from arenite.training.rules.windows import Windows, windows_of
 def max_pool(s: Backward) -> None:
     """MaxPool: run again with indices, and the gradient scattered to them."""
     graph, image, g = s.graph, s.input(0), s.gradient
-    attributes = {
+    attributes: dict[str, Any] = {
         name: list(each) if isinstance(each, tuple) else each
         for name, each in s.node.attributes.items()
         if name != "storage_order"
@@ -20,8 +22,7 @@ def max_pool(s: Backward) -> None:
         "MaxPool", [image], [(None, g.shape), (DType.INT64, g.shape)], **attributes
     )
     flat = [
-        graph.reshape(each, (each.num_elements,))
-        for each in (graph.zeros_like(image), indices, g)
+        graph.reshape(each, (each.num_elements,)) for each in (graph.zeros_like(image), indices, g)
     ]
     found = graph.node("ScatterElements", flat, flat[0].shape, axis=0, reduction="add")
     s.give(0, graph.reshape(found, image.shape))

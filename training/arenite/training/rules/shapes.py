@@ -1,9 +1,11 @@
 """Operators that move elements, repeat them or leave some out."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from arenite.training.backward import Backward, NoRuleError
-from arenite.training.graph import Value
+from arenite.training.graph import Array, Value
 
 
 def reshape(s: Backward) -> None:
@@ -146,7 +148,7 @@ def _repeats(s: Backward, factors: list[int]) -> bool:
     attributes = s.node.attributes
     mode = attributes.get("coordinate_transformation_mode", "half_pixel")
     nearest = attributes.get("nearest_mode", "round_prefer_floor")
-    rounds = {
+    rounds: dict[str, Callable[[Array], Array]] = {
         "round_prefer_floor": lambda x: np.ceil(x - 0.5),
         "round_prefer_ceil": lambda x: np.floor(x + 0.5),
         "floor": np.floor,

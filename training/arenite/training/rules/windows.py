@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arenite.training.backward import Backward, NoRuleError
 
@@ -42,7 +43,7 @@ class Windows:
             and not any((*self.before, *self.after))
         )
 
-    def scatter(self) -> dict[str, object]:
+    def scatter(self) -> dict[str, Any]:
         """Return the attributes of the transposed convolution back to the image."""
         # What the last window leaves out has no gradient: zeros, that is to say more output.
         return {

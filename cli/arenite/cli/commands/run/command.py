@@ -95,7 +95,7 @@ class _Result:
     sections={
         "Pictures and classes": ("mean", "std", "labels_path", "top"),
         "Planning": ("plan_path", "requested", "dims", "shapes", "values"),
-        "Training": ("steps", "state_path"),
+        "Training": ("num_steps", "state_path"),
         "Diagnosis": ("profile", "trace", "poison"),
     },
 )
@@ -130,7 +130,7 @@ class _Result:
     metavar="X[,Y,Z]", help="Standard deviation to divide the pixels by.",
 )  # fmt: skip
 @click.option(
-    "--steps", type=NumberType(1), metavar="N",
+    "--steps", "num_steps", type=NumberType(1), metavar="N",
     help="Run a training step N times, batch after batch.",
 )  # fmt: skip
 @click.option(
@@ -161,7 +161,7 @@ def run(
     top: int,
     mean: tuple[float, ...],
     std: tuple[float, ...],
-    steps: int | None,
+    num_steps: int | None,
     state_path: Path | None,
     profile: bool,
     trace: Path | None,
@@ -181,9 +181,9 @@ def run(
     With --steps, MODEL is a training step from 'arenite train', and its inputs hold as many
     samples as there are in one batch or several. ONNX Runtime runs it.
     """
-    if steps is not None or state_path is not None:
+    if num_steps is not None or state_path is not None:
         refuse_beside("a training step", *_NOT_FOR_STEPS)
-        run_steps(model, feeds, state_path, steps or 1, threads, as_json=as_json)
+        run_steps(model, feeds, state_path, num_steps or 1, threads, as_json=as_json)
         return
     results = Results(as_json=as_json)
     results.reserve(

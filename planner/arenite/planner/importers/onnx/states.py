@@ -1,8 +1,9 @@
 """States of an ONNX file: inputs that an output replaces for the next run.
 
-ONNX has no states. A file states them in its metadata, under `arenite.states`, as JSON: the name of
-each input with that of the output. A runtime that knows nothing of it is fed the inputs and hands
-back the outputs. An initialiser of the input's name is what the state starts with, else zeros.
+ONNX has no states. A file states them in its metadata, under `arenite.states`, as JSON: the name
+of each input with that of the output. A runtime that knows nothing of it is fed the inputs and
+hands back the outputs. An initialiser of the input's name is what the state starts with; without
+one it starts as zeros.
 
 In a program the new value lies in the place of the old one wherever nobody reads that any more::
 
