@@ -98,6 +98,24 @@ class Draft:
             self.slot(left) < slot <= self.slot(back) for left, back in instance.absences
         )
 
+    def carried(self, slot: int) -> list[tuple[Instance, int]]:
+        """Return what is live, untouched and movable at a slot, each with its next reader."""
+        found: list[tuple[Instance, int]] = []
+        for storage, instances in enumerate(self.instances):
+            if not self.work.may_move[storage] or not self.work.sizes[storage]:
+                continue
+            for instance in instances:
+                if self.slot(instance.maker) < slot < self.end(instance):
+                    following = next(run for run in instance.readers if self.slot(run) >= slot)
+                    if self.slot(following) > slot and self.is_there(instance, slot):
+                        found.append((instance, following))
+        return found
+
+    def before(self, instance: Instance, reader: int) -> int:
+        """Return the run that touches an instance before one of its readers."""
+        place = instance.readers.index(reader)
+        return instance.readers[place - 1] if place else instance.maker
+
     def _bind(self) -> None:
         """Bind each read to the latest instance."""
         work = self.work
