@@ -173,7 +173,11 @@ class _Differentiation:
             self._pass("BatchNormX", (gradient, source, data[1], sums, weights[0]), source)
             self._update("Scale", (sums,), weights[0])
         elif label in ("Relu", "Clip"):
-            self._pass("Where", (step.outputs[0], gradient), source)
+            mask = self._add(
+                f"mask {source}", self._tensors[source].shape, dtype=DType.BOOL
+            )
+            self._run("Greater", (step.outputs[0],), (mask,))
+            self._pass("Where", (mask, gradient), source)
         elif label == "MaxPool":
             indices = self._add(
                 f"indices {source}", (2, *self._tensors[step.outputs[0]].shape)
@@ -232,8 +236,9 @@ class _Differentiation:
         shape: tuple[int, ...],
         kind: TensorKind = TensorKind.ACTIVATION,
         memory: str = Memory().name,
+        dtype: DType = DType.FLOAT32,
     ) -> str:
-        self._tensors[name] = Tensor(name, DType.FLOAT32, shape, kind, memory=memory)
+        self._tensors[name] = Tensor(name, dtype, shape, kind, memory=memory)
         return name
 
     def _is_weight(self, step: Step, name: str) -> bool:

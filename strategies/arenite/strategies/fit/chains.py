@@ -34,7 +34,7 @@ class ChainLimits:
     """What chains may be.
 
     Attributes:
-        most_steps: Most steps of a chain; 1 for single copies.
+        most_steps: Most steps of a chain; 1 for single copies, 0 for none.
         small: Part of the peak below which a tensor is kept longer, not made again.
     """
 
@@ -88,7 +88,7 @@ def find_chain(
         return True
 
     maker = work.makers[instance.storage]
-    if maker < 0 or not visit(maker):
+    if maker < 0 or not limits.most_steps or not visit(maker):
         return None
     gain = work.sizes[instance.storage] - sum(extra.values())
     if gain <= 0:

@@ -8,9 +8,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 
+from arenite.planner.costs import Link
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Move
 from arenite.strategies.fit.draft import Draft, Instance
@@ -90,6 +92,92 @@ def choose_gaps(
             draft.spare(instance, left, back)
             gaps.append(Gap(instance, left, back))
     return tuple(gaps)
+
+
+def all_gaps(draft: Draft, limit: int) -> tuple[Gap, ...]:
+    """Return what could be away at a slot that is beyond the limit, in the order of storages.
+
+    Cost: O(instances + slots).
+    """
+    beyond = np.concatenate([[0], np.cumsum(draft.loads > limit)])
+    found: list[Gap] = []
+    for storage, instances in enumerate(draft.instances):
+        if not draft.work.may_move[storage] or not draft.work.sizes[storage]:
+            continue
+        for instance in instances:
+            for left, back in pairwise((instance.maker, *instance.readers)):
+                first, last = draft.slot(left) + 1, draft.slot(back)
+                if first < last and beyond[last] > beyond[first]:
+                    found.append(Gap(instance, left, back))
+    return tuple(found)
+
+
+def slack_s(draft: Draft, gap: Gap) -> float:
+    """Return the time for which a gap's instance could stay away, its transfers left out.
+
+    Source: Peng et al. 2020, "Capuchin", section 4.3 (free time).
+    """
+    link = draft.work.costs.link
+    size = draft.work.sizes[gap.instance.storage]
+    steps = draft.order[draft.slot(gap.left) + 1 : draft.slot(gap.back)]
+    away = sum(draft.work.seconds[draft.step_of[run]] for run in steps)
+    return away - link.out_s(size) - link.back_s(size)
+
+
+def hidden_gaps(draft: Draft, limit: int, gaps: Sequence[Gap]) -> tuple[Gap, ...]:
+    """Return those of the gaps, in their order, that the link can serve behind the computation.
+
+    A gap counts if its instance is gone at the first slot beyond the limit and comes back after
+    the last. Each is taken if those taken before it can still be served: copies out one after
+    another from the last touch, copies back one after another up to the next reader.
+
+    Cost: O(gaps^2 log gaps).
+    """
+    work, link = draft.work, draft.work.costs.link
+    ends = np.cumsum([work.seconds[draft.step_of[run]] for run in draft.order])
+    times = np.concatenate([[0.0], ends])
+    beyond = np.nonzero(draft.loads > limit)[0]
+    taken: list[Gap] = []
+    windows: list[_Window] = []
+    for gap in gaps:
+        first, last = draft.slot(gap.left) + 1, draft.slot(gap.back)
+        inside = beyond[np.searchsorted(beyond, first) : np.searchsorted(beyond, last)]
+        window = _Window(
+            float(times[first]),
+            float(times[inside[0]]),
+            float(times[inside[-1] + 1]),
+            float(times[last]),
+            work.sizes[gap.instance.storage],
+        )
+        if _is_served([*windows, window], link):
+            windows.append(window)
+            taken.append(gap)
+    return tuple(taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """When an instance may leave, must be gone, may come back, and must be back."""
+
+    leaves: float
+    gone: float
+    returns: float
+    back: float
+    size: int
+
+
+def _is_served(windows: Sequence[_Window], link: Link) -> bool:
+    done = 0.0
+    for window in sorted(windows, key=lambda each: each.leaves):
+        done = max(done, window.leaves) + link.out_s(window.size)
+        if done > window.gone:
+            return False
+    start = float("inf")
+    for window in sorted(windows, key=lambda each: -each.back):
+        start = min(start, window.back) - link.back_s(window.size)
+        if start < window.returns:
+            return False
+    return True
 
 
 def gaps_of(draft: Draft) -> tuple[Gap, ...]:
