@@ -128,16 +128,15 @@ class _Differentiation:
     def _forward(self, step: Step) -> None:
         weights = [name for name in step.inputs[1:] if self._is_weight(step, name)]
         for name in weights:
-            self._add(
-                name, self._network.tensors[name].shape, TensorKind.STATE, memory=WEIGHTS
-            )
+            self._add(name, self._network.tensors[name].shape, TensorKind.STATE, memory=WEIGHTS)
         data = [name for name in step.inputs if name in self._tensors and name not in weights]
         result = step.outputs[0]
         operands = self._network.operands(step)
         adds = self._batch * step.operator.multiply_adds(operands)
         if step.operator.label == "ConvTranspose":
-            assert operands.source is not None and operands.inputs[1] is not None
             image, weight = operands.source, operands.inputs[1]
+            assert image is not None
+            assert weight is not None
             adds = self._batch * image.num_elements * weight.num_elements // weight.shape[0]
         normalised = step.operator.label == "Conv" and self._batch_statistics
         made = f"{result} before" if normalised else result
@@ -173,15 +172,11 @@ class _Differentiation:
             self._pass("BatchNormX", (gradient, source, data[1], sums, weights[0]), source)
             self._update("Scale", (sums,), weights[0])
         elif label in ("Relu", "Clip"):
-            mask = self._add(
-                f"mask {source}", self._tensors[source].shape, dtype=DType.BOOL
-            )
+            mask = self._add(f"mask {source}", self._tensors[source].shape, dtype=DType.BOOL)
             self._run("Greater", (step.outputs[0],), (mask,))
             self._pass("Where", (mask, gradient), source)
         elif label == "MaxPool":
-            indices = self._add(
-                f"indices {source}", (2, *self._tensors[step.outputs[0]].shape)
-            )
+            indices = self._add(f"indices {source}", (2, *self._tensors[step.outputs[0]].shape))
             self._run("MaxPool", (source,), (indices,))
             self._pass("ScatterElements", (indices, gradient), source)
         elif label == "Add":
@@ -217,9 +212,7 @@ class _Differentiation:
         update = Stated("Sub", updated=1)
         self._steps.append(Step(f"update {weight}", update, (made, weight), ()))
 
-    def _record(
-        self, label: str, reads: Sequence[str], makes: tuple[str, ...], adds: int
-    ) -> None:
+    def _record(self, label: str, reads: Sequence[str], makes: tuple[str, ...], adds: int) -> None:
         self._run(label, reads, makes, adds)
         self._tape.append(self._steps[-1])
 

@@ -162,5 +162,3 @@ def _peak(records: list[UsageRecord], spans: tuple[Span, ...]) -> int:
         load += change
         peak = max(peak, load)
     return peak
-
-

@@ -100,7 +100,7 @@ def lower_by_chains(
     draft: Draft,
     limit: int,
     should_stop: ShouldStop,
-    limits: ChainLimits = ChainLimits(),  # noqa: B008  (frozen)
+    limits: ChainLimits = ChainLimits(),
     price: Price | None = None,
 ) -> None:
     """Insert chains until the peak is within the limit or no chain lowers it.

@@ -47,8 +47,7 @@ class Draft:
         self.order = list(range(len(self.step_of)))
         self._slot_of = np.arange(2 * len(self.order) + 16)
         self.instances: list[list[Instance]] = [
-            [Instance(storage, -1)] if given else []
-            for storage, given in enumerate(work.is_given)
+            [Instance(storage, -1)] if given else [] for storage, given in enumerate(work.is_given)
         ]
         self._bind()
         self.loads = self._loads()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
@@ -68,11 +69,9 @@ class _Cells:
         ends = [work.makers[storage] + 1 for storage in passes.cuts]
         bounds = sorted({0, *(end for end in ends if end < passes.turn), passes.turn})
         self.count = max(1, len(bounds) - 1)
-        self._forward = [range(*pair) for pair in zip(bounds, bounds[1:], strict=False)]
+        self._work = work
+        self._forward = [range(*pair) for pair in pairwise(bounds)]
         self._backward = _backward(work, passes, bounds, self.count)
-        self._repeats = [
-            [step for step in cell if work.may_repeat[step]] for cell in self._forward
-        ]
 
     def schedule(self, slots: int) -> list[int]:
         """Return the steps in the order in which they run, with this many states kept."""
@@ -81,23 +80,32 @@ class _Cells:
         if self._forward:
             self._chain(0, self.count, slots, out)
         else:
-            out.extend(self._backward[0])
+            self._run_backward(0, out)
         return out
 
     def _run(self, cell: int, out: list[int]) -> None:
-        out.extend(self._repeats[cell] if cell in self._has_run else self._forward[cell])
-        self._has_run.add(cell)
+        work = self._work
+        for step in self._forward[cell]:
+            again = step in self._has_run
+            # What cannot run again, or reads a state that has changed, stays.
+            if not again or (work.may_repeat[step] and work.closed_by[step] not in self._has_run):
+                self._has_run.add(step)
+                out.append(step)
+
+    def _run_backward(self, cell: int, out: list[int]) -> None:
+        self._has_run.update(self._backward[cell])
+        out.extend(self._backward[cell])
 
     def _chain(self, first: int, count: int, slots: int, out: list[int]) -> None:
         """Run some cells forward and backward, the state before the first being there."""
         if count == 1:
             self._run(first, out)
-            out.extend(self._backward[first])
+            self._run_backward(first, out)
         elif slots == 1:
             for last in range(first + count - 1, first - 1, -1):
                 for cell in range(first, last + 1):
                     self._run(cell, out)
-                out.extend(self._backward[last])
+                self._run_backward(last, out)
         else:
             kept = forward_runs(count, min(slots, count))[1]
             for cell in range(first, first + kept):

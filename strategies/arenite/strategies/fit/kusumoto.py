@@ -32,9 +32,9 @@ class Kusumoto(SchedulePolicy):
     source: ClassVar[str] = "Kusumoto et al. 2019, arXiv 1905.11722, section 4.3"
     decides: ClassVar[str] = "at which lower sets of the forward pass tensors are kept"
 
-    most_prefixes: int = 48
-    num_bounds: int = 14
-    ratio: float = 0.75
+    most_prefixes: int = 32
+    num_bounds: int = 16
+    ratio: float = 0.78
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the cheapest schedule within the limit, the lowest if none is."""
@@ -72,6 +72,8 @@ class _Prefixes:
         for step in range(passes.turn):
             for storage in work.reads[step]:
                 last_forward[storage] = step
+        self._boundaries: dict[int, frozenset[int]] = {}
+        self._segments: dict[tuple[int, int], tuple[int, float]] = {}
         self.size = 0  # of all that the forward pass makes
         self._made: list[tuple[int, int, int]] = []  # maker, last forward reader, storage
         for storage in range(len(work.sizes)):
@@ -120,12 +122,21 @@ class _Prefixes:
 
     def _boundary(self, end: int) -> frozenset[int]:
         """Return what a prefix makes and later forward steps read."""
-        return frozenset(
-            storage for maker, last, storage in self._made if maker < end <= last
-        )
+        found = self._boundaries.get(end)
+        if found is None:
+            found = frozenset(
+                storage for maker, last, storage in self._made if maker < end <= last
+            )
+            self._boundaries[end] = found
+        return found
 
     def _segment(self, begin: int, end: int) -> tuple[int, float]:
         """Return the bytes that a stretch of steps makes, and the time of what runs again."""
+        if (begin, end) not in self._segments:
+            self._segments[begin, end] = self._segment_made(begin, end)
+        return self._segments[begin, end]
+
+    def _segment_made(self, begin: int, end: int) -> tuple[int, float]:
         work = self._work
         boundary = self._boundary(end)
         made = [storage for maker, _, storage in self._made if begin <= maker < end]

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Swap the farthest, and fetch in the order of need as soon as there is room."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,11 +13,14 @@ from arenite.strategies.fit.work import Work
 
 @dataclass(frozen=True, slots=True)
 class MoDNN(SchedulePolicy):
-    """TODO."""
+    """Evict what is needed last; fetch the earliest deadline first when it has room to its use.
+
+    The choice of convolution algorithms and of smaller batches has no counterpart here.
+    """
 
     name: ClassVar[str] = "modnn"
-    source: ClassVar[str] = ""
-    decides: ClassVar[str] = ""
+    source: ClassVar[str] = "Chen et al. 2018, moDNN, DATE; 2020, IEEE TPDS"
+    decides: ClassVar[str] = "which tensors are swapped, by next use, back as soon as they fit"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""

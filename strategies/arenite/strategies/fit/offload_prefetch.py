@@ -1,4 +1,4 @@
-"""TODO."""
+"""Swap the farthest, and fetch in the order of need as late as the link allows."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,11 +13,15 @@ from arenite.strategies.fit.work import Work
 
 @dataclass(frozen=True, slots=True)
 class OffloadPrefetch(SchedulePolicy):
-    """TODO."""
+    """Evict what is needed last; start each way back at its latest start on the link.
+
+    Deadlines are prefix sums of the steps' times; latest starts are found backwards along the one
+    link. A step whose operands are not there by then stalls until they are.
+    """
 
     name: ClassVar[str] = "offload-prefetch"
-    source: ClassVar[str] = ""
-    decides: ClassVar[str] = ""
+    source: ClassVar[str] = "a dynamic memory manager for very deep networks, as surveyed"
+    decides: ClassVar[str] = "which tensors are swapped, by next use, and their latest starts"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Self
 
 from arenite.strategies.fit.draft import Draft
@@ -61,7 +62,7 @@ class Passes:
 def _turn(num_steps: int, touches: list[list[int]]) -> int:
     change = [0] * (num_steps + 2)
     for its in touches:
-        for left, right in zip(its, its[1:], strict=False):
+        for left, right in pairwise(its):
             change[left + 1] += 1
             change[right] -= 1
     most = turn = count = 0

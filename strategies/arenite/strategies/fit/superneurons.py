@@ -71,8 +71,6 @@ def _least_recent(draft: Draft) -> Choice:
     """Return the choice of what was touched longest ago."""
 
     def choose(_slot: int, carried: list[tuple[Instance, int]]) -> tuple[Instance, int]:
-        return min(
-            carried, key=lambda each: (draft.slot(draft.before(*each)), each[0].storage)
-        )
+        return min(carried, key=lambda each: (draft.slot(draft.before(*each)), each[0].storage))
 
     return choose

@@ -50,9 +50,7 @@ class TFLMS(SchedulePolicy):
         return schedule_of(draft, moves)
 
 
-def _moves(
-    draft: Draft, gaps: Sequence[Gap], ahead: int, limit: int
-) -> tuple[Move, ...]:
+def _moves(draft: Draft, gaps: Sequence[Gap], ahead: int, limit: int) -> tuple[Move, ...]:
     """Return moves that are waited for where a link without other delays is done with them.
 
     Where bytes are short before, they are waited for there.

@@ -187,6 +187,4 @@ class _Rewrite:
         memories = self._program.memories
         if moves and SPILLED not in {memory.name for memory in memories}:
             memories = (*memories, Memory(SPILLED))
-        return replace(
-            self._program, tensors=tensors, steps=tuple(self._steps), memories=memories
-        )
+        return replace(self._program, tensors=tensors, steps=tuple(self._steps), memories=memories)
