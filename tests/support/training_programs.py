@@ -12,7 +12,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.liveness import liveness
-from arenite.planner.memory import Memory
+from arenite.planner.memory import ARENA, Memory
 from arenite.planner.operators.moving import Wait
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.program import COMPUTE, Program, Step
@@ -75,8 +75,10 @@ def training_program(seed: int, num_layers: int = 6) -> Program:
     tensors: dict[str, Tensor] = {}
     steps: list[Step] = []
 
-    def add(name: str, units: int, kind: TensorKind = TensorKind.ACTIVATION, **more: str) -> str:
-        tensors[name] = Tensor(name, DType.UINT8, (16 * units,), kind, **more)
+    def add(
+        name: str, units: int, kind: TensorKind = TensorKind.ACTIVATION, memory: str = ARENA
+    ) -> str:
+        tensors[name] = Tensor(name, DType.UINT8, (16 * units,), kind, memory=memory)
         return name
 
     def mix(name: str, reads: list[str], makes: list[str], **more: object) -> None:
@@ -94,10 +96,10 @@ def training_program(seed: int, num_layers: int = 6) -> Program:
         reads = [current, weight]
         if layers and draw.random() < 0.3:
             reads.append(draw.choice(layers)[1])
-        extra = [add(f"s{layer}", 1)] if draw.random() < 0.4 else []
+        small = [add(f"s{layer}", 1)] if draw.random() < 0.4 else []
         again = draw.random() < 0.9
-        mix(f"forward {layer}", reads, [made, *extra], again=again)
-        layers.append((current, made, extra[0] if extra else None))
+        mix(f"forward {layer}", reads, [made, *small], again=again)
+        layers.append((current, made, small[0] if small else None))
         current = made
         if draw.random() < 0.3:
             current = f"v{layer}"
@@ -107,7 +109,8 @@ def training_program(seed: int, num_layers: int = 6) -> Program:
     gradient = add("g", tensors[current].size // 16)
     mix("loss", [current], ["loss", gradient])
     for layer, (source, made, extra) in reversed(list(enumerate(layers))):
-        reads = [gradient, *([made] if draw.random() < 0.6 else []), *([extra] if extra else [])]
+        saved = [made] if draw.random() < 0.6 else []
+        reads = [gradient, *saved, *([extra] if extra else [])]
         if draw.random() < 0.8:
             steps.append(
                 Step(
