@@ -101,6 +101,18 @@ std::vector<PortInfo> ports(const Ports& stated) {
   return found;
 }
 
+// Names and tensors of what is kept from one run to the next.
+std::vector<std::tuple<std::string, int>> states(const Session& session) {
+  std::vector<std::tuple<std::string, int>> found;
+  if (session.program().states() != nullptr) {
+    for (const auto* state : *session.program().states()) {
+      const auto index = static_cast<flatbuffers::uoffset_t>(state->tensor());
+      found.emplace_back(session.program().tensors()->Get(index)->name()->str(), state->tensor());
+    }
+  }
+  return found;
+}
+
 struct ExternalStep {
   std::size_t index;
   std::string name;
@@ -245,6 +257,7 @@ NB_MODULE(_core, module) {
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
       .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
+      .def("states", &states)
       .def("external_steps", &external_steps)
       .def("backends", &backends)
       .def("set_profiling", &Session::set_profiling, "wanted"_a)

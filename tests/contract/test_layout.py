@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "cli")
+COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "cli")
 PRESENT = [name for name in COMPONENTS if (ROOT / name / "arenite").is_dir()]
 MAY_IMPORT = {
     "planner": {"planner"},
     "strategies": {"strategies", "planner"},
     "runtime": {"runtime", "planner"},
     "compression": {"compression", "planner"},
+    "training": {"training", "planner"},
     "cli": set(COMPONENTS),
 }
 FORMATS = ("bokeh", "onnx", "onnxruntime", "ortools", "tflite", "ai_edge_litert", "tflite_micro")

@@ -6,13 +6,16 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from doctest import ELLIPSIS, OutputChecker
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from click import MissingParameter
@@ -20,6 +23,7 @@ from click import MissingParameter
 from arenite.cli.group import commands
 from arenite.cli.main import main
 from arenite.planner.rewrites.aliasing import AliasKind
+from support.named_mobilenet import write as write_mobilenet
 from support.shared_material import shared
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +33,22 @@ PAGES = sorted(
     page for page in (ROOT / "README.md", *DOCS.rglob("*.md")) if EXAMPLES not in page.parents
 )
 
+
+@cache
+def made_models() -> Path:
+    """Return a folder with a network of random weights and images to train it on."""
+    folder = Path(tempfile.mkdtemp(prefix="arenite-docs-"))
+    write_mobilenet(folder / "mobilenet_v2.onnx")
+    images = np.random.default_rng(0).standard_normal((8, 3, 224, 224), np.float32)
+    np.savez(folder / "photos.npz", image=images, labels=np.arange(8) % 4)
+    return folder
+
+
 _LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 _MODELS = {
     "worked-example.csv": lambda: EXAMPLES / "worked-example.csv",
+    "mobilenet_v2.onnx": lambda: made_models() / "mobilenet_v2.onnx",
+    "photos.npz": lambda: made_models() / "photos.npz",
     "densenet121.onnx": lambda: _LIGHT / "light_densenet121.onnx",
     "shufflenet.onnx": lambda: _LIGHT / "light_shufflenet.onnx",
     "squeezenet.onnx": lambda: _LIGHT / "light_squeezenet.onnx",
@@ -147,7 +164,14 @@ def test_the_output_that_is_shown_is_what_the_commands_print(page, tmp_path, mon
 
 @pytest.mark.parametrize(
     "page",
-    ["compression.md", "index.md", "how-to/use-a-plan.md", "reference/python.md", "litert.md"],
+    [
+        "compression.md",
+        "how-to/fine-tune.md",
+        "how-to/use-a-plan.md",
+        "index.md",
+        "litert.md",
+        "reference/python.md",
+    ],
 )
 def test_the_python_that_is_shown_runs(page, tmp_path, capsys):
     text = (DOCS / page).read_text()

@@ -43,6 +43,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "run": Entry("run.command", "Run a model once."),
         "bench": Entry("bench.command", "Measure a model on our runtime and on others."),
     },
+    "Train": {
+        "train": Entry("train.command", "Make the training step of a model."),
+    },
     "Shrink and export": {
         "compress": Entry("compress.command", "Compress the weights of a model."),
         "export": Entry("export.command", "Export a planned model for another runtime."),

@@ -279,6 +279,11 @@ class Session:
         return self._outputs
 
     @property
+    def states(self) -> dict[str, Array]:
+        """Views of what is kept from one run to the next, by name; write to them to change it."""
+        return {name: self._native.view(tensor) for name, tensor in self._native.states()}
+
+    @property
     def arena_bytes(self) -> int:
         """Bytes of the arena: the height of the plan, summed over its memories."""
         return sum(memory.size for memory in self.memories)

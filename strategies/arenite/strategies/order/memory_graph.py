@@ -62,7 +62,7 @@ class MemoryGraph:
                     touchers[storage].append(number)
                 if program.tensors[roots[name]].kind is TensorKind.STATE:
                     # Reads and writes of a state keep their order.
-                    if roots[name] in touched_state:
+                    if touched_state.get(roots[name], number) != number:
                         before.add(touched_state[roots[name]])
                     touched_state[roots[name]] = number
             for name in step.writes:

@@ -1,9 +1,7 @@
-"""`arenite run`: one inference, on files."""
+"""`arenite run`: one inference, on files, or a training step."""
 
-import io
 import math
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console, RenderableType
 
+from arenite.cli.commands.run.arrays import as_npz
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
 from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.cli.commands.run.poison import NAN, check_again
+from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.model import dim_option, shape_option, value_option
@@ -40,6 +39,11 @@ from arenite.runtime.trace import chrome_trace
 from arenite.strategies import find
 
 _NUM_SLOWEST = 20
+_NOT_FOR_STEPS = (
+    "output", "plan_path", "labels_path", "top", "mean", "std", "profile", "trace", "poison",
+    "requested", "dims", "shapes", "values",
+)  # fmt: skip
+"""Options of a single run of a model, which a training step does not take."""
 
 
 class NumbersType(click.ParamType[tuple[float, ...]]):
@@ -91,6 +95,7 @@ class _Result:
     sections={
         "Pictures and classes": ("mean", "std", "labels_path", "top"),
         "Planning": ("plan_path", "requested", "dims", "shapes", "values"),
+        "Training": ("num_steps", "state_path"),
         "Diagnosis": ("profile", "trace", "poison"),
     },
 )
@@ -124,6 +129,14 @@ class _Result:
     "--std", type=NumbersType(above_zero=True), default="127.5", show_default=True,
     metavar="X[,Y,Z]", help="Standard deviation to divide the pixels by.",
 )  # fmt: skip
+@click.option(
+    "--steps", "num_steps", type=NumberType(1), metavar="N",
+    help="Run a training step N times, batch after batch.",
+)  # fmt: skip
+@click.option(
+    "--state", "state_path", type=click.Path(path_type=Path), metavar="STATE.npz",
+    help="States of a training step: read if the file is there, and written at the end.",
+)  # fmt: skip
 @click.option("--profile", is_flag=True, help="Print the slowest steps.")
 @click.option(
     "--trace", type=click.Path(path_type=Path), metavar="TRACE.json",
@@ -148,6 +161,8 @@ def run(
     top: int,
     mean: tuple[float, ...],
     std: tuple[float, ...],
+    num_steps: int | None,
+    state_path: Path | None,
     profile: bool,
     trace: Path | None,
     poison: bool,
@@ -162,7 +177,14 @@ def run(
     Prints the likeliest classes if --labels is given or the output looks like class scores.
     8-bit inputs take the pixels of a picture as they are; for float inputs they are
     normalised with --mean and --std.
+
+    With --steps, MODEL is a training step from 'arenite train', and its inputs hold as many
+    samples as there are in one batch or several. ONNX Runtime runs it.
     """
+    if num_steps is not None or state_path is not None:
+        refuse_beside("a training step", *_NOT_FOR_STEPS)
+        run_steps(model, feeds, state_path, num_steps or 1, threads, as_json=as_json)
+        return
     results = Results(as_json=as_json)
     results.reserve(
         output, trace, sources=(model, plan_path, labels_path, *(feed.path for feed in feeds))
@@ -185,7 +207,7 @@ def run(
             steps = session.profile()
         best = likeliest(outputs, labels, top)
         result = _Result(outputs, session.arena_bytes, session.backends(), steps, best)
-    results.write(output, lambda: _as_npz(outputs))
+    results.write(output, lambda: as_npz(outputs))
     results.write(trace, lambda: chrome_trace(printable(model.name), steps))
 
     def text(console: Console) -> None:
@@ -297,12 +319,3 @@ def _range(value: NDArray[Any]) -> str:
     if value.size == 0 or value.dtype.kind not in "fiu":
         return f"{value.size} elements"
     return f"{value.min():.6g} to {value.max():.6g}"
-
-
-def _as_npz(outputs: Mapping[str, NDArray[Any]]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:  # np.savez stumbles over the name "file"
-        for key, value in outputs.items():
-            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, value, allow_pickle=False)
-    return stream.getvalue()

@@ -124,6 +124,15 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
     return {name: stored[name] if name in stored else next(iter(stored.values()))}
 
 
+def arrays_of(feed: Feed) -> dict[str, Array]:
+    """Return the arrays of a file by name; that of a `.npy` has none.
+
+    Raises:
+        InputFileError: It cannot be read.
+    """
+    return _load(feed.path)
+
+
 def _load(path: Path) -> dict[str, Array]:
     """Return the arrays of a file by name; that of a `.npy` has none."""
     try:

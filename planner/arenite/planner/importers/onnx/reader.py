@@ -20,6 +20,7 @@ from arenite.planner.importers.onnx.node import (
     single_node_model,
 )
 from arenite.planner.importers.onnx.order import live_steps, subgraphs
+from arenite.planner.importers.onnx.states import States, placed, take_states
 from arenite.planner.importers.onnx.subgraphs import subgraph_model
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.values import Constants
@@ -137,6 +138,7 @@ def _read(
     *,
     weights: bool,
 ) -> Program:
+    states = take_states(model, values)
     binding = bind(model.graph, dims, shapes)
     fix_inputs(model.graph, binding.inputs, values)
     binding = binding.without(values)
@@ -144,27 +146,35 @@ def _read(
     walked = walk.run()
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))
     steps = live_steps(walked, outputs)
-    tensors = _tensors(walk, steps, tuple(binding.inputs), outputs)
+    tensors = _tensors(walk, steps, tuple(binding.inputs), outputs, states)
+    num_live = len(steps)
+    tensors, steps = placed(states, tensors, steps, walk.dialect)
     constants = [tensor.name for tensor in tensors if tensor.kind is TensorKind.CONSTANT]
     program = Program.of(
         path.stem,
         tensors,
         steps,
-        tuple(binding.inputs),
-        outputs,
-        _notes(walk, steps, walk.num_dead + len(walked) - len(steps)),
+        [name for name in binding.inputs if name not in states.replaced_by],
+        [name for name in outputs if name not in {*states.replaced_by.values()}],
+        _notes(walk, steps, walk.num_dead + len(walked) - num_live),
         operator_set=OperatorSet.ONNX,
-        constants=Constants(walk.values, constants),
+        constants=Constants(walk.values, [*constants, *states.initial.values()]),
+        initial=states.initial,
     )
     return drop_noops(program)
 
 
 def _tensors(
-    walk: Walk, steps: Sequence[Step], inputs: Sequence[str], outputs: Sequence[str]
+    walk: Walk,
+    steps: Sequence[Step],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    states: States,
 ) -> list[Tensor]:
     kinds = dict.fromkeys(outputs, TensorKind.OUTPUT)
     kinds.update(dict.fromkeys(walk.constants, TensorKind.CONSTANT))
     kinds.update(dict.fromkeys(inputs, TensorKind.INPUT))
+    kinds.update(dict.fromkeys(states.replaced_by, TensorKind.STATE))
     used = [name for step in steps for name in (*step.reads, *step.writes)]
     return [
         Tensor(name, *walk.types[name], kinds.get(name, TensorKind.ACTIVATION))

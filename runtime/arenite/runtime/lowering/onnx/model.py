@@ -1,12 +1,13 @@
 """Lower a whole ONNX model to a program of our own operators."""
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from arenite.planner.importers.onnx.node import Origin
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.lowering.builder import Builder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
@@ -50,9 +51,14 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
     producers = {name: step for step in model.steps for name in step.writes}
     for name in model.input_tensors:
         builder.add_input(name, _input_order(model, name))
+    for tensor in model.tensors.values():
+        if tensor.kind is TensorKind.STATE:
+            builder.add_state(tensor.name)
     opset = _opset(model)
     for step in model.steps:
         _translate(Translation(builder, step, opset, producers), quantised)
+    for state, new in _replaced(model):
+        builder.assign(state, builder.as_written(builder.value(new), new))
     program = builder.finish()
     names = {step.name for step in program.steps}
     fallbacks = Counter(reason for name, reason in builder.fallbacks.items() if name in names)
@@ -62,6 +68,15 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
         f"{n} {reason}" for reason, n in fallbacks.items()
     )
     return replace(program, notes=(*program.notes, note))
+
+
+def _replaced(model: Program) -> Iterator[tuple[str, str]]:
+    """Yield each state with the tensor that a step writes in its place for the next run."""
+    for step in model.steps:
+        for name in step.writes:
+            root, _ = model.root(name)
+            if root != name and model.tensors[root].kind is TensorKind.STATE:
+                yield root, name
 
 
 def _opset(model: Program) -> int:

@@ -1,0 +1,1 @@
+"""`arenite train`."""

@@ -1,0 +1,196 @@
+"""`arenite train`: the training step of a model, as standard ONNX."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console, RenderableType
+
+from arenite.cli.console.results import Results
+from arenite.cli.options.model import dim_option, shape_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.types import NumberType
+from arenite.cli.render.numbers import both, plural
+from arenite.cli.render.tables import facts
+from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.text import printable
+from arenite.planner.errors import MissingDependencyError, about_file
+from arenite.planner.importers import Shapes
+
+if TYPE_CHECKING:
+    from arenite.training.step import Recipe, TrainingStep
+
+_LOSSES = ("cross-entropy", "bce", "mse")
+_OPTIMISERS = ("sgd", "momentum", "adam")
+
+
+class RateType(click.ParamType[float]):
+    """A learning rate, or `input`: NaN stands for that."""
+
+    name = "rate"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the rate."""
+        if isinstance(value, float) or value == "input":
+            return value if isinstance(value, float) else math.nan
+        try:
+            rate = float(str(value))
+        except ValueError:
+            rate = math.nan
+        if not 0 < rate < math.inf:
+            self.fail(f"{value!r} is not a number above 0, or 'input'", param, ctx)
+        return rate
+
+
+@click.command(
+    cls=SectionedCommand,
+    sections={"Reading the model": ("batch", "dims", "shapes", "output_name")},
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="STEP.onnx",
+    help="File to write.",
+)  # fmt: skip
+@click.option(
+    "--loss", type=click.Choice(_LOSSES), required=True,
+    help="What the step lowers: cross-entropy of classes, of a yes or no each, or the mean "
+    "squared error.",
+)  # fmt: skip
+@click.option(
+    "--optimizer", "optimiser", type=click.Choice(_OPTIMISERS), default="sgd", show_default=True,
+    help="How gradients change the weights.",
+)  # fmt: skip
+@click.option(
+    "--lr", "rate", type=RateType(), default=0.01, show_default=True, metavar="X",
+    help="Learning rate; 'input' makes it an input of the step, 'rate'.",
+)  # fmt: skip
+@click.option(
+    "--train-only", multiple=True, metavar="GLOB",
+    help="Train only the parameters of such names, 'head*' say; gradients that they do not need "
+    "are not computed. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--batch-statistics", is_flag=True,
+    help="Let batch norms take the statistics of the batch and keep their average.",
+)  # fmt: skip
+@click.option(
+    "--batch", type=NumberType(1), metavar="N",
+    help="Images or sequences a step: the first axis of every input.  [default: the model's]",
+)  # fmt: skip
+@click.option(
+    "--of", "output_name", metavar="NAME",
+    help="Output that the loss is of, where the model has several.",
+)  # fmt: skip
+@dim_option
+@shape_option
+@json_option
+def train(
+    model: Path,
+    output: Path,
+    loss: str,
+    optimiser: str,
+    rate: float,
+    train_only: Sequence[str],
+    batch_statistics: bool,
+    batch: int | None,
+    output_name: str | None,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    as_json: bool,
+) -> None:
+    """Write the training step of MODEL, an .onnx file, as an ONNX file of standard operators.
+
+    One run of the step computes the loss of a batch and every gradient, and changes the weights,
+    which are states of the step: 'arenite run STEP.onnx --steps N' trains.
+    """
+    results = Results(as_json=as_json)
+    results.reserve(output, sources=(model,))
+    try:
+        from arenite.training.prepare import read_for_training
+        from arenite.training.step import Recipe, make_step
+        from arenite.training.writing import write_step
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise MissingDependencyError("onnx", "onnx", "making a training step") from error
+    recipe = Recipe(
+        loss,
+        optimiser,
+        None if math.isnan(rate) else rate,
+        tuple(train_only),
+        batch_statistics,
+        output_name,
+    )
+    program = read_for_training(model, batch, dims=dims, shapes=shapes)
+    with about_file(model):
+        step = make_step(program, recipe)
+    write_step(output, step.model)
+    size = output.stat().st_size
+    results.show(
+        _as_json(model, output, recipe, step, size, program.notes),
+        lambda console: _print(console, model, output, recipe, step, size, program.notes),
+    )
+
+
+def _state_bytes(step: "TrainingStep") -> int:
+    return sum(each.size for each in step.state_types.values())
+
+
+def _as_json(
+    model: Path,
+    output: Path,
+    recipe: "Recipe",
+    step: "TrainingStep",
+    size: int,
+    notes: Sequence[str],
+) -> dict[str, object]:
+    return {
+        "model": str(model),
+        "output": str(output),
+        "loss": recipe.loss,
+        "optimizer": recipe.optimiser,
+        "lr": recipe.rate,
+        "inputs": {
+            name: {"dtype": each.dtype.label, "shape": list(each.shape)}
+            for name, each in step.inputs.items()
+        },
+        "trained": list(step.trained),
+        "states": dict(step.states),
+        "state_bytes": _state_bytes(step),
+        "live_bytes": step.peak,
+        "num_operators": len(step.model.graph.node),
+        "num_backward": step.num_gradients,
+        "file_bytes": size,
+        "notes": list(notes),
+    }
+
+
+def _print(
+    console: Console,
+    model: Path,
+    output: Path,
+    recipe: "Recipe",
+    step: "TrainingStep",
+    size: int,
+    notes: Sequence[str],
+) -> None:
+    console.print(styled_name(model.name, "bold"), soft_wrap=True)
+    rate = "an input" if recipe.rate is None else f"{recipe.rate:g}"
+    forward = len(step.model.graph.node) - step.num_gradients
+    rows: list[tuple[str, RenderableType]] = [
+        ("step", f"{recipe.loss}, {recipe.optimiser}, learning rate {rate}"),
+        ("trained", plural(len(step.trained), "parameter")),
+        ("operators", f"{forward} forward, {step.num_gradients} for gradients and updates"),
+        ("states", f"{both(_state_bytes(step))}, kept from one run to the next"),
+        ("live", f"{both(step.peak)} besides the states at most, in the given order"),
+    ]
+    for name, each in step.inputs.items():
+        rows.append(("input", f"{printable(name)}, {each}"))
+    rows += (("note", each) for each in notes)
+    rows.append(("written", f"{output}, {both(size)}"))
+    console.print(facts(rows))

@@ -1,0 +1,1 @@
+"""Operators written as simpler ones, which have rules: a file a family."""

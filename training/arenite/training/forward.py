@@ -1,0 +1,163 @@
+"""A program as the nodes that a training step begins with."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from arenite.planner.importers.onnx.node import Origin
+from arenite.planner.importers.onnx.order import subgraphs
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import TensorKind
+from arenite.training.builder import Builder
+from arenite.training.errors import NotDifferentiableError
+from arenite.training.expansions.call import Call, NotExpandedError
+from arenite.training.expansions.normalising import batch_normalization
+from arenite.training.expansions.table import EXPANSIONS
+from arenite.training.graph import Node, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of a batch, and the constants that keep their average.
+
+    Attributes:
+        name: Name of the constant.
+        value: The statistics of the batch.
+        momentum: How much of the average stays.
+    """
+
+    name: str
+    value: Value
+    momentum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A program in a graph.
+
+    Attributes:
+        values: The graph's value of each tensor of the program.
+        statistics: Averages that the step keeps.
+    """
+
+    values: Mapping[str, Value]
+    statistics: list[Statistics] = field(default_factory=list)
+
+
+def write_forward(
+    graph: Builder, program: Program, trained: Collection[str], *, batch_statistics: bool
+) -> Forward:
+    """Write a program's steps into a graph; those that are differentiated, by simpler ones.
+
+    Args:
+        graph: The graph, empty.
+        program: A model of ONNX, read with its weights.
+        trained: Names of the parameters to train.
+        batch_statistics: Whether batch norms that are differentiated take the statistics of
+            the batch.
+
+    Raises:
+        NotDifferentiableError: A step cannot be written, or not as simpler ones.
+    """
+    return _Writer(graph, program, trained, batch_statistics=batch_statistics).write()
+
+
+class _Writer:
+    def __init__(
+        self,
+        graph: Builder,
+        program: Program,
+        trained: Collection[str],
+        *,
+        batch_statistics: bool,
+    ) -> None:
+        self._graph = graph
+        self._program = program
+        self._active = set(trained)
+        self._batch_statistics = batch_statistics
+        self._values: dict[str, Value] = {}
+        self._statistics: list[Statistics] = []
+
+    def write(self) -> Forward:
+        program = self._program
+        for name in program.input_tensors:
+            self._define(name)
+        for step in program.steps:
+            self._write(step)
+        for name in program.output_tensors:
+            self._value(name)
+        return Forward(self._values, self._statistics)
+
+    def _write(self, step: Step) -> None:
+        operator = step.operator
+        origin = operator.origin if isinstance(operator, Imported) else None
+        if not isinstance(operator, Imported) or not isinstance(origin, Origin):
+            raise NotDifferentiableError(step.name, operator.label, "its node is not known")
+        if any(subgraphs(origin.node)):
+            raise NotDifferentiableError(step.name, operator.op_type, "it has a subgraph")
+        node = Node(
+            step.name, operator.op_type, step.inputs, step.outputs, operator.attributes,
+            operator.op_type, origin.node,
+        )  # fmt: skip
+        is_active = not self._active.isdisjoint(step.reads)
+        if is_active:
+            self._active.update(step.writes)
+        if is_active and self._expanded(node):
+            return
+        inputs = tuple(self._value(name).name if name else "" for name in step.inputs)
+        for name in step.writes:
+            self._define(name)
+        self._graph.add(
+            Node(node.name, node.op_type, inputs, node.outputs, node.attributes, node.rule,
+                 node.proto)
+        )  # fmt: skip
+
+    def _expanded(self, node: Node) -> bool:
+        expansion = EXPANSIONS.get(node.op_type)
+        is_norm = node.op_type == "BatchNormalization" and self._batch_statistics
+        if expansion is None and not is_norm:
+            return False
+        self._graph.named(f"{node.name}/")
+        inputs = [self._value(name) if name else None for name in node.inputs]
+        outputs = [self._typed(name) if name else None for name in node.outputs]
+        call = Call(self._graph, node, inputs, outputs)
+        try:
+            if expansion is None:
+                result, mean, variance = batch_normalization(call)
+                self._keep(node, mean, variance)
+                self._values[node.outputs[0]] = result
+                return True
+            made = expansion(call)
+        except NotExpandedError as reason:
+            raise NotDifferentiableError(node.name, node.op_type, str(reason)) from reason
+        for name, value in zip(node.outputs, made, strict=False):
+            if name:
+                if value is None:
+                    reason_text = f"its output {name!r} is not made by simpler operators"
+                    raise NotDifferentiableError(node.name, node.op_type, reason_text)
+                self._values[name] = value
+        return True
+
+    def _keep(self, node: Node, mean: Value, variance: Value) -> None:
+        momentum = float(node.attributes.get("momentum", 0.9))
+        for position, value in ((3, mean), (4, variance)):
+            name = node.inputs[position]
+            if self._program.tensors[name].kind is TensorKind.CONSTANT:
+                self._statistics.append(Statistics(name, value, momentum))
+
+    def _value(self, name: str) -> Value:
+        """Return the graph's value of a tensor, constants when they are first read."""
+        found = self._values.get(name)
+        if found is None:
+            tensor = self._program.tensors[name]
+            array = self._program.constants[name]
+            found = self._graph.keep(name, array.reshape(tensor.shape), tensor.dtype)
+            self._values[name] = found
+        return found
+
+    def _define(self, name: str) -> None:
+        self._values[name] = self._graph.values[name] = self._typed(name)
+
+    def _typed(self, name: str) -> Value:
+        tensor = self._program.tensors[name]
+        return Value(name, tensor.dtype, tensor.shape)

@@ -1,0 +1,1 @@
+"""Losses: what a step lowers, a file each."""

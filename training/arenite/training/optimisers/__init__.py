@@ -1,0 +1,1 @@
+"""Optimisers: how a gradient changes a weight, a file each."""

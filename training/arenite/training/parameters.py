@@ -1,0 +1,69 @@
+"""Which constants of a program are weights that can be trained."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from arenite.planner.dtypes import DType
+from arenite.planner.operators.imported import Imported
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
+from arenite.training.errors import NothingToTrainError
+
+_BOTH, _SECOND, _SCALE_AND_BIAS, _LAYER = (0, 1), (1,), (1, 2), (1, 2, 3)
+
+POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
+    **dict.fromkeys(("Add", "Div", "MatMul", "Mul", "Sub", "Sum"), _BOTH),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LayerNormalization"),
+                    _SCALE_AND_BIAS),
+    **dict.fromkeys(("Conv", "ConvTranspose"), _SCALE_AND_BIAS),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _LAYER),
+    "Gather": (0,),
+    "Gemm": (0, 1, 2),
+    "PRelu": _SECOND,
+}  # fmt: skip
+"""Where operators read weights: elsewhere a constant is a bound, a statistic or a factor."""
+
+
+def parameters(program: Program) -> tuple[str, ...]:
+    """Return the names of what can be trained, in the order it is first read.
+
+    Those are floating-point constants where an operator reads weights, single numbers among
+    them: what `--train-only` names is trained, whatever its size.
+    """
+    found: dict[str, None] = {}
+    for step in program.steps:
+        if isinstance(step.operator, Imported):
+            for position in POSITIONS.get(step.operator.op_type, ()):
+                name = step.inputs[position] if position < len(step.inputs) else ""
+                if name and _is_weight(program, name):
+                    found[name] = None
+    return tuple(found)
+
+
+def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the parameters to train.
+
+    Args:
+        program: The model.
+        globs: Patterns of names; without any, all parameters but single numbers, which are
+            factors rather than weights.
+
+    Raises:
+        NothingToTrainError: There are none, or none of such a name.
+    """
+    known = parameters(program)
+    if not globs:
+        found = tuple(name for name in known if program.tensors[name].num_elements > 1)
+        if not found:
+            raise NothingToTrainError("the model has no weights to train", known)
+        return found
+    for glob in globs:
+        if not any(fnmatchcase(name, glob) for name in known):
+            raise NothingToTrainError(f"no parameter is called {glob!r}", known)
+    return tuple(name for name in known if any(fnmatchcase(name, glob) for glob in globs))
+
+
+def _is_weight(program: Program, name: str) -> bool:
+    tensor = program.tensors[name]
+    return tensor.kind is TensorKind.CONSTANT and tensor.dtype in (DType.FLOAT32, DType.FLOAT64)
