@@ -273,6 +273,8 @@ class Draft:
         It must if it makes something for the first time, or something is away before or after it.
         """
         work, slot, step = self.work, self.slot(run), self.step_of[run]
+        if not work.writes[step]:
+            return None
         loads = self.loads.copy()
         loads[slot] -= work.scratch[step]
         for storage in work.writes[step]:
@@ -319,7 +321,7 @@ class Draft:
     def _around(self, storage: int, run: int) -> tuple[Instance, Instance] | None:
         """Return the instance before that of a run, and its own."""
         instances = self.instances[storage]
-        place = next(i for i, instance in enumerate(instances) if instance.maker == run)
+        place = next((i for i, instance in enumerate(instances) if instance.maker == run), 0)
         return (instances[place - 1], instances[place]) if place else None
 
     def _read_by(self, storage: int, run: int) -> Instance:
