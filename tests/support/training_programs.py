@@ -11,12 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.liveness import liveness
 from arenite.planner.memory import ARENA, Memory
 from arenite.planner.operators.moving import Wait
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.program import COMPUTE, Program, Step
-from arenite.planner.rewrites.rescheduling.peak import RULES, with_views
+from arenite.planner.rewrites.rescheduling.peak import problem_of, with_views
 from arenite.planner.strategy import run as run_strategy
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.verify import verify
@@ -141,7 +140,7 @@ def results(program: Program, *, lazy: bool = False) -> Values:
         lazy: Whether what is on another lane is done only when its result is waited for.
     """
     program = with_views(program)
-    problem = liveness(program, boundary=RULES.boundary, alignment=RULES.alignment)
+    problem = problem_of(program)
     plan = run_strategy(find("greedy-by-size"), problem)
     verify(problem, plan)
     arenas = {

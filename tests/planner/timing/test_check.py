@@ -7,9 +7,8 @@ import pytest
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.errors import InvalidTimelineError
-from arenite.planner.liveness import liveness
 from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling import RULES, peak_of
+from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.timing import Span, Timeline, check, check_timeline, simulate
 from arenite.planner.timing.check import (
     LaneBusyError,
@@ -95,7 +94,7 @@ def test_bytes_are_not_given_away_while_a_lane_needs_them(
     program: Program, timeline: Timeline
 ) -> None:
     # The rules before catch this as well, as a program must wait for what other lanes touch.
-    records = liveness(program, boundary=RULES.boundary, alignment=RULES.alignment).records
+    records = problem_of(program).records
     late = with_span(timeline, index_of(timeline, "spill"), end=timeline.seconds + 1)
     check._check_storages(program, records, timeline.spans, 0.0)
     with pytest.raises(StillInUseError, match="still touches"):

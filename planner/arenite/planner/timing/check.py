@@ -5,10 +5,9 @@ from itertools import pairwise
 
 from arenite.planner.costs import Costs
 from arenite.planner.errors import InvalidTimelineError
-from arenite.planner.liveness import liveness
 from arenite.planner.problem import UsageRecord
 from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling.peak import RULES, with_views
+from arenite.planner.rewrites.rescheduling.peak import problem_of, with_views
 from arenite.planner.timing.timeline import Span, Timeline
 
 _ROUNDING = 1e-9
@@ -59,7 +58,7 @@ def check_timeline(program: Program, costs: Costs, timeline: Timeline) -> None:
     _check_lanes(spans, slack)
     _check_turns(program, spans, slack)
     _check_reads(program, spans, slack)
-    problem = liveness(program, boundary=RULES.boundary, alignment=RULES.alignment)
+    problem = problem_of(program)
     _check_storages(program, problem.records, spans, slack)
     for memory in program.memories:
         records = [record for record in problem.records if record.memory == memory.name]

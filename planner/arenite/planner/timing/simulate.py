@@ -5,7 +5,7 @@ from collections import Counter
 from arenite.planner.costs import Costs
 from arenite.planner.memory import alignments
 from arenite.planner.program import COMPUTE, Program, Step
-from arenite.planner.rewrites.rescheduling.peak import RULES, with_views
+from arenite.planner.rewrites.rescheduling.peak import ALIGNMENT, with_views
 from arenite.planner.tensors import TensorKind
 from arenite.planner.timing.timeline import Span, Timeline
 from arenite.planner.units import align_up
@@ -50,7 +50,7 @@ class _Memory:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._alignments = alignments(program.memories, RULES.alignment)
+        self._alignments = alignments(program.memories, ALIGNMENT)
         self._visits: Counter[str] = Counter()
         for step in program.steps:
             self._visits.update(self._storages(step))

@@ -6,7 +6,7 @@ from typing import Self
 from arenite.planner.costs import Costs
 from arenite.planner.memory import alignments
 from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling.peak import RULES, with_views
+from arenite.planner.rewrites.rescheduling.peak import ALIGNMENT, with_views
 from arenite.planner.rewrites.rescheduling.storages import Storages
 from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
@@ -84,7 +84,7 @@ class Work:
             for storage in written:
                 makers[storage] = number
         tensors = [program.tensors[name] for name in index]
-        aligned = alignments(program.memories, RULES.alignment)
+        aligned = alignments(program.memories, ALIGNMENT)
         workplace = program.memories[0].name
         is_state = [tensor.kind is TensorKind.STATE for tensor in tensors]
         outputs, inputs = touched(program.output_tensors), touched(program.input_tensors)

@@ -28,14 +28,13 @@ from arenite.planner.errors import (
     ModelError,
     UnmetBudgetError,
 )
-from arenite.planner.liveness import liveness
 from arenite.planner.memory import Memory
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.policy import AnytimePolicy, Policy
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.report import FailedModel
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rewrites.rescheduling import RULES, peak_of
+from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.tensors import TensorKind
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies.deadline import time_is_up
@@ -132,7 +131,7 @@ def read_program(path: Path, reading: Reading) -> Program:
 def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
     program = read_program(path, reading)
     timeline = simulate(program, fitting.costs)
-    problem = liveness(program, boundary=RULES.boundary, alignment=RULES.alignment)
+    problem = problem_of(program)
     workplace = program.memories[0].name
     own = replace(
         problem, records=tuple(each for each in problem.records if each.memory == workplace)

@@ -46,9 +46,9 @@ def _facts(model: ModelPolicies) -> Iterator[tuple[str, str]]:
 def _rows(
     model: ModelPolicies, results: Sequence[PolicyResult]
 ) -> Iterator[Sequence[RenderableType]]:
-    times = [result.extra_time for result in results if result.extra_time is not None]
+    times = sorted(result.extra_time for result in results if result.extra_time is not None)
     for result in results:
-        wins = result.limit is not None and result.extra_time == min(times, default=None)
+        wins = result.limit is not None and result.extra_time in times[:1]
         style = "bold green" if wins else ""
         mark = Text("*" if wins else "", style)
         label = name(result.policy, style)
