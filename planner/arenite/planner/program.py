@@ -20,6 +20,10 @@ from arenite.planner.tensors import Tensor, TensorKind
 Array: TypeAlias = NDArray[Any]
 
 
+COMPUTE = "compute"
+"""The lane of the steps that compute, which run one after another."""
+
+
 class OperatorSet(Enum):
     """The set of operators that a program's steps come from."""
 
@@ -38,6 +42,10 @@ class Step:
         operator: What it computes.
         inputs: Tensor names by position; "" where an optional input is left out.
         outputs: Tensor names by position; "" where an optional output is left out.
+        lane: What it occupies while it runs. Steps of one lane run one after another, those of
+            different lanes may be at work together. A step of another lane than `COMPUTE`
+            starts when all computing steps before it are done, and runs beside those after it;
+            a later computing step that reads its result waits for it.
         reads: Names of the tensors read, each once, in order of first mention.
         writes: Names of the tensors written, each once: the outputs, then updated states.
     """
@@ -46,6 +54,7 @@ class Step:
     operator: Operator
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    lane: str = COMPUTE
     # Stored, as they are asked for dozens of times on the way to a plan.
     reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
     writes: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -103,8 +112,9 @@ class Program:
         memories: Memories that its tensors lie in; scratch lies in the first.
 
     Raises:
-        ModelError: A name is missing or used twice, a step reads what is not yet written, or
-            an alias does not fit the storage it names.
+        ModelError: A name is missing or used twice, a step reads what is not yet written,
+            an alias does not fit the storage it names, or nothing waits for a step of another
+            lane while it touches a tensor.
     """
 
     name: str
@@ -129,6 +139,7 @@ class Program:
             if tensor.memory not in known:
                 raise ModelError(f"tensor {name!r} lies in an unknown memory, {tensor.memory!r}")
             self._place(name)
+        self._check_lanes()
 
     @classmethod
     def of(
@@ -249,6 +260,32 @@ class Program:
         for name in self.output_tensors:
             if not self._is_ready(name, ready):
                 raise ModelError(f"program {self.name!r}: output {name!r} is never written")
+
+    def _check_lanes(self) -> None:
+        """Check that what a step of another lane touches stays live until it is done.
+
+        A computing step that waits for it must touch each of its tensors too. Lifetimes then
+        need no rule of their own, and the height holds however long the other lane takes.
+        """
+        untouched: dict[str, set[str]] = {}
+        makers: dict[str, str] = {}
+        for step in self.steps:
+            touched = {self.root(name)[0] for name in (*step.reads, *step.writes)}
+            if step.lane != COMPUTE:
+                kinds = {name: self.tensors[name].kind for name in touched}
+                untouched[step.name] = {
+                    name for name, kind in kinds.items() if kind is not TensorKind.CONSTANT
+                }
+                makers.update(dict.fromkeys(step.writes, step.name))
+            elif makers:
+                for awaited in {makers[name] for name in step.reads if name in makers}:
+                    untouched[awaited] -= touched
+        for name, tensors in untouched.items():
+            if tensors:
+                raise ModelError(
+                    f"step {name!r} of another lane may still touch {min(tensors)!r} when it is "
+                    "dead: a later computing step must read that and a result of it"
+                )
 
     def _is_ready(self, name: str, ready: set[str]) -> bool:
         """Tell whether a tensor is written, or a view of one that is."""

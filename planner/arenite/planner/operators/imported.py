@@ -1,7 +1,8 @@
 """Operators of model files.
 
-`Imported` itself is opaque. Its subclasses promise more; each importer has one table from the
-operator names of its format to these or to subclasses of its own.
+`Imported` itself promises no more than to give the same outputs for the same inputs every time,
+and `Opaque` not even that. Its other subclasses promise more; each importer has one table from
+the operator names of its format to these or to subclasses of its own.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,8 @@ class Imported(Operator):
     origin: object = field(default=None, compare=False, repr=False)
     is_bound: bool = False
 
+    repeatable: ClassVar[bool] = True
+
     @property
     def label(self) -> str:
         """The format's own name."""
@@ -45,6 +48,14 @@ class Imported(Operator):
     def scratch(self, operands: Operands) -> int:
         """Return the bytes that its subgraphs need."""
         return self.reserve
+
+
+class Opaque(Imported):
+    """An operator that nothing is known of, or that draws random numbers."""
+
+    __slots__ = ()
+
+    repeatable: ClassVar[bool] = False
 
 
 class ImportedElementWise(ElementWise, Imported):

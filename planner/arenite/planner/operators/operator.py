@@ -51,6 +51,8 @@ class Operator:
         is_clamp: Whether it clamps its first input to constant bounds and does nothing else.
         takes_clamp: Whether kernels of it can clamp its result as they write it.
         fixes_order: Whether a program with it must keep the order of its steps.
+        repeatable: Whether the same inputs give the same outputs every time, so that a step may
+            run once more instead of keeping what it made.
     """
 
     __slots__ = ()
@@ -59,6 +61,7 @@ class Operator:
     is_clamp: ClassVar[bool] = False
     takes_clamp: ClassVar[bool] = False
     fixes_order: ClassVar[bool] = False
+    repeatable: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
@@ -77,6 +80,16 @@ class Operator:
     def multiply_adds(self, operands: Operands) -> int:
         """Return the number of multiply-adds."""
         return 0
+
+    def bytes_touched(self, operands: Operands) -> int:
+        """Return the bytes of memory that it reads and writes."""
+        if self.is_view(operands):
+            return 0
+        return sum(tensor.size for tensor in (*operands.inputs, *operands.outputs) if tensor)
+
+    def bytes_moved(self, operands: Operands) -> tuple[int, int]:
+        """Return the bytes that it moves out to another memory, and those that it moves back."""
+        return 0, 0
 
     def is_view(self, operands: Operands) -> bool:
         """Tell whether the first output holds the bytes of the first input."""

@@ -31,6 +31,7 @@ class RuntimeOperator(Operator):
     __slots__ = ()
 
     number: ClassVar[int]
+    repeatable: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

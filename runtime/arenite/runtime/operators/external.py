@@ -19,6 +19,7 @@ class External(RuntimeOperator):
     """
 
     number: ClassVar[int] = 22
+    repeatable: ClassVar[bool] = False  # it may draw random numbers
 
     runtime: str
     model: Annotated[bytes, "int"]

@@ -19,10 +19,12 @@ from arenite.cli.commands.compare.comparing import (
     compare_on_cluster,
 )
 from arenite.cli.commands.compare.model_files import model_files
+from arenite.cli.commands.compare.policies import Fitting, chosen_policies, compare_policies
 from arenite.cli.commands.compare.readings import readings_of
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
+from arenite.cli.options.fitting import budget_options, costs_of
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, time_limit_option
@@ -38,6 +40,8 @@ from arenite.cli.report.tables import as_csv, as_markdown
 from arenite.cli.report.trace import as_trace
 from arenite.cli.targets.choice import check_options
 from arenite.cli.targets.reading import Reading
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Link
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.report import FailedModel
@@ -46,6 +50,12 @@ from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0
 _FILE = click.Path(path_type=Path)
+_NOT_WITH_BUDGET = frozenset(
+    {
+        "csv", "markdown", "trace", "compression_paths", "with_peers", "baseline",
+        "most_growth", "jobs", "scheduler",
+    }
+)  # fmt: skip
 
 
 @click.command(
@@ -54,6 +64,7 @@ _FILE = click.Path(path_type=Path)
         "Files": ("page", "csv", "markdown", "trace", "compression_paths"),
         "Regressions": ("baseline", "most_growth"),
         "Processes": ("jobs", "scheduler"),
+        "Time for memory": ("budgets", "machine", "link"),
         **MODEL,
     },
 )
@@ -99,6 +110,7 @@ _FILE = click.Path(path_type=Path)
     help="Number of models to plan at once.  [default: number of processors]",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Plan on the Dask cluster of this scheduler.")
+@budget_options
 @reading_options
 @time_limit_option(_DEFAULT_TIME_LIMIT_S, "Stop each search after S seconds.")
 @seed_option
@@ -118,6 +130,9 @@ def compare(
     most_growth: float | None,
     jobs: int | None,
     scheduler: str | None,
+    budgets: tuple[Budget, ...] | None,
+    machine: str,
+    link: Link | None,
     time_limit_s: float,
     seed: int | None,
     as_json: bool,
@@ -127,9 +142,22 @@ def compare(
     What counts is how low each strategy gets; capacities are ignored. Several models are
     planned in parallel. If one fails, the others continue and the exit code is 1.
 
+    With --budget, the policies that trade time for memory are compared instead, by what they
+    need, what they cost and how long they think; --strategy then names one of those.
+
     Ctrl-C keeps the models that are done. With a single model, it stops the current search
     and moves on to the next strategy.
     """
+    if budgets is not None:
+        _check_without_budget(click.get_current_context())
+        results = Results(as_json=as_json)
+        paths = list(model_files(models))
+        results.reserve(page, sources=paths)
+        fitting = Fitting(
+            budgets, costs_of(machine, link), chosen_policies(requested, quick=quick), time_limit_s
+        )
+        compare_policies(paths, reading, fitting, page, results)
+        return
     if most_growth is not None and baseline is None:
         raise click.UsageError("--fail-over needs --baseline OLD.json")
     if compression_paths and page is None:
@@ -183,6 +211,17 @@ def compare(
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
     if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)
+
+
+def _check_without_budget(context: click.Context) -> None:
+    """Check that nothing is asked for that a comparison of policies does not do.
+
+    Raises:
+        UsageError: Something is.
+    """
+    for parameter in context.command.params:
+        if parameter.name in _NOT_WITH_BUDGET and context.params.get(parameter.name):
+            raise click.UsageError(f"{parameter.opts[-1]} does not go with --budget")
 
 
 def _chosen(requested: Sequence[str]) -> list[Strategy]:

@@ -14,6 +14,7 @@ from arenite.planner.operators.imported import (
     ImportedProduct,
     ImportedSum,
     ImportedView,
+    Opaque,
 )
 from arenite.planner.operators.operator import Operands, Region, same_layout
 from arenite.planner.operators.parts import Part, part_at, parts_along_axis
@@ -233,6 +234,11 @@ _CLASSES: Mapping[str, type[Imported]] = {
     ),
     **dict.fromkeys(("com.microsoft.FusedConv", "com.microsoft.nchwc.Conv"), _FusedConv),
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _Pool),
+    **dict.fromkeys(
+        ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+         "RandomUniformLike"),
+        Opaque,
+    ),
     "Concat": ImportedConcatenation,
     "Conv": _Conv,
     "ConvTranspose": ImportedProduct,
@@ -263,5 +269,5 @@ def onnx_operator(
         origin: The node as the file has it, for lowering.
         is_bound: Whether the sizes of its outputs are what it makes at most.
     """
-    kind = _CLASSES.get(op_type, Imported)
+    kind = _CLASSES.get(op_type, Opaque if "." in op_type else Imported)
     return kind(op_type, attributes or {}, reserve, origin, is_bound)

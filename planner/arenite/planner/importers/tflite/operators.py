@@ -12,6 +12,7 @@ from arenite.planner.operators.imported import (
     ImportedKeeper,
     ImportedNormalisation,
     ImportedView,
+    Opaque,
 )
 from arenite.planner.operators.operator import Operands, Region
 from arenite.planner.operators.parts import Part, parts_along_axis
@@ -179,6 +180,9 @@ _CLASSES: Mapping[str, type[Imported]] = {
         ("BROADCAST_TO", "CAST", "PAD", "PADV2", "SLICE", "TILE"), ImportedKeeper
     ),
     **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), _Pool2D),
+    **dict.fromkeys(
+        ("CUSTOM", "MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), Opaque
+    ),
     "CONCATENATION": _Concatenation,
     "CONV_2D": _Conv2D,
     "DEPTHWISE_CONV_2D": _DepthwiseConv2D,

@@ -1,0 +1,219 @@
+"""Every policy on a model, at every budget: what it needs, what it costs, how long it thinks."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from arenite.cli.commands.compare.policy_page import as_policy_page
+from arenite.cli.commands.compare.policy_results import ModelPolicies, PolicyResult
+from arenite.cli.commands.compare.policy_tables import policy_tables
+from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import complain, progress
+from arenite.cli.render.text import name
+from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.table import GENERIC
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs
+from arenite.planner.diagnosis import diagnose
+from arenite.planner.equivalence import check_same_values
+from arenite.planner.errors import (
+    AreniteError,
+    DifferentValuesError,
+    InvalidTimelineError,
+    ModelError,
+    UnmetBudgetError,
+)
+from arenite.planner.memory import Memory
+from arenite.planner.ordering import ShouldStop
+from arenite.planner.policy import AnytimePolicy, Policy
+from arenite.planner.program import COMPUTE, Program
+from arenite.planner.report import FailedModel
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rewrites.rescheduling import peak_of, problem_of
+from arenite.planner.tensors import TensorKind
+from arenite.planner.timing import check_timeline, simulate
+from arenite.strategies.deadline import time_is_up
+from arenite.strategies.fit import find_policy, known_policies
+
+STATES = "states"
+"""Memory that states are put in: no policy can do anything about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What is compared.
+
+    Attributes:
+        budgets: Budgets of each policy.
+        costs: How quick the machine is.
+        policies: What is compared.
+        time_limit_s: Seconds after which a policy is stopped.
+    """
+
+    budgets: tuple[Budget, ...]
+    costs: Costs
+    policies: tuple[Policy, ...]
+    time_limit_s: float
+
+
+def chosen_policies(requested: Sequence[str], *, quick: bool) -> tuple[Policy, ...]:
+    """Return the policies asked for, or all, in the order of the table."""
+    wanted = {find_policy(each).name for each in requested} or known_policies().keys()
+    every = known_policies().values()
+    return tuple(each for each in every if each.name in wanted and (each.quick or not quick))
+
+
+def compare_policies(
+    paths: Sequence[Path], reading: Reading, fitting: Fitting, page: Path | None, results: Results
+) -> None:
+    """Compare policies on models, and show and write what they make of them.
+
+    Raises:
+        UsageError: The reading asks for what policies cannot keep.
+        Exit: A model cannot be read, or a policy made a wrong program.
+    """
+    if reading.target not in (None, GENERIC.name):
+        raise click.UsageError(f"--budget compares the graph as written, --target {GENERIC.name}")
+    models: list[ModelPolicies] = []
+    failures: list[FailedModel] = []
+    for path in paths:
+        try:
+            models.append(_compared(path, reading, fitting))
+        except (AreniteError, OSError) as error:
+            failures.append(FailedModel(str(path), str(error)))
+            complain(str(error))
+    results.show(
+        {
+            "models": [model.as_json() for model in models],
+            "failed": [{"model": each.model, "error": each.error} for each in failures],
+        },
+        lambda console: _show(console, models),
+    )
+    results.write(page, lambda: as_policy_page(models, click.get_current_context().obj))
+    if failures or any(result.wrong for model in models for result in model.results):
+        raise click.exceptions.Exit(1)
+
+
+def _show(console: Console, models: Sequence[ModelPolicies]) -> None:
+    for model in models:
+        console.print(name(model.model, "bold"), policy_tables(model), sep="\n")
+
+
+def read_program(path: Path, reading: Reading) -> Program:
+    """Return the graph as written, its views shared and its states in a memory of their own.
+
+    Raises:
+        ModelError: It cannot be read, or has no graph.
+    """
+    views = replace(
+        reading,
+        target=GENERIC.name,
+        aliases=(AliasKind.VIEWS,),
+        order_name=reading.order_name or "given",
+    )
+    program = GENERIC.read(views, path, None).program
+    if program is None:
+        raise ModelError("it has records and no steps that could run again", path=path)
+    tensors = {
+        each.name: replace(each, memory=STATES) if each.kind is TensorKind.STATE else each
+        for each in program.tensors.values()
+    }
+    if not any(each.memory == STATES for each in tensors.values()):
+        return program
+    return replace(program, tensors=tensors, memories=(*program.memories, Memory(STATES)))
+
+
+def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
+    program = read_program(path, reading)
+    timeline = simulate(program, fitting.costs)
+    problem = problem_of(program)
+    workplace = program.memories[0].name
+    own = replace(
+        problem, records=tuple(each for each in problem.records if each.memory == workplace)
+    )
+    diagnosis = diagnose(program, own)
+    return ModelPolicies(
+        str(path),
+        len(program.steps),
+        peak_of(program),
+        diagnosis.largest_working_set,
+        timeline.seconds,
+        fitting.costs,
+        diagnosis.advice,
+        tuple(_results(program, timeline.seconds, fitting)),
+    )
+
+
+def _results(program: Program, seconds: float, fitting: Fitting) -> Iterator[PolicyResult]:
+    console = progress()
+    count = len(fitting.budgets) * len(fitting.policies)
+    pairs = [(budget, policy) for budget in fitting.budgets for policy in fitting.policies]
+    for done, (budget, policy) in enumerate(pairs):
+        if console.is_terminal:
+            console.print(f"{done}/{count} {policy.name} at {budget}", end="\r")
+        with stop_on_interrupt() as request:
+            stop = _stop(time_is_up(fitting.time_limit_s), request)
+            yield _result(policy, budget, program, seconds, fitting.costs, stop)
+
+
+def _stop(is_over: ShouldStop, request: StopRequest) -> ShouldStop:
+    return lambda: is_over() or request.asked
+
+
+def _result(
+    policy: Policy,
+    budget: Budget,
+    program: Program,
+    seconds: float,
+    costs: Costs,
+    should_stop: ShouldStop,
+) -> PolicyResult:
+    begin = time.perf_counter()
+    result = PolicyResult(policy.name, str(budget), budget.bytes_of(peak_of(program)))
+    try:
+        if isinstance(policy, AnytimePolicy):
+            made = policy.search(program, budget, costs, should_stop)
+        else:
+            made = policy(program, budget, costs)
+    except UnmetBudgetError as error:
+        took = time.perf_counter() - begin
+        return replace(result, reached=error.reached, decide_s=took, reason=str(error))
+    except AreniteError as error:
+        return replace(result, decide_s=time.perf_counter() - begin, reason=str(error))
+    took = time.perf_counter() - begin
+    timeline = simulate(made, costs)
+    try:
+        check_timeline(made, costs, timeline)
+        check_same_values(program, made)
+    except (DifferentValuesError, InvalidTimelineError) as error:
+        reason = f"made a wrong program: {error}"
+        return replace(result, decide_s=took, reason=reason, wrong=True)
+    return replace(
+        result,
+        peak=timeline.peaks[made.memories[0].name],
+        extra_time=timeline.seconds / seconds - 1 if seconds else 0.0,
+        seconds=timeline.seconds,
+        stalled_s=timeline.stalled_s(COMPUTE),
+        bytes_out=timeline.bytes_out,
+        bytes_back=timeline.bytes_back,
+        num_repeated=_num_repeated(program, made),
+        decide_s=took,
+    )
+
+
+def _num_repeated(program: Program, made: Program) -> int:
+    """Return how many steps run besides those of the program, the moves and the waits."""
+    besides = sum(
+        1
+        for step in made.steps
+        if step.lane == COMPUTE and step.operator.bytes_touched(made.operands(step))
+    )
+    before = sum(
+        1 for step in program.steps if step.operator.bytes_touched(program.operands(step))
+    )
+    return max(0, besides - before)

@@ -1,0 +1,83 @@
+"""Options of what trades time for memory: budgets, machines and links."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import click
+
+from arenite.planner.budget import LEAST, Budget
+from arenite.planner.costs import PRESETS, Costs, Link
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+class BudgetsType(click.ParamType[tuple[Budget, ...]]):
+    """Budgets, such as `75%,50%`, `4MiB` or `least`."""
+
+    name = "budgets"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Budget, ...]:
+        """Return the budgets, each once."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            words = [word.strip() for word in str(value).split(",")]
+            found = [LEAST if word == str(LEAST) else Budget.parse(word) for word in words]
+        except (ValueError, OverflowError) as error:
+            self.fail(f"{error}, or 75%,50%,{LEAST}", param, ctx)
+        return tuple(dict.fromkeys(found))
+
+
+class LinkType(click.ParamType[Link]):
+    """The speed of a link, such as `12GB/s` or `24.5MB/s:45.5MB/s`."""
+
+    name = "link"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Link:
+        """Return the link."""
+        if isinstance(value, Link):
+            return value
+        try:
+            return Link.parse(str(value))
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
+
+
+def budget_options(function: _F) -> _F:
+    """Add the options `--budget`, `--machine` and `--link`."""
+    for option in (
+        click.option(
+            "--link",
+            type=LinkType(),
+            metavar="SPEED",
+            help="Speed of the link to the memory that tensors are spilled to: 12GB/s, or out "
+            "and back, 24.5MB/s:45.5MB/s.  [default: the machine's]",
+        ),
+        click.option(
+            "--machine",
+            type=click.Choice(list(PRESETS)),
+            default="pcie",
+            show_default=True,
+            help="Whose speeds predict times: pcie, a desktop GPU; sd, a small board.",
+        ),
+        click.option(
+            "--budget",
+            "budgets",
+            type=BudgetsType(),
+            metavar="BUDGETS",
+            help="Compare what trades time for memory, at budgets such as 75%,50%,4MiB,least.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def costs_of(machine: str, link: Link | None) -> Costs:
+    """Return the costs of a machine, with another link if one is given."""
+    costs = PRESETS[machine]
+    return costs if link is None else replace(costs, link=link)

@@ -1,0 +1,57 @@
+"""Prove that a rewritten program computes what it did before, without running it."""
+
+from arenite.planner.errors import DifferentValuesError
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
+
+
+def check_same_values(before: Program, after: Program) -> None:
+    """Return if every output and state of both programs is the same expression.
+
+    Each tensor stands for the operator that makes it and the expressions it reads; steps that
+    run again make the same expression, and what is moved stays what it is. Operators are the
+    same if they are one object: rewrites pass them on.
+
+    Raises:
+        DifferentValuesError: An output or a state is another expression.
+
+    Cost: O(operands of the steps).
+    """
+    numbers: dict[tuple[object, ...], int] = {}
+    one, other = _expressions(before, numbers), _expressions(after, numbers)
+    if before.output_tensors != after.output_tensors:
+        raise DifferentValuesError(after.name, "has other outputs than before")
+    states = [each.name for each in before.tensors.values() if each.kind is TensorKind.STATE]
+    for name in (*before.output_tensors, *states):
+        if one[name] != other.get(name):
+            raise DifferentValuesError(name, "is not computed as before")
+
+
+def _expressions(program: Program, numbers: dict[tuple[object, ...], int]) -> dict[str, int]:
+    """Return the number of each tensor's expression, at the end of the run."""
+
+    def number(*expression: object) -> int:
+        return numbers.setdefault(expression, len(numbers))
+
+    found: dict[str, int] = {}
+
+    def value(name: str) -> int:
+        alias = program.tensors[name].alias
+        if name in found or alias is None:
+            return found[name]
+        return number("part", value(alias.tensor), alias.offset)
+
+    given = {*program.input_tensors}
+    for tensor in program.tensors.values():
+        if tensor.name in given or tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE):
+            found[tensor.name] = number("given", tensor.name)
+    for step in program.steps:
+        reads = tuple(value(name) if name else -1 for name in step.inputs)
+        moved = any(step.operator.bytes_moved(program.operands(step)))
+        for position, name in enumerate(step.outputs):
+            if name:
+                found[name] = reads[0] if moved else number(id(step.operator), reads, position)
+        for position in step.operator.updates:
+            found[step.inputs[position]] = number(id(step.operator), reads, "updates", position)
+    ends = (*program.output_tensors, *(name for name in found if name in program.tensors))
+    return {name: value(name) for name in ends}

@@ -1,0 +1,77 @@
+"""What policies have in common: from a program to a schedule, and back to a program."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs
+from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
+from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.program import COMPUTE, Program
+from arenite.planner.rewrites.rescheduling import Move, Schedule, peak_of, reschedule
+from arenite.strategies.fit.draft import Draft
+from arenite.strategies.fit.work import Work
+
+
+class SchedulePolicy:
+    """A policy that decides on a schedule of the program's steps."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    decides: ClassVar[str]
+    quick: ClassVar[bool] = True
+
+    def why_unsupported(self, program: Program) -> str | None:
+        """Return None, or what in the program the policy cannot handle."""
+        for step in program.steps:
+            if step.operator.fixes_order:
+                return "needs steps that can run again, and those of subgraphs cannot"
+            if step.lane != COMPUTE:
+                return f"decides for all lanes, and step {step.name!r} is on another already"
+        return None
+
+    def __call__(self, program: Program, budget: Budget, costs: Costs) -> Program:
+        """Return a program that fits the budget and has the same outputs."""
+        return self.search(program, budget, costs, never)
+
+    def search(
+        self, program: Program, budget: Budget, costs: Costs, should_stop: ShouldStop
+    ) -> Program:
+        """Return the program that the policy has when it ends or `should_stop` stops it.
+
+        Raises:
+            UnsupportedProgramError: The policy does not handle such a program.
+            UnmetBudgetError: It does not get as low as the budget.
+        """
+        reason = self.why_unsupported(program)
+        if reason is not None:
+            raise UnsupportedProgramError(self.name, reason)
+        work = Work.of(program, costs)
+        before = Draft(work).peak
+        limit = budget.bytes_of(before)
+        if limit is not None and before <= limit:
+            return program
+        schedule = self.decide(work, limit, should_stop)
+        made = reschedule(work.program, schedule, costs.link)
+        peak = peak_of(made)
+        if limit is not None and peak > limit:
+            raise UnmetBudgetError(self.name, limit, peak)
+        return made
+
+    def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
+        """Return what runs when and what moves.
+
+        Args:
+            work: The program, as policies see it.
+            limit: Most bytes live at once; None for as few as the policy reaches.
+            should_stop: Tells a search to end.
+        """
+        raise NotImplementedError
+
+
+def schedule_of(draft: Draft, moves: Iterable[Move] = ()) -> Schedule:
+    """Return a draft as a schedule."""
+    numbers = draft.work.numbers
+    return Schedule(tuple(numbers[draft.step_of[run]] for run in draft.order), tuple(moves))

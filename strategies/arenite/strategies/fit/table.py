@@ -1,0 +1,75 @@
+"""The table of policies: being in it is enough to be tested, compared and offered."""
+
+from functools import cache
+
+from arenite.planner.errors import UnknownStrategyError
+from arenite.planner.policy import Policy
+from arenite.strategies.fit.capuchin import Capuchin
+from arenite.strategies.fit.cdma import CDMA
+from arenite.strategies.fit.checkmate import Checkmate
+from arenite.strategies.fit.chen_greedy import ChenGreedy
+from arenite.strategies.fit.gist import Gist
+from arenite.strategies.fit.greedy_chains import GreedyChains
+from arenite.strategies.fit.gruslys import Gruslys
+from arenite.strategies.fit.joint import Joint
+from arenite.strategies.fit.kusumoto import Kusumoto
+from arenite.strategies.fit.layrub import Layrub
+from arenite.strategies.fit.modnn import MoDNN
+from arenite.strategies.fit.offload_prefetch import OffloadPrefetch
+from arenite.strategies.fit.registered import registered
+from arenite.strategies.fit.square_root import SquareRoot
+from arenite.strategies.fit.superneurons import SuperNeuronsMemory, SuperNeuronsSpeed
+from arenite.strategies.fit.tflms import TFLMS
+from arenite.strategies.fit.vdnn import VDNNAll, VDNNConv, VDNNDynamic
+from arenite.strategies.fit.xla_remat import XLARematerialisation
+
+POLICIES: tuple[Policy, ...] = (
+    VDNNAll(),
+    VDNNConv(),
+    VDNNDynamic(),
+    CDMA(),
+    TFLMS(),
+    MoDNN(),
+    Layrub(),
+    OffloadPrefetch(),
+    SquareRoot(),
+    ChenGreedy(),
+    Gruslys(),
+    Kusumoto(),
+    Checkmate(),
+    XLARematerialisation(),
+    Gist(),
+    SuperNeuronsSpeed(),
+    SuperNeuronsMemory(),
+    Capuchin(),
+    GreedyChains(),
+    Joint(),
+)
+"""Ours and the survey's, in the order of the documentation: swapping, recomputing, both."""
+
+
+@cache
+def known_policies() -> dict[str, Policy]:
+    """Return ours and those that installed packages register, by name.
+
+    Raises:
+        ValueError: Two policies have the same name, or a registered object is not a policy.
+    """
+    by_name: dict[str, Policy] = {}
+    for origin, policy in (*(("arenite", ours) for ours in POLICIES), *registered()):
+        if policy.name in by_name:
+            raise ValueError(f"{origin}: a policy named {policy.name!r} exists already")
+        by_name[policy.name] = policy
+    return by_name
+
+
+def find_policy(name: str) -> Policy:
+    """Return the policy of that name.
+
+    Raises:
+        UnknownStrategyError: There is none; the error lists the known.
+    """
+    by_name = known_policies()
+    if name not in by_name:
+        raise UnknownStrategyError(name, tuple(by_name))
+    return by_name[name]

@@ -1,0 +1,132 @@
+"""A program as policies see it: steps and storages by number, and what each step costs."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from arenite.planner.costs import Costs
+from arenite.planner.memory import alignments
+from arenite.planner.program import Program
+from arenite.planner.rewrites.rescheduling.peak import ALIGNMENT, with_views
+from arenite.planner.rewrites.rescheduling.storages import Storages
+from arenite.planner.tensors import TensorKind
+from arenite.planner.units import align_up
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The steps of a program that are not views, numbered anew, and the storages they touch.
+
+    Attributes:
+        program: The program, its views in the storage of what they view.
+        numbers: Number in the program of each step.
+        reads: Storages that each step reads, views seen through.
+        writes: Storages that each step writes.
+        seconds: Time of each step.
+        scratch: Bytes of working memory of each step.
+        may_repeat: Whether each step may run again.
+        closed_by: The first step after which each step may not run again, as a state that it
+            reads has changed; the number of steps if there is none.
+        names: Name of each storage.
+        sizes: Bytes of each storage, aligned; 0 in other memories.
+        makers: The step that makes each storage; -1 if the caller or the run before does.
+        is_kept: Whether each storage is live to the end.
+        is_given: Whether each storage is live from the start.
+        may_move: Whether each storage may be moved, or made again.
+        costs: The costs.
+    """
+
+    program: Program
+    numbers: tuple[int, ...]
+    reads: tuple[tuple[int, ...], ...]
+    writes: tuple[tuple[int, ...], ...]
+    seconds: tuple[float, ...]
+    scratch: tuple[int, ...]
+    may_repeat: tuple[bool, ...]
+    closed_by: tuple[int, ...]
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    makers: tuple[int, ...]
+    is_kept: tuple[bool, ...]
+    is_given: tuple[bool, ...]
+    may_move: tuple[bool, ...]
+    costs: Costs
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps that are not views."""
+        return len(self.numbers)
+
+    @classmethod
+    def of(cls, program: Program, costs: Costs) -> Self:
+        """Return a program as policies see it.
+
+        Cost: O(tensors + operands of the steps).
+        """
+        program = with_views(program)
+        storages = Storages.of(program)
+        views = set(storages.views.values())
+        numbers = tuple(n for n in range(len(program.steps)) if n not in views)
+        index: dict[str, int] = {}
+        for name in program.tensors:
+            root = program.root(name)[0]
+            if program.tensors[root].kind is not TensorKind.CONSTANT:
+                index.setdefault(root, len(index))
+
+        def touched(names: tuple[str, ...]) -> tuple[int, ...]:
+            roots = dict.fromkeys(program.root(name)[0] for name in names)
+            return tuple(index[root] for root in roots if root in index)
+
+        steps = [program.steps[number] for number in numbers]
+        reads = tuple(touched(step.reads) for step in steps)
+        writes = tuple(touched(step.writes) for step in steps)
+        makers = [-1] * len(index)
+        for number, written in enumerate(writes):
+            for storage in written:
+                makers[storage] = number
+        tensors = [program.tensors[name] for name in index]
+        aligned = alignments(program.memories, ALIGNMENT)
+        workplace = program.memories[0].name
+        is_state = [tensor.kind is TensorKind.STATE for tensor in tensors]
+        outputs, inputs = touched(program.output_tensors), touched(program.input_tensors)
+        may_repeat = tuple(number in storages.repeatable for number in numbers)
+        return cls(
+            program,
+            numbers,
+            reads,
+            writes,
+            tuple(costs.seconds(program, step) for step in steps),
+            tuple(
+                align_up(step.operator.scratch(program.operands(step)), aligned[workplace])
+                for step in steps
+            ),
+            may_repeat,
+            _closed_by(reads, writes, is_state),
+            tuple(index),
+            tuple(
+                align_up(tensor.size, aligned[workplace]) if tensor.memory == workplace else 0
+                for tensor in tensors
+            ),
+            tuple(makers),
+            tuple(state or number in outputs for number, state in enumerate(is_state)),
+            tuple(state or number in inputs for number, state in enumerate(is_state)),
+            tuple(
+                name not in storages.pinned and tensor.memory == workplace
+                for name, tensor in zip(index, tensors, strict=True)
+            ),
+            costs,
+        )
+
+
+def _closed_by(
+    reads: tuple[tuple[int, ...], ...], writes: tuple[tuple[int, ...], ...], is_state: list[bool]
+) -> tuple[int, ...]:
+    num_steps = len(reads)
+    first_write: dict[int, int] = {}
+    for number, written in enumerate(writes):
+        for storage in written:
+            if is_state[storage]:
+                first_write.setdefault(storage, number)
+    return tuple(
+        min([num_steps, *(first_write[storage] for storage in read if storage in first_write)])
+        for read in reads
+    )

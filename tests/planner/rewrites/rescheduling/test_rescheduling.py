@@ -1,0 +1,81 @@
+from itertools import pairwise
+
+import pytest
+
+from arenite.planner.costs import PCIE, Link
+from arenite.planner.equivalence import check_same_values
+from arenite.planner.program import COMPUTE, Program
+from arenite.planner.rewrites.rescheduling import Move, Schedule, reschedule
+from arenite.strategies.fit.work import Work
+from support.training_programs import results, training_program
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work.of(training_program(0), PCIE)
+
+
+def carried(work: Work) -> str:
+    """Return a tensor of the forward pass that the backward pass reads."""
+    for storage, name in enumerate(work.names):
+        reads = [step for step, read in enumerate(work.reads) if storage in read]
+        if work.may_move[storage] and name.startswith("a") and max(reads) - min(reads) > 6:
+            return name
+    raise AssertionError
+
+
+def bounds(work: Work, tensor: str) -> tuple[int, int]:
+    storage = work.names.index(tensor)
+    touches = [
+        step for step in range(work.num_steps)
+        if storage in work.reads[step] or storage in work.writes[step]
+    ]  # fmt: skip
+    gaps = [(b - a, a, b) for a, b in pairwise(touches)]
+    return max(gaps)[1:]
+
+
+def moved(work: Work) -> Program:
+    tensor = carried(work)
+    left, back = bounds(work, tensor)
+    moves = (Move(tensor, left + 1, left + 2, back - 1, back),)
+    return reschedule(work.program, Schedule(work.numbers, moves), Link(1, 1))
+
+
+def test_the_own_order_is_the_same_program(work: Work) -> None:
+    made = reschedule(work.program, Schedule(work.numbers))
+    assert sorted(step.name for step in made.steps) == sorted(
+        step.name for step in work.program.steps
+    )
+    check_same_values(work.program, made)
+
+
+def test_a_move_is_four_steps_two_of_them_on_the_link(work: Work) -> None:
+    made = moved(work)
+    added = [step for step in made.steps if step.name not in {s.name for s in work.program.steps}]
+    assert [step.lane for step in added] == ["link out", COMPUTE, "link back", COMPUTE]
+    assert "spilled" in {memory.name for memory in made.memories}
+    assert results(made) == results(work.program)
+    assert results(made, lazy=True) == results(work.program)
+
+
+def test_what_cannot_run_again_is_refused(work: Work) -> None:
+    update = next(n for n, step in enumerate(work.program.steps) if step.operator.updates)
+    with pytest.raises(ValueError, match="cannot run again"):
+        reschedule(work.program, Schedule((*work.numbers, update)))
+
+
+def test_no_step_is_left_out(work: Work) -> None:
+    with pytest.raises(ValueError, match="leaves out step 'end'"):
+        reschedule(work.program, Schedule(work.numbers[:-1]))
+
+
+@pytest.mark.parametrize("tensor", ["loss", "w0"])
+def test_what_stays_cannot_be_moved(work: Work, tensor: str) -> None:
+    with pytest.raises(ValueError, match="cannot be moved"):
+        reschedule(work.program, Schedule(work.numbers, (Move(tensor, 1, 2, 3, 4),)))
+
+
+@pytest.mark.parametrize("places", [(3, 2, 4, 5), (1, 4, 3, 5), (1, 2, 5, 4), (-1, 2, 3, 4)])
+def test_a_move_goes_forward_in_time(places: tuple[int, int, int, int]) -> None:
+    with pytest.raises(ValueError, match="in this order"):
+        Move("x", *places)

@@ -1,0 +1,68 @@
+import pytest
+
+from arenite.planner.costs import PRESETS, Costs, Link
+from arenite.planner.operators.moving import Fetch, Spill, Wait
+from arenite.planner.program import Step
+from support.training_programs import Mix, training_program
+
+
+@pytest.mark.parametrize(
+    ("text", "out", "back"),
+    [("12GB/s", 12e9, 12e9), ("24.5MB/s:45.5MB/s", 24.5e6, 45.5e6), ("100", 100, 100)],
+)
+def test_a_link_is_written_as_a_speed_or_two(text: str, out: float, back: float) -> None:
+    assert Link.parse(text) == Link(out, back)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "0GB/s", "1GB/s:2GB/s:3GB/s", "1GB/s:"])
+def test_what_is_no_speed_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="speed"):
+        Link.parse(text)
+
+
+def test_one_lane_serves_a_link_that_does_one_thing_at_a_time() -> None:
+    assert len(set(Link(1, 1).lanes)) == 2
+    assert len(set(Link(1, 1, duplex=False).lanes)) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Link(0, 1),
+        lambda: Link(1, 1, -1),
+        lambda: Costs(0, 1, Link(1, 1)),
+        lambda: Costs(1, 1, Link(1, 1), {"Conv": 0}),
+        lambda: Costs(1, 1, Link(1, 1), step_s=-1),
+    ],
+)
+def test_speeds_are_above_zero(wrong) -> None:
+    with pytest.raises(ValueError, match="must be above 0"):
+        wrong()
+
+
+def test_a_step_takes_the_longer_of_computing_and_memory() -> None:
+    program = training_program(0)
+    step = program.steps[0]
+    touched = step.operator.bytes_touched(program.operands(step))
+    quick, slow = (
+        Step("a", Mix(1, 10), step.inputs, ("loss",)),
+        Step("b", Mix(1, 10**9), step.inputs, ("loss",)),
+    )
+    costs = Costs(1e6, 1e3, Link(10, 20, 0.5), {"Mix": 1e8}, step_s=0.25)
+    assert costs.seconds(program, slow) == pytest.approx(0.25 + 10)
+    memory = quick.operator.bytes_touched(program.operands(quick))
+    assert costs.seconds(program, quick) == pytest.approx(0.25 + memory / 1e3)
+    assert touched > 0
+
+
+def test_a_move_takes_the_time_of_its_link_and_a_wait_none() -> None:
+    program = training_program(0)
+    size = program.tensors["x"].size
+    costs = Costs(1, 1, Link(10, 20, 0.5))
+    assert costs.seconds(program, Step("s", Spill(), ("x",), ("x",))) == 0.5 + size / 10
+    assert costs.seconds(program, Step("f", Fetch(), ("x",), ("x",))) == 0.5 + size / 20
+    assert costs.seconds(program, Step("w", Wait(), ("x",), ())) == 0
+
+
+def test_stated_machines_are_named() -> None:
+    assert PRESETS["sd"].link == Link.parse("24.5MB/s:45.5MB/s")

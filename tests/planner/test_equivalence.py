@@ -1,0 +1,37 @@
+from dataclasses import replace
+
+import pytest
+
+from arenite.planner.equivalence import check_same_values
+from arenite.planner.errors import DifferentValuesError
+from arenite.planner.program import Step
+from support.training_programs import Mix, training_program
+
+PROGRAM = training_program(4)
+
+
+def swapped(index: int, **changes: object) -> tuple[Step, ...]:
+    steps = list(PROGRAM.steps)
+    steps[index] = replace(steps[index], **changes)  # type: ignore[arg-type]
+    return tuple(steps)
+
+
+def test_a_program_computes_what_it_computes() -> None:
+    check_same_values(PROGRAM, PROGRAM)
+
+
+def test_another_operator_is_another_value() -> None:
+    changed = replace(PROGRAM, steps=swapped(0, operator=Mix(1)))
+    with pytest.raises(DifferentValuesError, match="'loss' is not computed as before"):
+        check_same_values(PROGRAM, changed)
+
+
+def test_a_state_that_is_not_updated_is_another_value() -> None:
+    kept = tuple(step for step in PROGRAM.steps if not step.name.startswith("update"))
+    with pytest.raises(DifferentValuesError, match="'w"):
+        check_same_values(PROGRAM, replace(PROGRAM, steps=kept))
+
+
+def test_other_outputs_are_refused() -> None:
+    with pytest.raises(DifferentValuesError, match="other outputs"):
+        check_same_values(PROGRAM, replace(PROGRAM, outputs=PROGRAM.outputs[:1]))
