@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.sliding import Sliding
-from arenite.runtime.operators.base import NO_PADDING, Pair, Sides
+from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Pair, Sides
 from arenite.runtime.operators.convolution import SlidingOperator, sliding_over
+from arenite.runtime.operators.rows import makes_one_image
 
 
 class PoolKind(StrEnum):
@@ -43,3 +45,23 @@ class Pool2D(SlidingOperator):
         return sliding_over(
             operands, self.window, self.strides, self.dilations, self.padding, channels
         )
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether it pools one image, and does not tell places."""
+        return self.sliding(operands) is not None and makes_one_image(operands)
+
+    def accumulates_rows(self, operands: Operands) -> int:
+        """Return the bytes of a sum for each element, if every row is under the one window row."""
+        sliding, result = self.sliding(operands), operands.result
+        if (
+            sliding is None
+            or result is None
+            or self.kind is not PoolKind.AVERAGE
+            or not makes_one_image(operands)
+            or sliding.rows.count != 1
+            or not sliding.rows.has_all_under(0)
+        ):
+            return 0
+        assert operands.source is not None
+        assert operands.source.dtype in (DType.FLOAT32, DType.INT8, DType.UINT8)
+        return FLOAT_BYTES * result.num_elements
