@@ -152,8 +152,9 @@ class _Walker:
                     dying = numbers[name]
                     reader = len(self._dying[dying].passed)
                     self._dying[dying].passed.append(0)
-                may_overwrite = dying >= 0 and name in step.overwritable
-                sources.append(_Source(reads, makers.get(name, -1), dying, reader, may_overwrite))
+                maker = makers.get(name, -1)
+                may_overwrite = maker >= 0 and dying >= 0 and name in step.overwritable
+                sources.append(_Source(reads, maker, dying, reader, may_overwrite))
             found.append(sources)
         return found
 
