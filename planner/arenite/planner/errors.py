@@ -20,10 +20,15 @@
         ├── SearchLimitError            not known yet: time or nodes ran out
         ├── SizeLimitError              sizes beyond what the native searches can add up
         ├── InvalidPlanError            the plan breaks a rule (one subclass a rule)
+        ├── InvalidTimelineError        a simulated run breaks a rule (one subclass a rule)
+        ├── DifferentValuesError        a rewritten program does not compute what it did before
+        ├── UnmetBudgetError            a policy does not get as low as the budget
+        ├── UnsupportedProgramError     the policy does not handle such a program
         ├── UnsupportedProblemError     the strategy does not handle such a problem
         └── UnknownStrategyError        no strategy of that name; lists the known
 
-The rules of a plan are in `arenite.planner.verify`, the reasons against a file in
+The rules of a plan are in `arenite.planner.verify`, those of a simulated run in
+`arenite.planner.timing.check`, the reasons against a file in
 `arenite.planner.planfile`.
 
 Code that looks at the contents of a file says what is wrong with them. The file's name is
@@ -250,6 +255,64 @@ class InvalidPlanError(PlanError):
     def __init__(self, message: str, records: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.records = tuple(records)
+
+
+class InvalidTimelineError(PlanError):
+    """A simulated run breaks a rule.
+
+    Attributes:
+        step: Name of the step involved; empty if there is none.
+    """
+
+    def __init__(self, message: str, step: str = "") -> None:
+        super().__init__(message)
+        self.step = step
+
+
+class DifferentValuesError(PlanError):
+    """A rewritten program does not compute what it did before.
+
+    Attributes:
+        tensor: Name of the output or state.
+    """
+
+    def __init__(self, tensor: str, reason: str) -> None:
+        super().__init__(f"{tensor!r} {reason}")
+        self.tensor = tensor
+
+
+class UnmetBudgetError(PlanError):
+    """A policy does not get as low as the budget; another one may.
+
+    Attributes:
+        policy: Its name.
+        budget: Bytes asked for.
+        reached: The fewest bytes it came to.
+    """
+
+    def __init__(self, policy: str, budget: int, reached: int, reason: str = "") -> None:
+        why = f": {reason}" if reason else ""
+        super().__init__(
+            f"policy {policy!r} comes to {reached} B, the budget is {budget} B{why}; "
+            "raise the budget or try another policy"
+        )
+        self.policy = policy
+        self.budget = budget
+        self.reached = reached
+
+
+class UnsupportedProgramError(PlanError):
+    """The policy does not handle such a program.
+
+    Attributes:
+        policy: Its name.
+        reason: What it cannot handle.
+    """
+
+    def __init__(self, policy: str, reason: str) -> None:
+        super().__init__(f"policy {policy!r} {reason}")
+        self.policy = policy
+        self.reason = reason
 
 
 class UnsupportedProblemError(PlanError):

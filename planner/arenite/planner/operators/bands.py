@@ -41,6 +41,7 @@ class Band(Operator):
         outputs: Its results.
         replaceable: Operands that lie below each other as the result does, whose place it may
             take.
+        sums: Whether it sums up rows. Only the last turn writes the result.
         work: Multiply-adds of these rows.
     """
 
@@ -51,6 +52,7 @@ class Band(Operator):
     inputs: tuple[Pieces | None, ...]
     outputs: tuple[Pieces | None, ...]
     replaceable: tuple[int, ...] = ()
+    sums: bool = False
     work: int = 0
 
     @property

@@ -1,26 +1,149 @@
-"""Bands of rows: the regions of a program, and how many rows at a time."""
+"""Fit a program into a budget by running parts of it in bands of rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from arenite.planner.costs import Costs
+from arenite.planner.derive import derive
+from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
 from arenite.planner.rewrites.bands.walk import Region
-from arenite.strategies.fit.paths import Edge
+from arenite.planner.rules import Rules
+from arenite.strategies.fit.paths import Edges, Path, least_peak, quickest, smoothest
 from arenite.strategies.fit.regions import Regions
 
+Place: TypeAlias = Callable[[Problem], Plan]
 
-def in_bands(regions: Regions, path: Iterable[Region]) -> Program:
-    """Return the program with regions run in bands."""
-    return expand(regions.program, [_banded(regions, region) for region in path])
-
-
-def regions_of(path: Sequence[Edge]) -> list[Region]:
-    """Return the regions on a path."""
-    return [edge.region for edge in path if edge.region is not None]
+_LEVELS = 8
+"""Peaks that a frontier is asked for, from that of the whole program to the least."""
+_ATTEMPTS = 6
+"""Peaks that are tried before a plan fits a budget."""
 
 
-def _banded(regions: Regions, region: Region) -> BandedRegion:
-    walk, boundary = regions.walk(region), regions.boundary(region.start, region.stop)
-    assert walk is not None and boundary is not None, f"{region} cannot run in bands"
-    steps = [step for step in regions.steps[region.start : region.stop] if step is not None]
-    return BandedRegion(region.start, tuple(steps), walk.turns, boundary)
+@dataclass(frozen=True, slots=True)
+class Banded:
+    """A program of which parts run in bands, with a plan.
+
+    Attributes:
+        program: The program, its storage shared.
+        problem: Its records.
+        plan: Where they lie.
+        regions: What runs in bands.
+        seconds: Estimated time of what can run in bands.
+    """
+
+    program: Program
+    problem: Problem
+    plan: Plan
+    regions: tuple[Region, ...]
+    seconds: float
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def num_turns(self) -> int:
+        """Steps that run, each band of one counted."""
+        return len(self.program.steps)
+
+
+class Banding:
+    """The ways to run a program in bands, within any budget."""
+
+    def __init__(self, program: Program, rules: Rules, costs: Costs, place: Place) -> None:
+        """Find what can run in bands.
+
+        Args:
+            program: The program in its final order, none of its storage shared.
+            rules: How memory is counted.
+            costs: What a turn costs.
+            place: Makes plans.
+        """
+        self._rules = replace(rules, outlines=True)
+        self._place = place
+        self._regions = Regions(program)
+        whole = derive(program, rules)
+        loads = _loads(whole.problem, len(program.steps))
+        self._edges = Edges(self._regions, loads, costs)
+        self.whole = Banded(
+            whole.program, whole.problem, place(whole.problem), (),
+            sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
+        )  # fmt: skip
+
+    def least(self) -> Banded:
+        """Return the program that needs the least."""
+        peak = least_peak(self._edges)
+        found = [self._planned(path) for path in (smoothest(self._edges, peak),) if path]
+        return min([self.whole, *found], key=lambda each: each.height)
+
+    def within(self, budget: int) -> Banded:
+        """Return the quickest program whose plan fits a budget.
+
+        Raises:
+            UnmetBudgetError: None fits.
+        """
+        if self.whole.height <= budget:
+            return self.whole
+        peak = budget
+        for _ in range(_ATTEMPTS):
+            path = quickest(self._edges, peak)
+            if path is None:
+                break
+            found = self._planned(path)
+            if found.height <= budget:
+                return found
+            peak = min(peak - 1, peak * budget // found.height)
+        least = self.least()
+        if least.height <= budget:
+            return least
+        raise UnmetBudgetError("bands", budget, least.height)
+
+    def frontier(self) -> Iterator[Banded]:
+        """Yield programs that need less and less, and take longer and longer."""
+        lowest = self.whole
+        yield lowest
+        least = least_peak(self._edges)
+        top = max(self._edges.loads, default=0)
+        for level in range(1, _LEVELS + 1):
+            peak = int(top * (least / top) ** (level / _LEVELS))
+            path = quickest(self._edges, max(peak, least))
+            found = self._planned(path) if path is not None else lowest
+            if found.height < lowest.height:
+                lowest = found
+                yield lowest
+        found = self.least()
+        if found.height < lowest.height:
+            yield found
+
+    def _planned(self, path: Path) -> Banded:
+        regions = tuple(edge.region for edge in path if edge.region is not None)
+        banded = expand(self._regions.program, map(self._banded, regions))
+        found = derive(banded, self._rules)
+        plan = self._place(found.problem)
+        seconds = sum(edge.seconds for edge in path)
+        return Banded(found.program, found.problem, plan, regions, seconds)
+
+    def _banded(self, region: Region) -> BandedRegion:
+        walk, boundary = (
+            self._regions.walk(region),
+            self._regions.boundary(region.start, region.stop),
+        )
+        assert walk is not None
+        assert boundary is not None
+        steps = [each for each in self._regions.steps[region.start : region.stop] if each]
+        return BandedRegion(region.start, tuple(steps), walk.turns, boundary)
+
+
+def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:
+    """Return the bytes that are live at each step."""
+    loads = [0] * num_steps
+    for span in load_spans(problem.records):
+        for step in range(span.start, min(span.end, num_steps)):
+            loads[step] = span.load
+    return tuple(loads)

@@ -1,13 +1,21 @@
-"""The cheapest way through a program: whole steps and regions, none above a peak."""
+"""The cheapest way through a program: whole steps and regions in bands, none above a peak."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from arenite.planner.rewrites.bands.walk import Region
+from arenite.planner.costs import Costs
+from arenite.planner.rewrites.bands.geometry import RowStep, row_bytes
+from arenite.planner.rewrites.bands.walk import Region, Turn
 from arenite.strategies.fit.regions import Regions
 
 _LONGEST = 48
 """Steps of the longest region that is tried."""
+_ROWS = (1, 2, 4, 8, 16, 32, 64)
+"""Rows of a band that are tried."""
+_SMOOTH = 6
+"""How much more a peak near the limit counts than a lower one: the power of their ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +26,18 @@ class Edge:
         stop: Index after the last step.
         peak: Most bytes that are live on the way.
         turns: Turns that it takes.
+        seconds: Estimated time.
         region: The region; None for a single step that runs whole.
     """
 
     stop: int
     peak: int
     turns: int
+    seconds: float
     region: Region | None = None
+
+
+Path: TypeAlias = tuple[Edge, ...]
 
 
 @dataclass(slots=True)
@@ -34,38 +47,87 @@ class Edges:
     Attributes:
         regions: What can run in bands.
         loads: Bytes that are live at each step of the program that runs whole.
+        costs: What turns cost.
     """
 
     regions: Regions
     loads: tuple[int, ...]
-    _known: dict[tuple[int, int], Edge] = field(default_factory=dict)
-    _above: dict[tuple[int, int], int] = field(default_factory=dict)
+    costs: Costs
+    _known: dict[Region, Edge] = field(default_factory=dict)
+    _above: dict[Region, int] = field(default_factory=dict)
 
-    def within(self, start: int, peak: int) -> Iterator[Edge]:
-        """Yield the edges from a place on that do not go above a peak."""
+    def within(self, start: int, peak: int, *, coarse: bool) -> Iterator[Edge]:
+        """Yield the edges from a place on that do not go above a peak.
+
+        Args:
+            start: Index of the first step.
+            peak: Bytes.
+            coarse: Whether bands may have several rows; the most that the peak allows are taken.
+        """
         if self.loads[start] <= peak:
-            yield Edge(start + 1, self.loads[start], 1)
+            yield self.whole(start)
         for stop in self.regions.stops_after(start):
             if stop - start > _LONGEST:
                 return
-            edge = self._edge(start, stop, peak)
+            edge = self._edge(Region(start, stop), peak)
+            if edge is not None and coarse:
+                edge = self._coarsest(edge, peak)
             if edge is not None:
                 yield edge
 
-    def _edge(self, start: int, stop: int, peak: int) -> Edge | None:
-        known = self._known.get((start, stop))
+    def whole(self, start: int) -> Edge:
+        """Return the edge of one step that runs whole."""
+        row_step = self.regions.steps[start]
+        seconds = 0.0
+        if row_step is not None:
+            seconds = self._seconds(row_step, row_step.num_rows)
+        return Edge(start + 1, self.loads[start], 1, seconds)
+
+    def _coarsest(self, finest: Edge, peak: int) -> Edge:
+        """Return the edge of the same steps with the most rows a band that stays within a peak."""
+        best, region = finest, finest.region
+        assert region is not None
+        low, high = 0, len(_ROWS) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            rows = _ROWS[middle]
+            edge = self._edge(Region(region.start, region.stop, rows, rows), peak)
+            if edge is None:
+                high = middle - 1
+            else:
+                low = middle
+                best = edge if edge.seconds < best.seconds else best
+        return best
+
+    def _edge(self, region: Region, peak: int) -> Edge | None:
+        known = self._known.get(region)
         if known is not None:
             return known if known.peak <= peak else None
-        if self._above.get((start, stop), -1) >= peak:
+        if self._above.get(region, -1) >= peak:
             return None
-        region = Region(start, stop)
         walk = self.regions.walk(region, peak)
         if walk is None or walk.peak is None:
-            self._above[start, stop] = peak
+            self._above[region] = peak
             return None
-        edge = Edge(stop, walk.peak, len(walk.turns), region)
-        self._known[start, stop] = edge
+        seconds = sum(map(self._turn_seconds, walk.turns))
+        edge = Edge(region.stop, walk.peak, len(walk.turns), seconds, region)
+        self._known[region] = edge
         return edge
+
+    def _turn_seconds(self, turn: Turn) -> float:
+        row_step = self.regions.steps[turn.step]
+        assert row_step is not None
+        return self._seconds(row_step, turn.rows)
+
+    def _seconds(self, row_step: RowStep, rows: int) -> float:
+        """Return the time of some rows: a turn reads all of the weights, however few they are."""
+        costs = self.costs
+        touched = row_step.constant_bytes
+        if not row_step.accumulators:
+            touched += 2 * rows * row_bytes(row_step.result)
+        work = row_step.multiply_adds * rows / row_step.num_rows
+        speed = costs.by_label.get(row_step.step.operator.label, costs.multiply_adds_per_s)
+        return costs.step_s + max(work / speed, touched / costs.bytes_per_s)
 
 
 def least_peak(edges: Edges, precision: float = 0.002) -> int:
@@ -81,7 +143,7 @@ def least_peak(edges: Edges, precision: float = 0.002) -> int:
     return high
 
 
-def _through(edges: Edges, peak: int) -> list[Edge] | None:
+def _through(edges: Edges, peak: int) -> Path | None:
     """Return some way through that does not go above a peak, None if there is none."""
     came: dict[int, tuple[int, Edge]] = {}
     goal = len(edges.loads)
@@ -89,7 +151,7 @@ def _through(edges: Edges, peak: int) -> list[Edge] | None:
     while waiting and goal not in came:
         place = max(waiting)
         waiting.remove(place)
-        for edge in edges.within(place, peak):
+        for edge in edges.within(place, peak, coarse=False):
             if edge.stop not in seen:
                 seen.add(edge.stop)
                 came[edge.stop] = (place, edge)
@@ -97,28 +159,41 @@ def _through(edges: Edges, peak: int) -> list[Edge] | None:
     return _back(came, goal) if goal in came or goal == 0 else None
 
 
-def smoothest(edges: Edges, peak: int) -> list[Edge] | None:
-    """Return the way through below a peak of which the places near the peak are fewest.
+def smoothest(edges: Edges, peak: int) -> Path | None:
+    """Return the way through within a peak that is near it at the fewest places.
 
     Plans of smooth profiles come closer to the load.
     """
+    return _cheapest(
+        edges, peak, lambda edge: (edge.peak / peak) ** _SMOOTH + 1e-5 * edge.turns, coarse=False
+    )
+
+
+def quickest(edges: Edges, peak: int) -> Path | None:
+    """Return the way through within a peak that takes the least time, None if there is none."""
+    return _cheapest(edges, peak, lambda edge: edge.seconds, coarse=True)
+
+
+def _cheapest(
+    edges: Edges, peak: int, price: Callable[[Edge], float], *, coarse: bool
+) -> Path | None:
     goal = len(edges.loads)
     cost = {0: 0.0}
     came: dict[int, tuple[int, Edge]] = {}
     for place in range(goal):
         if place not in cost:
             continue
-        for edge in edges.within(place, peak):
-            price = cost[place] + (edge.peak / peak) ** 6 + 1e-5 * edge.turns
-            if price < cost.get(edge.stop, float("inf")):
-                cost[edge.stop] = price
+        for edge in edges.within(place, peak, coarse=coarse):
+            total = cost[place] + price(edge)
+            if total < cost.get(edge.stop, math.inf):
+                cost[edge.stop] = total
                 came[edge.stop] = (place, edge)
     return _back(came, goal) if goal in came or goal == 0 else None
 
 
-def _back(came: dict[int, tuple[int, Edge]], goal: int) -> list[Edge]:
+def _back(came: dict[int, tuple[int, Edge]], goal: int) -> Path:
     path: list[Edge] = []
     while goal:
         goal, edge = came[goal]
         path.append(edge)
-    return path[::-1]
+    return tuple(path[::-1])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.geometry import RowStep, has_rows, row_step
+from arenite.planner.rewrites.bands.geometry import RowStep, row_step
 from arenite.planner.rewrites.bands.walk import Boundary, Region, Walk, walk
 from arenite.planner.tensors import TensorKind
 
@@ -67,10 +67,10 @@ class Regions:
     def _boundary(self, start: int, stop: int) -> Boundary | None:
         by_row: dict[str, set[str]] = {}
         whole: set[str] = set()
-        for row_step in self.steps[start:stop]:
-            assert row_step is not None
-            in_rows = {reads.tensor for reads in row_step.reads}
-            for name in row_step.step.reads:
+        for each in self.steps[start:stop]:
+            assert each is not None
+            in_rows = {reads.tensor for reads in each.reads}
+            for name in each.step.reads:
                 root, _ = self.program.root(name)
                 if self._is_made(root, start, stop) and (root != name or name not in in_rows):
                     return None
@@ -78,7 +78,7 @@ class Regions:
                     by_row.setdefault(root, set()).add(name)
                 else:
                     whole.add(root)
-            if self.program.root(row_step.result.name)[0] != row_step.result.name:
+            if self.program.root(each.result.name)[0] != each.result.name:
                 return None
         consumed: list[str] = []
         carried = 0

@@ -102,7 +102,7 @@ class _Expansion:
         for number, turn in enumerate(self._region.turns):
             row_step = self._row_step(turn)
             if not row_step.accumulators:
-                found.setdefault(row_step.result.name, []).extend([number] * turn.count)
+                found.setdefault(row_step.result.name, []).extend([number] * turn.rows)
         return found
 
     def _last_reads(self, made: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -155,55 +155,43 @@ class _Expansion:
                 among = [pieces[0]]
             inputs += [piece.name for piece in among]
             operands.append(self._operand(name, among))
-        outputs: list[str] = []
-        results: list[Pieces | None] = []
+        made = row_step.result.name
         if row_step.accumulators:
-            outputs, results = self._sum_up(row_step, turn, inputs)
+            outputs = self._sum_up(row_step, turn, inputs)
+            result = Pieces(made, row_step.result.shape)
         else:
-            end = turn.first + turn.count
-            among = [
-                piece
-                for piece in self._pieces[row_step.result.name]
-                if turn.first <= piece.first < end
-            ]
-            outputs += [piece.name for piece in among]
-            results.append(self._operand(row_step.result.name, among))
+            end = turn.first + turn.rows
+            among = [each for each in self._pieces[made] if turn.first <= each.first < end]
+            outputs = [piece.name for piece in among]
+            result = self._operand(made, among)
         band = Band(
             step.operator,
             step.name,
             turn.first,
-            turn.count,
+            turn.rows,
             tuple(operands),
-            tuple(results),
+            (result,),
             tuple(p for p, name in enumerate(step.inputs) if name in row_step.overwritable),
-            row_step.multiply_adds * turn.count // row_step.num_rows,
+            bool(row_step.accumulators),
+            row_step.multiply_adds * turn.rows // row_step.num_rows,
         )
         label = f"{step.name}/rows {turn.first}"
-        if turn.count > 1:
-            label += f" to {turn.first + turn.count}"
+        if turn.rows > 1:
+            label += f" to {turn.first + turn.rows}"
         return Step(self._names.take(label), band, tuple(inputs), tuple(outputs))
 
-    def _sum_up(
-        self, row_step: RowStep, turn: Turn, inputs: list[str]
-    ) -> tuple[list[str], list[Pieces | None]]:
+    def _sum_up(self, row_step: RowStep, turn: Turn, inputs: list[str]) -> list[str]:
         """Return what a turn that sums up rows writes, and add the sums that it reads."""
-        result = row_step.result
-        outputs: list[str] = []
-        results: list[Pieces | None] = []
-        if turn.first + turn.count == row_step.num_rows:
-            outputs.append(result.name)
-            results.append(Pieces(result.name, result.shape))
-        else:
-            results.append(None)
-            outputs.append("")
-        before = self._sums.get(row_step.step.name)
+        step = row_step.step.name
+        before = self._sums.get(step)
         if before is not None:
             inputs.append(before)
-        name = self._names.take(f"{row_step.step.name}/sums")
+        name = self._names.take(f"{step}/sums")
         alias = None if before is None else Alias(before)
         self._tensors[name] = Tensor(name, DType.UINT8, (row_step.accumulators,), alias=alias)
-        self._sums[row_step.step.name] = name
-        return [*outputs, name], results
+        self._sums[step] = name
+        is_last = turn.first + turn.rows == row_step.num_rows
+        return [row_step.result.name if is_last else "", name]
 
     def _operand(self, name: str, pieces: Sequence[_Piece]) -> Pieces:
         shape = self._program.tensors[name].shape
@@ -214,4 +202,4 @@ class _Expansion:
 
 
 def _needed(reads: RowReads, turn: Turn) -> tuple[int, int]:
-    return reads.needed(turn.first, turn.first + turn.count)
+    return reads.needed(turn.first, turn.first + turn.rows)

@@ -51,6 +51,7 @@ class RowStep:
         reads: The operands of which it reads some rows at a time.
         overwritable: Operands in whose place rows of the result may lie, those of equal number.
         multiply_adds: Of all its rows together.
+        constant_bytes: Of the constants that each turn reads, whatever its rows.
     """
 
     step: Step
@@ -60,6 +61,7 @@ class RowStep:
     reads: tuple[RowReads, ...]
     overwritable: tuple[str, ...]
     multiply_adds: int
+    constant_bytes: int
 
 
 def num_rows(tensor: Tensor) -> int:
@@ -83,12 +85,12 @@ def row_step(program: Program, step: Step) -> RowStep | None:
     """Return how a step can run row by row, None if it cannot."""
     operands = program.operands(step)
     result = operands.result
-    if result is None or len(step.writes) != 1 or not has_rows(result):
+    if result is None or len(step.writes) != 1:
         return None
     accumulators = step.operator.accumulates_rows(operands)
     if accumulators:
-        return _accumulating(program, step, operands, result, accumulators)
-    if not step.operator.makes_rows(operands):
+        return _accumulating(step, operands, result, accumulators)
+    if not has_rows(result) or not step.operator.makes_rows(operands):
         return None
     reads: list[RowReads] = []
     for position, operand in enumerate(operands.inputs):
@@ -108,11 +110,16 @@ def row_step(program: Program, step: Step) -> RowStep | None:
         step.inputs[position] for position in step.operator.overwritable(operands)
     )
     work = step.operator.multiply_adds(operands)
-    return RowStep(step, result, num_rows(result), 0, tuple(reads), overwritable, work)
+    constants = sum(
+        operand.size
+        for operand in operands.inputs
+        if operand is not None and operand.kind is TensorKind.CONSTANT
+    )
+    return RowStep(step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants)
 
 
 def _accumulating(
-    program: Program, step: Step, operands: Operands, result: Tensor, accumulators: int
+    step: Step, operands: Operands, result: Tensor, accumulators: int
 ) -> RowStep | None:
     source = operands.source
     if source is None or source.kind is TensorKind.CONSTANT or not has_rows(source):
@@ -120,7 +127,7 @@ def _accumulating(
     rows = num_rows(source)
     reads = RowReads(0, source.name, tuple(range(rows)), tuple(range(1, rows + 1)))
     work = step.operator.multiply_adds(operands)
-    return RowStep(step, result, rows, accumulators, (reads,), (), work)
+    return RowStep(step, result, rows, accumulators, (reads,), (), work, 0)
 
 
 def _reads(

@@ -36,12 +36,12 @@ class Turn(NamedTuple):
     Attributes:
         step: Index of the step.
         first: The first of the rows; of the operand's, if the step sums these up.
-        count: Their number; 0 for all of a step that does not run in bands.
+        rows: Their number; 0 for all of a step that does not run in bands.
     """
 
     step: int
     first: int
-    count: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
