@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from arenite.planner.costs import Costs
-from arenite.planner.derive import derive
+from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
@@ -29,15 +29,13 @@ class Banded:
     """A program of which parts run in bands, with a plan.
 
     Attributes:
-        program: The program, its storage shared.
-        problem: Its records.
+        derivation: The program, its storage shared, and its records.
         plan: Where they lie.
         regions: What runs in bands.
         seconds: Estimated time of what can run in bands.
     """
 
-    program: Program
-    problem: Problem
+    derivation: Derivation
     plan: Plan
     regions: tuple[Region, ...]
     seconds: float
@@ -48,9 +46,15 @@ class Banded:
         return self.plan.height
 
     @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of a run."""
+        program = self.derivation.program
+        return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
+
+    @property
     def num_turns(self) -> int:
         """Steps that run, each band of one counted."""
-        return len(self.program.steps)
+        return len(self.derivation.program.steps)
 
 
 class Banding:
@@ -72,7 +76,7 @@ class Banding:
         loads = _loads(whole.problem, len(program.steps))
         self._edges = Edges(self._regions, loads, costs)
         self.whole = Banded(
-            whole.program, whole.problem, place(whole.problem), (),
+            whole, place(whole.problem), (),
             sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
         )  # fmt: skip
 
@@ -127,7 +131,7 @@ class Banding:
         found = derive(banded, self._rules)
         plan = self._place(found.problem)
         seconds = sum(edge.seconds for edge in path)
-        return Banded(found.program, found.problem, plan, regions, seconds)
+        return Banded(found, plan, regions, seconds)
 
     def _banded(self, region: Region) -> BandedRegion:
         walk, boundary = (
