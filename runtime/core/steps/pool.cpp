@@ -181,7 +181,7 @@ class Int8PoolStep final : public Step {
   template <typename Element>
   static Image<Element> image(const TensorView& view) {
     const auto& shape = view.shape;
-    return {view.as<T>(), shape[1], shape[2], shape[3], shape[3], shape[2] * shape[3], shape[1]};
+    return {view.as<T>(), shape[1], shape[2], shape[3], shape[3], shape[2] * shape[3]};
   }
 
   Int8Pool pool_;
