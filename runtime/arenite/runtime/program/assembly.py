@@ -166,7 +166,7 @@ class _Assembler:
         return entry
 
     def _operand(self, pieces: Pieces | None) -> int:
-        """Return the tensor of an operand that is one tensor or has rows at places of their own."""
+        """Return the tensor of an operand: it may have rows at places of their own."""
         if pieces is None:
             return -1
         if not pieces.firsts:

@@ -7,13 +7,21 @@ from typing import TypeAlias
 from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
 from arenite.planner.rewrites.bands.walk import Region
 from arenite.planner.rules import Rules
-from arenite.strategies.fit.paths import Edges, Path, least_peak, quickest, smoothest
+from arenite.strategies.fit.paths import (
+    Edges,
+    Path,
+    SearchStoppedError,
+    least_peak,
+    quickest,
+    smoothest,
+)
 from arenite.strategies.fit.regions import Regions
 
 Place: TypeAlias = Callable[[Problem], Plan]
@@ -60,7 +68,14 @@ class Banded:
 class Banding:
     """The ways to run a program in bands, within any budget."""
 
-    def __init__(self, program: Program, rules: Rules, costs: Costs, place: Place) -> None:
+    def __init__(
+        self,
+        program: Program,
+        rules: Rules,
+        costs: Costs,
+        place: Place,
+        should_stop: ShouldStop = never,
+    ) -> None:
         """Find what can run in bands.
 
         Args:
@@ -68,62 +83,68 @@ class Banding:
             rules: How memory is counted.
             costs: What a turn costs.
             place: Makes plans.
+            should_stop: Asked again and again; once it says so, searches end with what they have.
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
         self._regions = Regions(program)
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
-        self._edges = Edges(self._regions, loads, costs)
+        self._edges = Edges(self._regions, loads, costs, should_stop)
         self.whole = Banded(
             whole, place(whole.problem), (),
             sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
         )  # fmt: skip
 
-    def least(self) -> Banded:
-        """Return the program that needs the least."""
-        peak = least_peak(self._edges)
-        found = [self._planned(path) for path in (smoothest(self._edges, peak),) if path]
-        return min([self.whole, *found], key=lambda each: each.height)
-
     def within(self, budget: int) -> Banded:
         """Return the quickest program whose plan fits a budget.
 
         Raises:
-            UnmetBudgetError: None fits.
+            UnmetBudgetError: None fits, or none was found before the search was stopped.
         """
         if self.whole.height <= budget:
             return self.whole
-        peak = budget
-        for _ in range(_ATTEMPTS):
-            path = quickest(self._edges, peak)
-            if path is None:
-                break
-            found = self._planned(path)
-            if found.height <= budget:
-                return found
-            peak = min(peak - 1, peak * budget // found.height)
-        least = self.least()
-        if least.height <= budget:
-            return least
-        raise UnmetBudgetError("bands", budget, least.height)
+        peak, lowest = budget, self.whole
+        try:
+            for _ in range(_ATTEMPTS):
+                path = quickest(self._edges, peak)
+                if path is None:
+                    break
+                lowest = min(self._planned(path), lowest, key=lambda each: each.height)
+                if lowest.height <= budget:
+                    return lowest
+                peak = min(peak - 1, peak * budget // lowest.height)
+            lowest = min(self._least(), lowest, key=lambda each: each.height)
+        except SearchStoppedError:
+            pass
+        if lowest.height <= budget:
+            return lowest
+        raise UnmetBudgetError("bands", budget, lowest.height)
 
     def frontier(self) -> Iterator[Banded]:
         """Yield programs that need less and less, and take longer and longer."""
         lowest = self.whole
         yield lowest
-        least = least_peak(self._edges)
-        top = max(self._edges.loads, default=0)
+        try:
+            for found in self._lower():
+                if found.height < lowest.height:
+                    lowest = found
+                    yield lowest
+        except SearchStoppedError:
+            return
+
+    def _lower(self) -> Iterator[Banded]:
+        top, least = max(self._edges.loads, default=0), least_peak(self._edges)
         for level in range(1, _LEVELS + 1):
-            peak = int(top * (least / top) ** (level / _LEVELS))
-            path = quickest(self._edges, max(peak, least))
-            found = self._planned(path) if path is not None else lowest
-            if found.height < lowest.height:
-                lowest = found
-                yield lowest
-        found = self.least()
-        if found.height < lowest.height:
-            yield found
+            peak = max(least, int(top * (least / top) ** (level / _LEVELS)))
+            path = quickest(self._edges, peak)
+            if path is not None:
+                yield self._planned(path)
+        yield self._least()
+
+    def _least(self) -> Banded:
+        path = smoothest(self._edges, least_peak(self._edges))
+        return self.whole if path is None else self._planned(path)
 
     def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)

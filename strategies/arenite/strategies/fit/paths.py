@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from arenite.planner.costs import Costs
+from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.bands.geometry import RowStep, row_bytes
 from arenite.planner.rewrites.bands.walk import Region, Turn
 from arenite.strategies.fit.regions import Regions
@@ -40,6 +41,10 @@ class Edge:
 Path: TypeAlias = tuple[Edge, ...]
 
 
+class SearchStoppedError(Exception):
+    """The caller wants no more of a search."""
+
+
 @dataclass(slots=True)
 class Edges:
     """The edges of a program, found when they are asked for.
@@ -48,11 +53,13 @@ class Edges:
         regions: What can run in bands.
         loads: Bytes that are live at each step of the program that runs whole.
         costs: What turns cost.
+        should_stop: Asked between walks; what it says ends the search with `SearchStoppedError`.
     """
 
     regions: Regions
     loads: tuple[int, ...]
     costs: Costs
+    should_stop: ShouldStop
     _known: dict[Region, Edge] = field(default_factory=dict)
     _above: dict[Region, int] = field(default_factory=dict)
 
@@ -105,6 +112,8 @@ class Edges:
             return known if known.peak <= peak else None
         if self._above.get(region, -1) >= peak:
             return None
+        if self.should_stop():
+            raise SearchStoppedError
         walk = self.regions.walk(region, peak)
         if walk is None or walk.peak is None:
             self._above[region] = peak

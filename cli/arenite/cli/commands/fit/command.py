@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from arenite.cli.commands.fit import shown
+from arenite.cli.commands.fit import page, shown
 from arenite.cli.commands.fit.fitting import Fit, Fitting
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
@@ -92,18 +92,17 @@ def fit(
     if is_frontier:
         found = fitting.frontier()
         latencies = fitting.latencies(found) if measure else ()
-        results.write(output, lambda: shown.page(fitting, found, latencies))
+        results.write(output, lambda: page.frontier_page(fitting, found, latencies))
         results.show(
             shown.frontier_as_json(fitting, found, latencies, output),
             shown.frontier_text(fitting, found, latencies, output),
         )
         return
     chosen: Fit = fitting.within(budget, slowdown)
-    if output is not None:
-        fitting.write(output, chosen)
+    held = fitting.held(chosen) if output is None else fitting.write(output, chosen)
     results.show(
-        shown.fit_as_json(fitting, chosen, budget, output),
-        shown.fit_text(fitting, chosen, budget, output),
+        shown.fit_as_json(fitting, chosen, budget, held, output),
+        shown.fit_text(fitting, chosen, budget, held, output),
     )
 
 
