@@ -37,8 +37,9 @@ class Optimal:
     the bound, or when a complete search below it found none.
 
     Permitted overlaps are used at the end, by moving the records down as far as the
-    overlaps allow. Where there are any, what the search proves of plans without them is no bound,
-    and only the problem's own is stated.
+    overlaps allow. Records with outlines are searched as whole rectangles. Where there are any of
+    either, what the search proves of plans without them is no bound, and only the problem's own
+    is stated.
 
     Attributes:
         seed: Decides the random orders among those that are tried.
@@ -120,7 +121,7 @@ class Optimal:
             nonlocal best
             if height < best.height:
                 best = replace(best, offsets=tuple(offsets), heights=(height,))
-            if not may_overlap:
+            if not (may_overlap or problem.has_outlines):
                 best = best.with_bound(lower_bound)
             return watch(best, best.lower_bound)
 
@@ -136,6 +137,8 @@ class Optimal:
         )
         if may_overlap:
             return Plan.of(problem, compacted(problem, offsets), self.name, best.parameters)
+        if problem.has_outlines:
+            return Plan.of(problem, tuple(offsets), self.name, best.parameters)
         return Plan.of(
             problem, tuple(offsets), self.name, best.parameters, lower_bound=lower_bound
         )
