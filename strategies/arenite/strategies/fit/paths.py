@@ -63,21 +63,26 @@ class Edges:
     _known: dict[Region, Edge] = field(default_factory=dict)
     _above: dict[Region, int] = field(default_factory=dict)
 
-    def within(self, start: int, peak: int, *, coarse: bool) -> Iterator[Edge]:
+    def within(self, start: int, peak: int, *, smooth: bool = False) -> Iterator[Edge]:
         """Yield the edges from a place on that do not go above a peak.
 
         Args:
             start: Index of the first step.
             peak: Bytes.
-            coarse: Whether bands may have several rows; the most that the peak allows are taken.
+            smooth: Whether to yield regions of single rows that could run whole, too; else only
+                those that cannot, with the most rows a band that the peak allows.
         """
         if self.loads[start] <= peak:
             yield self.whole(start)
+        is_needed = smooth
         for stop in self.regions.stops_after(start):
             if stop - start > _LONGEST:
                 return
+            is_needed = is_needed or self.loads[stop - 1] > peak
+            if not is_needed:
+                continue
             edge = self._edge(Region(start, stop), peak)
-            if edge is not None and coarse:
+            if edge is not None and not smooth:
                 edge = self._coarsest(edge, peak)
             if edge is not None:
                 yield edge
@@ -160,7 +165,7 @@ def _through(edges: Edges, peak: int) -> Path | None:
     while waiting and goal not in came:
         place = max(waiting)
         waiting.remove(place)
-        for edge in edges.within(place, peak, coarse=False):
+        for edge in edges.within(place, peak, smooth=True):
             if edge.stop not in seen:
                 seen.add(edge.stop)
                 came[edge.stop] = (place, edge)
@@ -174,17 +179,17 @@ def smoothest(edges: Edges, peak: int) -> Path | None:
     Plans of smooth profiles come closer to the load.
     """
     return _cheapest(
-        edges, peak, lambda edge: (edge.peak / peak) ** _SMOOTH + 1e-5 * edge.turns, coarse=False
+        edges, peak, lambda edge: (edge.peak / peak) ** _SMOOTH + 1e-5 * edge.turns, smooth=True
     )
 
 
 def quickest(edges: Edges, peak: int) -> Path | None:
     """Return the way through within a peak that takes the least time, None if there is none."""
-    return _cheapest(edges, peak, lambda edge: edge.seconds, coarse=True)
+    return _cheapest(edges, peak, lambda edge: edge.seconds)
 
 
 def _cheapest(
-    edges: Edges, peak: int, price: Callable[[Edge], float], *, coarse: bool
+    edges: Edges, peak: int, price: Callable[[Edge], float], *, smooth: bool = False
 ) -> Path | None:
     goal = len(edges.loads)
     cost = {0: 0.0}
@@ -192,7 +197,7 @@ def _cheapest(
     for place in range(goal):
         if place not in cost:
             continue
-        for edge in edges.within(place, peak, coarse=coarse):
+        for edge in edges.within(place, peak, smooth=smooth):
             total = cost[place] + price(edge)
             if total < cost.get(edge.stop, math.inf):
                 cost[edge.stop] = total
