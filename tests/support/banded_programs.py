@@ -81,8 +81,8 @@ class _Layer:
     kernel: dict[str, Any]
     inputs: list[int]
     result: int
-    windows: dict[int, Sliding]
-    """How rows are read, by tensor."""
+    windows: list[tuple[int, Sliding]]
+    """How rows of tensors are read; one may be read in two ways."""
 
 
 @dataclass
@@ -223,7 +223,7 @@ class Network:
             scales = self._random.uniform(0.002, 0.02, outputs).astype(np.float32)
             more = [-1, self._constant(scales)]
         self.last = self._image((*window.extents(rows, columns), outputs))
-        windows = {source: window} | ({} if addend is None else {addend: Sliding()})
+        windows = [(source, window), *([] if addend is None else [(addend, Sliding())])]
         inputs = [source, *weights, bias, *more]
         self.layers.append(_Layer(kind, fields, inputs, self.last, windows))
         return self.last
@@ -274,7 +274,7 @@ def in_bands(network: Network, sizes: Sequence[int], together: int = 1) -> list[
         layer = network.layers[step]
         while made[step] < end:
             count = min(most, network.extent(layer.result)[0] - made[step])
-            for tensor, window in layer.windows.items():
+            for tensor, window in layer.windows:
                 if tensor in maker:
                     under = window.under(made[step], count, network.extent(tensor)[0])
                     pull(maker[tensor], under.stop, together)
@@ -306,7 +306,7 @@ def _lives(network: Network, turns: Sequence[Turn]) -> dict[int, list[tuple[int,
         for row in range(begin, begin + length):
             births.setdefault((layer.result, row), number)
             deaths[layer.result, row] = number
-        for tensor, window in layer.windows.items():
+        for tensor, window in layer.windows:
             for row in window.under(begin, length, network.extent(tensor)[0]):
                 deaths[tensor, row] = number
     return {
