@@ -95,9 +95,8 @@ def rows_of_filter(root):
     entry = {"name": "f", "type": "float32", "shape": [1, 3, 3, 4, 16]}
     root["tensors"].append(entry | {"rows": [x["offset"]] * 3})
     root["memories"][0]["size"] += 1000
-    root["records"] = [
-        {"name": "all", "offset": 0, "size": root["memories"][0]["size"], "end": len(root["turns"])}
-    ]
+    size = root["memories"][0]["size"]
+    root["records"] = [{"name": "all", "offset": 0, "size": size, "end": len(root["turns"])}]
 
 
 EDITS = {
@@ -105,7 +104,7 @@ EDITS = {
     "a row behind the memory": (at(0, 2**40), "row 0, lies at bytes 1099511627776 on, outside"),
     "a row whose end overflows": (at(1, 2**64 - 4), "row 1, lies at bytes 18446744073709551612"),
     "a row between elements": (at(2, 6), "row 2, lies at byte 6, between two of its elements"),
-    "a row too few": (lambda r: between(r)["rows"].pop(), "states where 5 rows lie, which it does"),
+    "a row too few": (lambda r: between(r)["rows"].pop(), "states where 5 rows lie, which it"),
     "a row too many": (lambda r: between(r)["rows"].append(0), "states where 7 rows lie"),
     "rows of a batch": (shapes([6, 6, 5, 4]), "states where 6 rows lie"),
     "rows of one axis": (shapes([6]), "states where 6 rows lie"),

@@ -15,9 +15,9 @@ from support.running import PoisonedSession
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))
 
 
-def chain(type="float32", channels=5):
+def chain(dtype="float32", channels=5):
     """A convolution, a depthwise one and another, whose windows are not symmetric."""
-    network = Network((17, 9, channels), type)
+    network = Network((17, 9, channels), dtype)
     network.conv(24, SAME)
     network.depthwise(Sliding((3, 3), strides=(2, 2), padding=(0, 1, 1, 0)))
     network.conv(7, Sliding((3, 2), dilations=(2, 1), padding=(3, 0, 1, 1)))
@@ -28,10 +28,10 @@ def feed(network, seed=0):
     """Return an input for a network."""
     draw = np.random.default_rng(seed)
     shape = (1, *network.shape)
-    if network.type == "float32":
+    if network.dtype == "float32":
         return {"x": draw.standard_normal(shape).astype(np.float32)}
-    limits = np.iinfo(network.type)
-    return {"x": draw.integers(limits.min, limits.max + 1, shape).astype(network.type)}
+    limits = np.iinfo(network.dtype)
+    return {"x": draw.integers(limits.min, limits.max + 1, shape).astype(network.dtype)}
 
 
 def outputs(network, data, **options):
@@ -41,10 +41,10 @@ def outputs(network, data, **options):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("type", ["float32", "int8", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
 @pytest.mark.parametrize("sizes", [(1,), (2,), (3,), (1, 4, 2), (99,)])
-def test_bands_of_scattered_rows_make_the_bits_of_the_whole(sizes, type, threads):
-    network = chain(type)
+def test_bands_of_scattered_rows_make_the_bits_of_the_whole(sizes, dtype, threads):
+    network = chain(dtype)
     turns = in_bands(network, sizes)
     banded = network.file(turns, scatter=random.Random(1))
     whole = outputs(network, network.file())
@@ -61,9 +61,9 @@ def test_what_is_added_lies_row_by_row_too():
     assert np.array_equal(outputs(network, banded), outputs(network, network.file()))
 
 
-@pytest.mark.parametrize("type", ["float32", "int8", "uint8"])
-def test_whole_steps_read_and_make_scattered_rows(type):
-    network = chain(type)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
+def test_whole_steps_read_and_make_scattered_rows(dtype):
+    network = chain(dtype)
     network.product(9)
     scattered = network.file(scatter=random.Random(3))
     assert np.array_equal(outputs(network, scattered), outputs(network, network.file()))
@@ -96,9 +96,9 @@ def test_rows_may_be_made_again():
 
 def random_network(draw):
     """Return layers with windows of all kinds."""
-    type = draw.choice(["float32", "float32", "int8", "uint8"])
+    dtype = draw.choice(["float32", "float32", "int8", "uint8"])
     extents = draw.randint(1, 14), draw.randint(1, 9), draw.choice([1, 4, 8, 17])
-    network = Network(extents, type, seed=draw.randrange(2**32))
+    network = Network(extents, dtype, seed=draw.randrange(2**32))
     while len(network.layers) < draw.randint(1, 5) or not network.layers:
         rows, columns, channels = network.extent(network.last)
         kind = draw.choice(["conv", "conv", "depthwise", "product"])
@@ -111,7 +111,7 @@ def random_network(draw):
             layer.result for layer in network.layers
             if network.tensors[layer.result].shape == shape
         ]  # fmt: skip
-        can_add = type == "float32" and like and draw.random() < 0.7
+        can_add = dtype == "float32" and like and draw.random() < 0.7
         addend = draw.choice(like) if can_add else None
         if kind == "conv":
             groups = draw.choice([n for n in (1, 1, 2, 4) if not channels % n and not outputs % n])

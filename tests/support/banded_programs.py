@@ -91,12 +91,12 @@ class Network:
 
     Attributes:
         shape: Rows, columns and channels of the source.
-        type: Of all images.
+        dtype: Of all images.
         seed: Of the weights.
     """
 
     shape: tuple[int, int, int]
-    type: str = "float32"
+    dtype: str = "float32"
     seed: int = 0
     tensors: list[_Tensor] = field(default_factory=list)
     layers: list[_Layer] = field(default_factory=list)
@@ -109,10 +109,10 @@ class Network:
         self, outputs: int, window: Sliding, groups: int = 1, addend: int | None = None
     ) -> int:
         """Add a convolution of the last result, and return the tensor that it makes."""
-        rows, columns, channels = self.extent(self.last)
+        channels = self.extent(self.last)[2]
         shape = outputs, *window.kernel, channels // groups
         fields = window.fields | {"groups": groups}
-        if self.type == "float32":
+        if self.dtype == "float32":
             weights = [self._floats(packed_filter(self._normal(shape), groups))]
         else:
             packed = packed_integer_filter(self._integers(shape), groups)
@@ -124,7 +124,7 @@ class Network:
         """Add a depthwise convolution."""
         outputs = self.extent(self.last)[2] * multiplier
         shape = 1, *window.kernel, outputs
-        if self.type == "float32":
+        if self.dtype == "float32":
             weights = [self._floats(self._normal(shape))]
         else:
             weights = [self._constant(self._integers(shape), scales=(1.0,), zero_point=3)]
@@ -133,7 +133,7 @@ class Network:
     def product(self, outputs: int, addend: int | None = None) -> int:
         """Add a product of each pixel with weights."""
         shape = outputs, 1, 1, self.extent(self.last)[2]
-        if self.type == "float32":
+        if self.dtype == "float32":
             packed = packed_filter(self._normal(shape), 1)
             weights = [self._floats(packed.reshape(-1, shape[3], 16))]
         else:
@@ -215,7 +215,7 @@ class Network:
     ) -> int:  # fmt: skip
         source = self.last
         rows, columns, _ = self.extent(source)
-        if self.type == "float32":
+        if self.dtype == "float32":
             bias = self._floats(self._normal((outputs,)))
             more = [] if addend is None else [addend]
         else:
@@ -229,12 +229,12 @@ class Network:
         return self.last
 
     def _image(self, shape: tuple[int, int, int]) -> int:
-        quantised = self.type != "float32"
+        quantised = self.dtype != "float32"
         self.tensors.append(
             _Tensor(
-                f"t{len(self.tensors)}", (1, *shape), self.type,
+                f"t{len(self.tensors)}", (1, *shape), self.dtype,
                 scales=(_STEP_OF_SCALES,) if quantised else (),
-                zero_point=(5 if self.type == "int8" else 120) if quantised else 0,
+                zero_point=(5 if self.dtype == "int8" else 120) if quantised else 0,
             )
         )  # fmt: skip
         return len(self.tensors) - 1
