@@ -68,6 +68,12 @@ def late_life(root):
     row_record(root, 2)["start"] += 1
 
 
+def same_bytes(root):
+    """Let a row lie where the next one does while both are read."""
+    between(root)["rows"][1] = between(root)["rows"][2]
+    row_record(root, 1)["offset"] = row_record(root, 2)["offset"]
+
+
 def rows_of_port(root):
     row = tensor(root, "t0")
     row["rows"] = [row["offset"] + 80 * i for i in range(6)]
@@ -127,8 +133,7 @@ EDITS = {
     "a row that is dead when it is read": (short_life, "lies in no record that is live at turn"),
     "a row that is dead when it is made": (late_life, "lies in no record that is live at turn"),
     "rows that share bytes": (
-        lambda r: row_record(r, 1).update(offset=row_record(r, 2)["offset"]),
-        "shares bytes with another at turn"),
+        same_bytes, "shares bytes with another at turn"),
     "a record that outlives the turns": (
         lambda r: row_record(r, 1).update(end=99), r"lives at turns \d to 99 of"),
 }  # fmt: skip
@@ -173,6 +178,12 @@ def test_a_step_that_makes_all_at_once_does_not_run_by_rows():
 def test_what_has_no_rows_does_not_run_by_rows(shape, reason):
     with pytest.raises(ProgramError, match=reason):
         in_rows("Unary", {"function": "negate"}, Given(shape), Given(shape), [(0, 0, 1)])
+
+
+def test_rows_without_number_take_no_memory_to_check():
+    image = Given((1, 2**40, 2))
+    with pytest.raises(ProgramError, match="has no turn for row 1"):
+        in_rows("Unary", {"function": "negate"}, image, image, [(0, 0, 1), (0, 2, 1)])
 
 
 SUMS = {
