@@ -11,6 +11,8 @@
 #include "live_records.hpp"
 #include "mapped_file.hpp"
 #include "program_text.hpp"
+#include "turn_checks.hpp"
+#include "turns.hpp"
 
 namespace arenite {
 
@@ -62,6 +64,34 @@ std::uint64_t checked_limit(const Program& program, const program::Tensor& tenso
   return program.memories()->Get(tensor.memory())->size();
 }
 
+// Refuses rows that are not all there, or lie outside the memory.
+void check_rows(const program::Tensor& tensor, const TensorView& view, std::uint64_t limit,
+                const std::string& label) {
+  const auto& rows = *tensor.rows();
+  if (view.is_constant) {
+    refuse(label + " is a constant that lies row by row");
+  }
+  if (tensor.offset() != 0) {
+    refuse(label + " lies row by row, and at an offset too");
+  }
+  if (view.rank() < 2 || view.shape[0] != 1 || view.shape[1] != rows.size()) {
+    refuse(label + " states where " + std::to_string(rows.size()) +
+           " rows lie, which it does not have");
+  }
+  const std::uint64_t size = view.size / rows.size();
+  for (flatbuffers::uoffset_t row = 0; row < rows.size(); ++row) {
+    const std::uint64_t offset = rows.Get(row);
+    const std::string which = label + ", row " + std::to_string(row) + ",";
+    if (offset > limit || size > limit - offset) {
+      refuse(which + " lies at bytes " + std::to_string(offset) + " on, outside the " +
+             std::to_string(limit) + " B of its place");
+    }
+    if (offset % element_size(tensor.type()) != 0) {
+      refuse(which + " lies at byte " + std::to_string(offset) + ", between two of its elements");
+    }
+  }
+}
+
 TensorView checked_tensor(const Program& program, const program::Tensor& tensor) {
   const std::string label = "tensor " + quoted(tensor.name());
   if (tensor.type() > Type::MAX || tensor.place() > Place::MAX) {
@@ -78,8 +108,18 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   if (tensor.coded_size() != 0 && (!view.is_constant || view.type != Type::float32)) {
     refuse(label + " is coded, and no constant of 32-bit floats");
   }
+  for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
+    const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+    view.shape.push_back(static_cast<std::size_t>(length));
+  }
   const std::uint64_t limit = checked_limit(program, tensor, label);
-  const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size() : view.size;
+  if (count(tensor.rows()) > 0) {
+    check_rows(tensor, view, limit, label);
+    view.rows = tensor.rows()->data();
+  }
+  const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size()
+                             : view.rows != nullptr   ? 0
+                                                      : view.size;
   if (tensor.offset() > limit || size > limit - tensor.offset()) {
     refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
            std::to_string(tensor.offset() + size) + ", outside the " + std::to_string(limit) +
@@ -90,10 +130,6 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
            ", between two of its elements");
   }
   view.coded_size = static_cast<std::size_t>(tensor.coded_size());
-  for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
-    const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    view.shape.push_back(static_cast<std::size_t>(length));
-  }
   if (tensor.scales() != nullptr && tensor.scales()->size() > 0) {
     const auto& scales = *tensor.scales();
     const bool by_channel = scales.size() > 1;
@@ -132,25 +168,29 @@ std::vector<std::size_t> updated_inputs(const program::Step& step) {
 class Checker {
  public:
   Checker(const Program& program, const std::vector<TensorView>& tensors)
-      : program_(program), tensors_(tensors), records_(program) {}
+      : program_(program),
+        tensors_(tensors),
+        records_(program),
+        turns_(program, tensors, records_) {}
 
   void check() {
+    records_.enter(0);
     check_states();
     check_ports(*program_.inputs(), "input");
     check_ports(*program_.outputs(), "output");
-    const std::size_t num_steps = program_.steps()->size();
-    for (std::size_t step = 0; step < std::max<std::size_t>(num_steps, 1); ++step) {
-      records_.enter(step);
-      if (step == 0) {
-        require_live(*program_.inputs(), step);
-      }
-      if (step < num_steps) {
-        check_step(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(step)), step);
-      }
-      if (step + 1 >= num_steps) {
-        require_live(*program_.outputs(), step);
-      }
+    for (const auto* step : *program_.steps()) {
+      check_step(*step);
     }
+    const std::size_t num_turns = arenite::num_turns(program_);
+    require_live(*program_.inputs(), 0);
+    for (std::size_t turn = 0; turn < num_turns; ++turn) {
+      if (turn > 0) {
+        records_.enter(turn);
+      }
+      turns_.check(turn);
+    }
+    turns_.finish();
+    require_live(*program_.outputs(), std::max<std::size_t>(num_turns, 1) - 1);
   }
 
  private:
@@ -161,7 +201,7 @@ class Checker {
     }
   }
 
-  void check_step(const program::Step& step, std::size_t number) const {
+  void check_step(const program::Step& step) const {
     const std::string label = "step " + quoted(step.name());
     if (const auto* external = step.kernel_as_External()) {
       check_external(*external, step, label);
@@ -174,8 +214,8 @@ class Checker {
       check_index(index, label + ": an input");
       if (step.kernel_type() == program::Operator::External) {
         require_plain(index, label);
+        require_contiguous(index, label);
       }
-      require_live(index, number, label);
     }
     for (const auto position : updated_inputs(step)) {
       if (position < count(step.inputs())) {
@@ -183,8 +223,11 @@ class Checker {
       }
     }
     for (std::size_t i = 0; i < count(step.outputs()); ++i) {
-      check_written(step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i)), number, label,
-                    "an output");
+      const auto index = step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      check_written(index, label, "an output");
+      if (step.kernel_type() == program::Operator::External) {
+        require_contiguous(index, label);
+      }
     }
     if (step.scratch() != -1) {
       check_index(step.scratch(), label + ": its working memory");
@@ -192,7 +235,8 @@ class Checker {
       if (scratch.is_constant || scratch.type != Type::uint8) {
         refuse(label + " works in a constant, or in what is not bytes");
       }
-      check_written(step.scratch(), number, label, "its working memory");
+      check_written(step.scratch(), label, "its working memory");
+      require_contiguous(step.scratch(), label + ": its working memory");
     }
   }
 
@@ -225,11 +269,9 @@ class Checker {
     }
   }
 
-  void check_written(std::int64_t index, std::size_t step, const std::string& label,
-                     const char* what) const {
+  void check_written(std::int64_t index, const std::string& label, const char* what) const {
     check_index(index, label + ": " + what);
     require_writable(index, label);
-    require_live(index, step, label);
   }
 
   // What a step updates is kept between runs, so nobody else expects it as it was.
@@ -252,23 +294,18 @@ class Checker {
     }
   }
 
-  void require_live(std::int64_t index, std::size_t step, const std::string& label) const {
-    const auto& view = tensors_[static_cast<std::size_t>(index)];
-    const auto& tensor = stated(index);
-    if (view.is_constant || view.size == 0) {
-      return;
-    }
-    if (!records_.hold({tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
-      refuse(label + ": tensor " + quoted(tensor.name()) +
-             " lies in no record that is live at step " + std::to_string(step));
+  // Who reads or writes it all at once must not be given rows that lie apart.
+  void require_contiguous(std::int64_t index, const std::string& label) const {
+    if (tensors_[static_cast<std::size_t>(index)].rows != nullptr) {
+      refuse(label + " lies row by row");
     }
   }
 
   using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
-  void require_live(const Ports& ports, std::size_t step) const {
+  void require_live(const Ports& ports, std::size_t turn) const {
     for (const auto* port : ports) {
-      require_live(port->tensor(), step, "port " + quoted(port->name()));
+      turns_.require_live(port->tensor(), turn, "port " + quoted(port->name()));
     }
   }
 
@@ -282,6 +319,7 @@ class Checker {
       check_index(port->tensor(), label);
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
       require_plain(port->tensor(), label);
+      require_contiguous(port->tensor(), label);
       if (what == "input" && view.is_constant) {
         refuse(label + " is a constant");
       }
@@ -319,6 +357,7 @@ class Checker {
       check_initial(state, view);
       const auto& tensor = stated(state.tensor());
       const std::string label = "state " + quoted(tensor.name());
+      require_contiguous(state.tensor(), label);
       require_writable(state.tensor(), label);
       if (view.size != 0 && !records_.hold_throughout(
                                 {tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
@@ -343,6 +382,7 @@ class Checker {
   const Program& program_;
   const std::vector<TensorView>& tensors_;
   LiveRecords records_;
+  TurnChecks turns_;
   std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> states_;  // memory, offset, bytes
 };
 
