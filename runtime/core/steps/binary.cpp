@@ -47,15 +47,18 @@ __attribute__((always_inline)) inline void make_part(const Walk<Source, Target>&
     Target* target = walk.target + (is_one_run ? skipped : (first + row) * length);
     if (inner.strides[0] == 0) {
       const Source value = *one;
+#pragma GCC ivdep
       for (std::size_t i = 0; i < length; ++i) {
         target[i] = function(value, other[i]);
       }
     } else if (inner.strides[1] == 0) {
       const Source value = *other;
+#pragma GCC ivdep
       for (std::size_t i = 0; i < length; ++i) {
         target[i] = function(one[i], value);
       }
     } else {
+#pragma GCC ivdep
       for (std::size_t i = 0; i < length; ++i) {
         target[i] = function(one[i], other[i]);
       }

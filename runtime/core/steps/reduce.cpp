@@ -307,7 +307,10 @@ std::unique_ptr<Step> make_of_images(const Operands& operands, Kernel kernel) {
   kernel.is_average = true;
   kernel.is_sum = operands.step.kernel_as_Reduce()->function() == ReduceFunction::sum;
   const std::size_t channels = source.channels;
-  const Image<T> result{operands.outputs[0]->as<T>(), 1, 1, channels, channels, channels};
+  const auto& stated = *operands.outputs[0];
+  require(operands, stated.rows == nullptr || (stated.rank() >= 3 && stated.shape[1] == 1),
+          "its output does not lie in one row");
+  const Image<T> result{stated.as<T>(), 1, 1, channels, channels, channels, stated.rows};
   return make_pool_step<T, Sum>(operands, kernel, source, result);
 }
 
@@ -364,8 +367,9 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   require(operands, count > 0 && source.size > 0, "it reduces nothing");
   require(operands, target.num_elements() == source.num_elements() / count,
           "the output does not have one element for each that is made");
+  // Where rows lie apart, the plan sees to it that no two of those in use share bytes.
   const bool is_apart =
-      source.data + source.size <= target.data || target.data + target.size <= source.data;
+      source.rows != nullptr || source.data + source.size <= target.data || target.data + target.size <= source.data;
   require(operands, is_apart || (source.data == target.data && count == 1),
           "it cannot write over its input");
   const ReduceLayout layout = reduce_layout(source, is_reduced);

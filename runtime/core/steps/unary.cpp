@@ -28,8 +28,7 @@ class MapStep final : public Step {
         target_(operands.outputs[0]->as<Target>()),
         count_(operands.inputs[0]->num_elements()),
         rows_(operands),
-        function_(function),
-        map_(find_map<Source, Target, Function>()),
+        map_(function),
         threads_(operands.threads) {}
 
   void run() override {
@@ -38,7 +37,7 @@ class MapStep final : public Step {
       return;
     }
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      map_(source_ + first, target_ + first, count, function_);
+      map_(source_ + first, target_ + first, count);
     });
   }
 
@@ -48,7 +47,7 @@ class MapStep final : public Step {
     const std::size_t length = rows_.source.row_stride;
     rows_.each(threads_, rows, 4 * sizeof(Source) * length,
                [this, length](const Source* source, Target* target, std::size_t count) {
-                 map_(source, target, count * length, function_);
+                 map_(source, target, count * length);
                });
   }
 
@@ -59,7 +58,6 @@ class MapStep final : public Step {
   Target* target_;
   std::size_t count_;
   RowPair<Source, Target> rows_;
-  Function function_;
   Map<Source, Target, Function> map_;
   pthreadpool_t threads_;
 };
