@@ -26,7 +26,7 @@ struct SplitExponential {
     const float power = shifted - kRounder;
     const float r = (bounded - power * kLogOfTwoHigh) - power * kLogOfTwoLow;
     const float series =
-        1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f + r / 5040.f))));
+        1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f + r * (1 / 5040.f)))));
     rest = r + r * r * series;
     std::uint32_t bits;
     std::memcpy(&bits, &shifted, sizeof bits);

@@ -24,6 +24,7 @@ inline float mish(float x) {
 template <typename Use>
 void with_function(program::UnaryFunction function, float alpha, float beta, const Use& use) {
   using program::UnaryFunction;
+  constexpr float kSixth = 1.0f / 6.0f;
   constexpr float kRootHalf = 0.70710678118654752f;
   constexpr float kRootTwoOverPi = 0.79788456080286536f;
   switch (function) {
@@ -64,7 +65,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::hard_sigmoid:
       return use([=](float x) { return std::max(0.0f, std::min(1.0f, alpha * x + beta)); });
     case UnaryFunction::hard_swish:
-      return use([](float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; });
+      return use([](float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) * kSixth; });
     case UnaryFunction::swish:
       return use([=](float x) { return x * sigmoid(alpha * x); });
     case UnaryFunction::elu:

@@ -31,14 +31,6 @@ class Window:
         last = position * self.stride - self.before + (self.kernel - 1) * self.dilation
         return start if start <= min(last, self.length - 1) else None
 
-    def has_all_under(self, position: int) -> bool:
-        """Tell whether every index is under a tap of the window for an output index."""
-        start = position * self.stride - self.before
-        taps = range(start, start + self.kernel * self.dilation, self.dilation)
-        if self.length == 1:
-            return 0 in taps
-        return self.dilation == 1 and taps[0] <= 0 and taps[-1] >= self.length - 1
-
     def read(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of the image under the outputs from `start` to before `stop`."""
         low = start * self.stride - self.before

@@ -259,6 +259,13 @@ class FullyConnected(Convolution):
             return Convolution.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
 
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether its weights are packed, and its rows are those of one image or list."""
+        weights, source, result = _filter(operands, 3), operands.source, operands.result
+        if weights is None or source is None or result is None or not makes_one_image(operands):
+            return False
+        return source.shape[:-1] == result.shape[:-1]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatMul(RuntimeOperator):

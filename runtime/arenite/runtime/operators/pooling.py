@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.sliding import Sliding
 from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Pair, Sides
@@ -47,21 +46,15 @@ class Pool2D(SlidingOperator):
         )
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it pools one image, and does not tell places."""
-        return self.sliding(operands) is not None and makes_one_image(operands)
+        """Tell whether it pools one image, tells no places, and sums up no rows as they come."""
+        is_image = self.sliding(operands) is not None and makes_one_image(operands)
+        return is_image and not self.accumulates_rows(operands)
 
     def accumulates_rows(self, operands: Operands) -> int:
-        """Return the bytes of a sum for each element, if every row is under the one window row."""
+        """Return the bytes of a sum for each element, if the result of an average has one row."""
         sliding, result = self.sliding(operands), operands.result
-        if (
-            sliding is None
-            or result is None
-            or self.kind is not PoolKind.AVERAGE
-            or not makes_one_image(operands)
-            or sliding.rows.count != 1
-            or not sliding.rows.has_all_under(0)
-        ):
+        if sliding is None or result is None or self.kind is not PoolKind.AVERAGE:
             return 0
-        assert operands.source is not None
-        assert operands.source.dtype in (DType.FLOAT32, DType.INT8, DType.UINT8)
+        if sliding.rows.count != 1 or not makes_one_image(operands):
+            return 0
         return FLOAT_BYTES * result.num_elements

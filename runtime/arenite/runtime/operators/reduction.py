@@ -10,7 +10,7 @@ from arenite.runtime.operators.base import FLOAT_BYTES, RuntimeOperator
 from arenite.runtime.operators.rows import AlongLastAxes, is_one_image
 
 _MOST_SUMMED = 1 << 23
-"""Bytes whose sum fits 32 bits, whatever they are."""
+"""Elements of 8 bits whose sum fits 32, whatever they are."""
 
 
 class ReduceFunction(StrEnum):
@@ -56,10 +56,9 @@ class Reduce(RuntimeOperator):
         if self.function not in _SUMS or set(self.axes) - {0} != spatial:
             return 0
         channels = source.shape[-1]
-        is_byte = source.dtype in (DType.INT8, DType.UINT8)
-        if not is_byte and source.dtype is not DType.FLOAT32:
+        if source.dtype not in (DType.FLOAT32, DType.INT8, DType.UINT8):
             return 0
-        if is_byte and source.num_elements // channels > _MOST_SUMMED:
+        if source.num_elements // channels > _MOST_SUMMED:
             return 0
         return FLOAT_BYTES * channels
 
