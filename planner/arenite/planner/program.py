@@ -233,6 +233,7 @@ class Program:
             if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
         )
         seen: set[str] = set()
+        written = set(ready)
         parts = _WrittenParts(self.tensors)
         for step in self.steps:
             if step.name in seen:
@@ -245,8 +246,9 @@ class Program:
                 if not self._is_ready(name, ready):
                     raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
             for name in step.writes:
-                if name in ready and self.tensors[name].kind is not TensorKind.STATE:
+                if name in written and self.tensors[name].kind is not TensorKind.STATE:
                     raise ModelError(f"step {step.name!r} writes {name!r} a second time")
+                written.add(name)
                 ready.add(name)
                 ready.update(parts.completed_by(name))
         for name in self.output_tensors:

@@ -126,7 +126,8 @@ class _Assembler:
     def _rectangles(self) -> Iterator[dict[str, Any]]:
         for each in self._problem.rectangles(self._plan.offsets):
             yield {
-                "name": each.name, "memory": self._memory_numbers[each.memory],
+                "name": self._row_tables.wholes.get(each.name, each.name),
+                "memory": self._memory_numbers[each.memory],
                 "offset": each.offset, "size": each.size, "start": each.start, "end": each.end,
             }  # fmt: skip
 

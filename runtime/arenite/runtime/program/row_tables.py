@@ -17,11 +17,13 @@ class RowTables:
 
     Attributes:
         shapes: Shapes of these tensors, by the name that they had as a whole.
+        wholes: That name, by piece.
     """
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.wholes: dict[str, str] = {}
         self._pieces: dict[str, dict[int, str]] = {}
         for step in program.steps:
             if isinstance(step.operator, Band):
@@ -36,6 +38,7 @@ class RowTables:
                 self.shapes[pieces.tensor] = pieces.shape
                 found = self._pieces.setdefault(pieces.tensor, {})
                 found.update(zip(pieces.firsts, names[place : place + count], strict=True))
+                self.wholes.update(dict.fromkeys(names[place : place + count], pieces.tensor))
             place += count
 
     def a_piece(self, tensor: str) -> str:
