@@ -4,7 +4,7 @@ Judges that share no code with what they judge: `oracle`, `brute_force`, `optima
 `profiles`, `arena_interpreter`, `sliding_kernels`.
 
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
-plan is known.
+plan is known, `banded` as networks that run row by row make them.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,

@@ -8,6 +8,7 @@ from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, Watch, silent
 from arenite.strategies import native
+from arenite.strategies.fixed import colliding
 from arenite.strategies.orders import breadth_order, count_conflicts
 
 _MOST_CONFLICTS = 40_000_000  # of stairs, about 1 GB in the native core
@@ -53,6 +54,10 @@ class Stairs:
         num_conflicts = sum(count_conflicts(pieces)) // 2
         if num_conflicts > _MOST_CONFLICTS:
             return f"cannot hold the {num_conflicts} pairs of rectangles that meet"
+        collision = colliding(problem.records)
+        if collision:
+            first, second = sorted(record.name for record in collision)
+            return f"cannot keep both {first!r} and {second!r} where they are fixed"
         return None
 
     def __call__(self, problem: Problem) -> Plan:
