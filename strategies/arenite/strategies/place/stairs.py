@@ -37,7 +37,7 @@ class Stairs:
     knows_outlines: ClassVar[bool] = True
 
     seed: int = 0
-    max_work: int = 10_000_000
+    max_work: int = 20_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return None, or what in the problem the native search cannot handle."""
