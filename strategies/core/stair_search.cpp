@@ -35,7 +35,12 @@ StairSearch::StairSearch(std::vector<RigidRecord> records, std::int64_t lower_bo
       height_(std::numeric_limits<std::int64_t>::max()),
       offsets_(records_.size()),
       is_placed_(records_.size()),
-      weights_(records_.size(), 1) {}
+      weights_(records_.size(), 1) {
+  // A capacity below the top of a fixed record would not be met.
+  for (const RigidRecord& record : records_) {
+    if (record.fixed >= 0) lower_bound_ = std::max(lower_bound_, record.fixed + record.size);
+  }
+}
 
 void StairSearch::drop(const std::vector<int>& order) {
   orders_.push_back(order);
@@ -91,7 +96,8 @@ void StairSearch::run(std::int64_t max_work, const ShouldStop& should_stop) {
     // Every other attempt begins elsewhere than at the best plan.
     const bool is_elsewhere = vain % 2 == 1;
     begin_at(capacity, is_elsewhere ? orders_[vain / 2 % orders_.size()] : order_of_best());
-    if (reach(should_stop)) {
+    const std::int64_t before = height_;
+    if (reach(should_stop) && height_ < before) {
       vain = 0;
       if (height_ <= low) low = lower_bound_;
       continue;
