@@ -96,6 +96,18 @@ def test_a_deadline_ends_it() -> None:
     verify(problem, run(Stairs(max_work=1 << 50), problem, deadline(0.05)))
 
 
+def test_without_a_limit_it_ends_after_attempts_in_vain() -> None:
+    problem = Problem(
+        tuple(
+            UsageRecord(f"r{index}", size, index % 3, index % 3 + 2, alignment=4)
+            for index, size in enumerate((5, 9, 3, 7, 6, 11, 2))
+        )
+    )
+    plan = Stairs(max_work=None)(problem)
+    verify(problem, plan)
+    assert plan.parameters == {"seed": 0}
+
+
 def test_fixed_records_stay_and_others_go_round_them() -> None:
     problem = Problem(
         (

@@ -11,6 +11,7 @@ from arenite.strategies import native
 from arenite.strategies.fixed import colliding
 from arenite.strategies.orders import breadth_order, count_conflicts
 
+_MOST_WORK = 1 << 62  # more than any machine does
 _MOST_CONFLICTS = 40_000_000  # of stairs, about 1 GB in the native core
 
 
@@ -25,8 +26,8 @@ class Stairs:
 
     Attributes:
         seed: Decides what is tried.
-        max_work: Limit of the search, in pairs of records looked at; by default a second or
-            two on a network of 1,500 rows.
+        max_work: Limit of the search, in pairs of records looked at, by default a second or
+            two on a network of 1,500 rows; None for no limit but attempts in vain.
     """
 
     name: ClassVar[str] = "stairs"
@@ -37,7 +38,7 @@ class Stairs:
     knows_outlines: ClassVar[bool] = True
 
     seed: int = 0
-    max_work: int = 20_000_000
+    max_work: int | None = 20_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return None, or what in the problem the native search cannot handle."""
@@ -77,12 +78,14 @@ class Stairs:
             _orders(problem.records),
             bound,
             self.seed,
-            self.max_work,
+            _MOST_WORK if self.max_work is None else self.max_work,
             on_progress,
         )
         return Plan.of(problem, tuple(offsets), self.name, self._parameters())
 
     def _parameters(self) -> Mapping[str, ParameterValue]:
+        if self.max_work is None:
+            return {"seed": self.seed}
         return {"seed": self.seed, "max_work": self.max_work}
 
 
