@@ -9,9 +9,9 @@ namespace arenite {
 namespace {
 
 constexpr std::int64_t kImmovable = std::int64_t{1} << 40;  // more than weights add up to
-constexpr std::int64_t kNodesPerRecord = 8;                 // an attempt
-constexpr std::int64_t kNodesBesides = 1000;
-constexpr int kVainAttempts = 12;
+// Short attempts from different plans find more than long ones: what succeeds does so early.
+constexpr std::int64_t kNodesBesides = 1000;  // in an attempt, beside one for each record
+constexpr int kVainAttempts = 64;
 constexpr std::int64_t kFine = 512;  // of the bound: what is not worth an attempt of its own
 constexpr int kShifts = 3;
 constexpr std::int64_t kNodesBetweenPolls = 64;
@@ -35,24 +35,28 @@ StairSearch::StairSearch(std::vector<RigidRecord> records, std::int64_t lower_bo
       height_(std::numeric_limits<std::int64_t>::max()),
       offsets_(records_.size()),
       is_placed_(records_.size()),
-      weights_(records_.size(), 1) {}
+      weights_(records_.size(), 1) {
+  // A capacity below the top of a fixed record would not be met.
+  for (const RigidRecord& record : records_) {
+    if (record.fixed >= 0) lower_bound_ = std::max(lower_bound_, record.fixed + record.size);
+  }
+}
 
 void StairSearch::drop(const std::vector<int>& order) {
-  std::fill(is_placed_.begin(), is_placed_.end(), 0);
-  for (std::size_t record = 0; record < records_.size(); ++record) {
-    if (records_[record].fixed < 0) continue;
-    offsets_[record] = records_[record].fixed;
-    is_placed_[record] = 1;
-  }
-  for (const int record : order) {
-    if (records_[record].fixed >= 0) continue;
-    offsets_[record] = lowest_place(record);
-    is_placed_[record] = 1;
-  }
+  orders_.push_back(order);
+  begin_at(std::numeric_limits<std::int64_t>::max(), order);
   keep_if_lower(offsets_);
 }
 
+void StairSearch::place_fixed() {
+  for (std::size_t record = 0; record < records_.size(); ++record) {
+    is_placed_[record] = records_[record].fixed >= 0 ? 1 : 0;
+    if (is_placed_[record] != 0) offsets_[record] = records_[record].fixed;
+  }
+}
+
 std::int64_t StairSearch::lowest_place(int record) {
+  work_ += static_cast<std::int64_t>(conflicts_[record].size());
   forbidden_.clear();
   for (const Conflict& conflict : conflicts_[record]) {
     if (!is_placed_[conflict.other]) continue;
@@ -84,14 +88,16 @@ void StairSearch::keep_if_lower(const std::vector<std::int64_t>& offsets) {
 void StairSearch::run(std::int64_t max_work, const ShouldStop& should_stop) {
   work_ = 0;
   max_work_ = max_work;
-  const auto num_records = static_cast<std::int64_t>(records_.size());
-  const std::int64_t max_nodes = kNodesPerRecord * num_records + kNodesBesides;
   std::int64_t low = lower_bound_;  // nothing below is asked for
   int vain = 0;
   while (height_ > lower_bound_ && work_ < max_work && vain < kVainAttempts && !should_stop()) {
     // The bound itself comes first, then the middle of what is left.
     const std::int64_t capacity = low == lower_bound_ && vain == 0 ? low : (low + height_) / 2;
-    if (reach(capacity, max_nodes, should_stop)) {
+    // Every other attempt begins elsewhere than at the best plan.
+    const bool is_elsewhere = vain % 2 == 1;
+    begin_at(capacity, is_elsewhere ? orders_[vain / 2 % orders_.size()] : order_of_best());
+    const std::int64_t before = height_;
+    if (reach(should_stop) && height_ < before) {
       vain = 0;
       if (height_ <= low) low = lower_bound_;
       continue;
@@ -102,22 +108,23 @@ void StairSearch::run(std::int64_t max_work, const ShouldStop& should_stop) {
   }
 }
 
-// Drops the records of the best plan from the bottom up; what does not fit waits.
-void StairSearch::begin_at_best(std::int64_t capacity) {
-  capacity_ = capacity;
-  waiting_.clear();
-  std::fill(is_placed_.begin(), is_placed_.end(), 0);
+std::vector<int> StairSearch::order_of_best() const {
   std::vector<int> order(records_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    const bool a_fixed = records_[a].fixed >= 0;
-    const bool b_fixed = records_[b].fixed >= 0;
-    return a_fixed != b_fixed ? a_fixed : best_[a] < best_[b];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return best_[a] < best_[b]; });
+  return order;
+}
+
+// Drops the records in this order; what does not fit waits.
+void StairSearch::begin_at(std::int64_t capacity, const std::vector<int>& order) {
+  capacity_ = capacity;
+  waiting_.clear();
+  for (std::int64_t& weight : weights_) weight = (weight + 1) / 2;
+  place_fixed();
   for (const int record : order) {
-    const RigidRecord& own = records_[record];
-    const std::int64_t lowest = own.fixed >= 0 ? own.fixed : lowest_place(record);
-    if (lowest + own.size > capacity) {
+    if (is_placed_[record] != 0) continue;
+    const std::int64_t lowest = lowest_place(record);
+    if (lowest + records_[record].size > capacity) {
       waiting_.push_back(record);
     } else {
       offsets_[record] = lowest;
@@ -126,9 +133,9 @@ void StairSearch::begin_at_best(std::int64_t capacity) {
   }
 }
 
-bool StairSearch::reach(std::int64_t capacity, std::int64_t max_nodes,
-                        const ShouldStop& should_stop) {
-  begin_at_best(capacity);
+// Puts records that wait until none does; keeps the plan and what dropping its records makes.
+bool StairSearch::reach(const ShouldStop& should_stop) {
+  const std::int64_t max_nodes = static_cast<std::int64_t>(records_.size()) + kNodesBesides;
   for (std::int64_t node = 0; !waiting_.empty(); ++node) {
     if (node >= max_nodes || work_ >= max_work_) return false;
     if (node % kNodesBetweenPolls == 0 && should_stop()) return false;
@@ -147,12 +154,10 @@ bool StairSearch::reach(std::int64_t capacity, std::int64_t max_nodes,
     if (node < max_nodes / 2) continue;
     for (int shifts = 0; shifts < kShifts; ++shifts) shift_neighbour(record);
   }
-  std::vector<int> order(records_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return offsets_[a] < offsets_[b]; });
   keep_if_lower(offsets_);
-  drop(order);
+  const std::vector<int> order = order_of_best();
+  begin_at(std::numeric_limits<std::int64_t>::max(), order);
+  keep_if_lower(offsets_);
   return true;
 }
 

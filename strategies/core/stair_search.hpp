@@ -14,7 +14,8 @@ namespace arenite {
 // The records are dropped one after the other, each as low as those before it leave. Then a
 // capacity between the bound and the best plan is asked for: of the records that do not fit,
 // one at a time goes where what it displaces weighs least, and what it displaces waits. A
-// record weighs one more for each time that it displaced others.
+// record weighs one more for each time that it displaced others, and half of that in the next
+// attempt.
 //
 // Source: guided ejection search of Nagata and Bräysy (2009), there of vehicles' routes.
 class StairSearch {
@@ -34,8 +35,10 @@ class StairSearch {
   std::int64_t height() const { return height_; }
 
  private:
-  bool reach(std::int64_t capacity, std::int64_t max_nodes, const ShouldStop& should_stop);
-  void begin_at_best(std::int64_t capacity);
+  bool reach(const ShouldStop& should_stop);
+  std::vector<int> order_of_best() const;
+  void begin_at(std::int64_t capacity, const std::vector<int>& order);
+  void place_fixed();
   void put(int record, std::int64_t offset);
   void shift_neighbour(int record);
   std::int64_t find_places(int record);
@@ -46,6 +49,7 @@ class StairSearch {
   std::vector<std::vector<Conflict>> conflicts_;
   std::int64_t lower_bound_;
   std::mt19937_64 random_;
+  std::vector<std::vector<int>> orders_;  // in which records were dropped
   std::vector<std::int64_t> best_;
   std::int64_t height_;
 

@@ -1,15 +1,16 @@
 """The lowest plan, with a proof if time permits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind, Watch, silent
 from arenite.strategies import native
 from arenite.strategies.compaction import compacted
+from arenite.strategies.fixed import colliding
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_area import GreedyByArea
 from arenite.strategies.place.greedy_by_size import GreedyBySize
@@ -63,9 +64,9 @@ class Optimal:
         fault = native.size_fault(problem)
         if fault is not None:
             return f"cannot add up the sizes: {fault}"
-        colliding = _colliding(problem.records)
-        if colliding:
-            a, b = colliding
+        collision = colliding(problem.hulls().records)
+        if collision:
+            a, b = collision
             return f"cannot keep both {a.name!r} and {b.name!r} where they are fixed"
         return None
 
@@ -147,16 +148,3 @@ class Optimal:
         if self.max_nodes is None:
             return {"seed": self.seed}
         return {"seed": self.seed, "max_nodes": self.max_nodes}
-
-
-def _colliding(records: Sequence[UsageRecord]) -> tuple[UsageRecord, UsageRecord] | None:
-    """Return two records that share bytes at some step where they are fixed, if any do."""
-    live: list[tuple[int, UsageRecord]] = []
-    fixed = ((record.offset, record) for record in records if record.offset is not None)
-    for offset, record in sorted(fixed, key=lambda item: item[1].start):
-        live = [item for item in live if item[1].end > record.start]
-        for other_offset, other in live:
-            if other_offset < offset + record.size and offset < other_offset + other.size:
-                return other, record
-        live.append((offset, record))
-    return None

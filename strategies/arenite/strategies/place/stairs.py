@@ -8,8 +8,10 @@ from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, Watch, silent
 from arenite.strategies import native
+from arenite.strategies.fixed import colliding
 from arenite.strategies.orders import breadth_order, count_conflicts
 
+_MOST_WORK = 1 << 62  # more than any machine does
 _MOST_CONFLICTS = 40_000_000  # of stairs, about 1 GB in the native core
 
 
@@ -24,8 +26,8 @@ class Stairs:
 
     Attributes:
         seed: Decides what is tried.
-        max_work: Limit of the search, in pairs of records looked at; by default a second or
-            two on a network of 1,500 rows.
+        max_work: Limit of the search, in pairs of records looked at, by default a second or
+            two on a network of 1,500 rows; None for no limit but attempts in vain.
     """
 
     name: ClassVar[str] = "stairs"
@@ -36,7 +38,7 @@ class Stairs:
     knows_outlines: ClassVar[bool] = True
 
     seed: int = 0
-    max_work: int = 10_000_000
+    max_work: int | None = 20_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return None, or what in the problem the native search cannot handle."""
@@ -53,6 +55,10 @@ class Stairs:
         num_conflicts = sum(count_conflicts(pieces)) // 2
         if num_conflicts > _MOST_CONFLICTS:
             return f"cannot hold the {num_conflicts} pairs of rectangles that meet"
+        collision = colliding(problem.records)
+        if collision:
+            first, second = sorted(record.name for record in collision)
+            return f"cannot keep both {first!r} and {second!r} where they are fixed"
         return None
 
     def __call__(self, problem: Problem) -> Plan:
@@ -72,12 +78,14 @@ class Stairs:
             _orders(problem.records),
             bound,
             self.seed,
-            self.max_work,
+            _MOST_WORK if self.max_work is None else self.max_work,
             on_progress,
         )
         return Plan.of(problem, tuple(offsets), self.name, self._parameters())
 
     def _parameters(self) -> Mapping[str, ParameterValue]:
+        if self.max_work is None:
+            return {"seed": self.seed}
         return {"seed": self.seed, "max_work": self.max_work}
 
 
