@@ -129,6 +129,9 @@ ARENITE_LANE void make_row_of(const Work& work, std::size_t row) {
     for (; channel + 4 * kLanes <= num_channels; channel += 4 * kLanes) {
       make_channels<kIsAverage>(work, pixel, channel, WholeLanes<4>{});
     }
+    for (; channel + 2 * kLanes <= num_channels; channel += 2 * kLanes) {
+      make_channels<kIsAverage>(work, pixel, channel, WholeLanes<2>{});
+    }
     for (; channel + kLanes <= num_channels; channel += kLanes) {
       make_channels<kIsAverage>(work, pixel, channel, WholeLanes<1>{});
     }
