@@ -72,7 +72,8 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
       return step;
     }
   }
-  refuse(operands, "no kernel runs it on operands of these types");
+  refuse(operands, by_rows ? "no kernel runs it by rows on operands of these types"
+                           : "no kernel runs it on operands of these types");
 }
 
 std::vector<std::string> supported_operators() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace arenite {
 
@@ -110,6 +111,99 @@ std::optional<RowRange> rows_of_resize(const program::Resize2D& resize, RowRange
   return inside(first, end, extent);
 }
 
+// Elements [first, last] that a move reads to fill elements [begin, end) of its output, or more of
+// them; nothing if it cannot be told, which is so for moves that lead outside too.
+struct ReadByMove {
+  bool is_known;
+  bool is_any;
+  std::int64_t first;
+  std::int64_t last;
+};
+
+ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int64_t end,
+                        std::int64_t limit) {
+  constexpr ReadByMove kUnknown{false, true, 0, 0};
+  const std::size_t axes = move.shape() == nullptr ? 0 : move.shape()->size();
+  if (move.input_strides() == nullptr || move.output_strides() == nullptr ||
+      move.input_strides()->size() != axes || move.output_strides()->size() != axes ||
+      move.input_start() >= static_cast<std::uint64_t>(limit) ||
+      move.output_start() >= static_cast<std::uint64_t>(limit)) {
+    return kUnknown;
+  }
+  const auto from = static_cast<std::int64_t>(move.input_start());
+  const auto to = static_cast<std::int64_t>(move.output_start());
+  // The axis along which the output goes on fastest, and how far all others reach.
+  std::int64_t length = 1;
+  std::int64_t input_stride = 0;
+  std::int64_t output_stride = 0;
+  std::int64_t input_reach = 0;
+  std::int64_t output_reach = 0;
+  for (flatbuffers::uoffset_t axis = 0; axis < axes; ++axis) {
+    std::int64_t input = move.input_strides()->Get(axis);
+    std::int64_t output = move.output_strides()->Get(axis);
+    const std::uint64_t stated = move.shape()->Get(axis);
+    if (stated == 0) {
+      return {true, false, 0, 0};
+    }
+    if (input < 0 || output < 0 || input > limit || output > limit ||
+        stated - 1 >
+            static_cast<std::uint64_t>(limit / std::max<std::int64_t>({input, output, 1}))) {
+      return kUnknown;
+    }
+    auto size = static_cast<std::int64_t>(stated);
+    if (output > output_stride) {
+      std::swap(input, input_stride);
+      std::swap(output, output_stride);
+      std::swap(size, length);
+    }
+    input_reach += (size - 1) * input;
+    output_reach += (size - 1) * output;
+  }
+  std::int64_t low = 0;
+  std::int64_t high = length - 1;
+  if (output_stride > 0) {
+    low = std::max(low, (begin - to - output_reach + output_stride - 1) / output_stride);
+    high = std::min(high, end - 1 < to ? -1 : (end - 1 - to) / output_stride);
+  }
+  return {true, low <= high, from + low * input_stride, from + high * input_stride + input_reach};
+}
+
+std::optional<RowRange> rows_of_moves(const program::Copy& copy, const program::Step& step,
+                                      const std::vector<TensorView>& tensors, std::size_t input,
+                                      RowRange rows) {
+  const auto& source = *operand(step.inputs(), input, tensors);
+  const auto row_elements = [](const TensorView& view) {
+    return static_cast<std::int64_t>(view.num_elements() / std::max<std::size_t>(view.shape[1], 1));
+  };
+  const std::int64_t row = row_elements(source);
+  RowRange read{0, 0};
+  for (flatbuffers::uoffset_t i = 0; copy.moves() != nullptr && i < copy.moves()->size(); ++i) {
+    const auto& move = *copy.moves()->Get(i);
+    const auto* result = operand(step.outputs(), move.output(), tensors);
+    if (move.input() != input) {
+      continue;
+    }
+    if (result == nullptr || result->rank() < 2 || row == 0) {
+      return std::nullopt;
+    }
+    const auto limit =
+        static_cast<std::int64_t>(std::max(source.num_elements(), result->num_elements()));
+    const auto begin = static_cast<std::int64_t>(rows.first) * row_elements(*result);
+    const auto size = static_cast<std::int64_t>(rows.count) * row_elements(*result);
+    const auto found = read_by_move(move, begin, begin + size, limit);
+    if (!found.is_known) {
+      return std::nullopt;
+    }
+    if (found.is_any) {
+      const RowRange some = inside(found.first / row, found.last / row + 1, source.shape[1]);
+      const std::size_t first = read.count == 0 ? some.first : std::min(read.first, some.first);
+      const std::size_t last = std::max(read.first + read.count, some.first + some.count);
+      read = {first, last - first};
+    }
+  }
+  return read;
+}
+
 // Whether a row of a result of so many axes is made of the same row of an input that has as many.
 bool keeps_rows(const program::Step& step, std::size_t rank, std::size_t input) {
   switch (step.kernel_type()) {
@@ -183,6 +277,9 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
   }
   if (const auto* resize = step.kernel_as_Resize2D()) {
     return input == 0 ? rows_of_resize(*resize, rows, extent) : std::nullopt;
+  }
+  if (const auto* copy = step.kernel_as_Copy()) {
+    return rows_of_moves(*copy, step, tensors, input, rows);
   }
   if (is_like_result && keeps_rows(step, result->rank(), input)) {
     return rows;

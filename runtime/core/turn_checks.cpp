@@ -1,7 +1,7 @@
 #include "turn_checks.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 #include <string>
 
 #include "errors.hpp"
@@ -62,30 +62,47 @@ void TurnChecks::check(std::size_t index) {
   if (rows.first >= extent || rows.count > extent - rows.first) {
     refuse(label + " runs rows " + interval(rows) + " of " + std::to_string(extent) + at(index));
   }
-  progress.rows.resize(extent);
+  progress.extent = extent;
   if (takes_rows(step, tensors_)) {
     check_sums(step, rows, index, label, progress);
   } else {
     check_rows(step, rows, index, label);
   }
-  std::fill_n(progress.rows.begin() + static_cast<std::ptrdiff_t>(rows.first), rows.count, true);
+  progress.add(rows);
+}
+
+void TurnChecks::Progress::add(RowRange rows) {
+  std::size_t first = rows.first;
+  std::size_t end = rows.first + rows.count;
+  auto next = made.upper_bound(first);
+  if (next != made.begin() && std::prev(next)->second >= first) {
+    --next;
+    first = next->first;
+  }
+  while (next != made.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = made.erase(next);
+  }
+  made.emplace(first, end);
 }
 
 void TurnChecks::finish() const {
   for (std::size_t i = 0; has_turns(program_) && i < progress_.size(); ++i) {
-    const auto& [is_whole, rows, next, until] = progress_[i];
-    const auto missing = std::find(rows.begin(), rows.end(), false);
-    if (is_whole || (!rows.empty() && missing == rows.end() && next == 0)) {
+    const Progress& progress = progress_[i];
+    if (progress.is_whole) {
       continue;
     }
-    const std::string label =
-        label_of(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    if (rows.empty()) {
+    const auto number = static_cast<flatbuffers::uoffset_t>(i);
+    const std::string label = label_of(*program_.steps()->Get(number));
+    if (progress.made.empty()) {
       refuse(label + " has no turn");
     }
-    const std::size_t row =
-        missing == rows.end() ? next : static_cast<std::size_t>(missing - rows.begin());
-    refuse(label + " has no turn for row " + std::to_string(row));
+    const auto [first, end] = *progress.made.begin();
+    const std::size_t missing = first > 0 ? 0 : end;
+    if (missing < progress.extent || progress.next != 0) {
+      refuse(label + " has no turn for row " +
+             std::to_string(missing < progress.extent ? missing : progress.next));
+    }
   }
 }
 
@@ -159,7 +176,7 @@ void TurnChecks::check_sums(const program::Step& step, RowRange rows, std::size_
   if (step.scratch() >= 0 && turn >= progress.until) {
     refuse(label + ": its working memory is not live from row 0 on" + at(turn));
   }
-  const bool is_last = rows.first + rows.count == progress.rows.size();
+  const bool is_last = rows.first + rows.count == progress.extent;
   progress.next = is_last ? 0 : rows.first + rows.count;
   for (std::size_t i = 0; is_last && i < count(step.outputs()); ++i) {
     require_live(at_position(step.outputs(), i), turn, label);

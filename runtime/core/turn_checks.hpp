@@ -1,6 +1,7 @@
 // What the turns of a program touch, checked against the records that are live.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,12 @@ class TurnChecks {
   // What was run of a step so far.
   struct Progress {
     bool is_whole = false;
-    std::vector<bool> rows;  // that were made, or taken into sums; empty: none
-    std::size_t next = 0;    // row to be taken; 0: it begins anew
-    std::size_t until = 0;   // turn until which its working memory is live
+    std::map<std::size_t, std::size_t> made;  // rows, or those taken into sums: ends by begins
+    std::size_t extent = 0;                   // rows that there are
+    std::size_t next = 0;                     // row to be taken; 0: it begins anew
+    std::size_t until = 0;                    // turn until which its working memory is live
+
+    void add(RowRange rows);
   };
 
   const TensorView& view(std::int64_t index) const {

@@ -254,11 +254,11 @@ def test_a_damaged_model_of_another_runtime_is_refused(foreign):
         load(edited(replace(foreign, constants=damaged), lambda root: None))
 
 
-def test_times_of_steps_that_are_not_there_are_refused(assembly):
+def test_times_of_turns_that_are_not_there_are_refused(assembly):
     with Session.of_pieces([edited(assembly, lambda root: None)], "valid") as session:
-        for step in (session._native.num_steps, 1 << 40):
-            with pytest.raises(IndexError, match="no such step"):
-                session._native.note_nanoseconds(step, 1)
+        for turn in (session._native.num_turns, 1 << 40):
+            with pytest.raises(IndexError, match="no such turn"):
+                session._native.note_nanoseconds(turn, 1)
 
 
 def test_the_bytes_of_a_coded_constant_are_not_shown_as_numbers(tmp_path):

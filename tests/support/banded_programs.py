@@ -81,8 +81,8 @@ class _Layer:
     kernel: dict[str, Any]
     inputs: list[int]
     result: int
-    windows: dict[int, Sliding]
-    """How rows are read, by tensor."""
+    windows: list[tuple[int, Sliding]]
+    """How rows of tensors are read; one may be read in two ways."""
 
 
 @dataclass
@@ -91,12 +91,12 @@ class Network:
 
     Attributes:
         shape: Rows, columns and channels of the source.
-        type: Of all images.
+        dtype: Of all images.
         seed: Of the weights.
     """
 
     shape: tuple[int, int, int]
-    type: str = "float32"
+    dtype: str = "float32"
     seed: int = 0
     tensors: list[_Tensor] = field(default_factory=list)
     layers: list[_Layer] = field(default_factory=list)
@@ -109,10 +109,10 @@ class Network:
         self, outputs: int, window: Sliding, groups: int = 1, addend: int | None = None
     ) -> int:
         """Add a convolution of the last result, and return the tensor that it makes."""
-        rows, columns, channels = self.extent(self.last)
+        channels = self.extent(self.last)[2]
         shape = outputs, *window.kernel, channels // groups
         fields = window.fields | {"groups": groups}
-        if self.type == "float32":
+        if self.dtype == "float32":
             weights = [self._floats(packed_filter(self._normal(shape), groups))]
         else:
             packed = packed_integer_filter(self._integers(shape), groups)
@@ -124,7 +124,7 @@ class Network:
         """Add a depthwise convolution."""
         outputs = self.extent(self.last)[2] * multiplier
         shape = 1, *window.kernel, outputs
-        if self.type == "float32":
+        if self.dtype == "float32":
             weights = [self._floats(self._normal(shape))]
         else:
             weights = [self._constant(self._integers(shape), scales=(1.0,), zero_point=3)]
@@ -133,7 +133,7 @@ class Network:
     def product(self, outputs: int, addend: int | None = None) -> int:
         """Add a product of each pixel with weights."""
         shape = outputs, 1, 1, self.extent(self.last)[2]
-        if self.type == "float32":
+        if self.dtype == "float32":
             packed = packed_filter(self._normal(shape), 1)
             weights = [self._floats(packed.reshape(-1, shape[3], 16))]
         else:
@@ -215,7 +215,7 @@ class Network:
     ) -> int:  # fmt: skip
         source = self.last
         rows, columns, _ = self.extent(source)
-        if self.type == "float32":
+        if self.dtype == "float32":
             bias = self._floats(self._normal((outputs,)))
             more = [] if addend is None else [addend]
         else:
@@ -223,18 +223,18 @@ class Network:
             scales = self._random.uniform(0.002, 0.02, outputs).astype(np.float32)
             more = [-1, self._constant(scales)]
         self.last = self._image((*window.extents(rows, columns), outputs))
-        windows = {source: window} | ({} if addend is None else {addend: Sliding()})
+        windows = [(source, window), *([] if addend is None else [(addend, Sliding())])]
         inputs = [source, *weights, bias, *more]
         self.layers.append(_Layer(kind, fields, inputs, self.last, windows))
         return self.last
 
     def _image(self, shape: tuple[int, int, int]) -> int:
-        quantised = self.type != "float32"
+        quantised = self.dtype != "float32"
         self.tensors.append(
             _Tensor(
-                f"t{len(self.tensors)}", (1, *shape), self.type,
+                f"t{len(self.tensors)}", (1, *shape), self.dtype,
                 scales=(_STEP_OF_SCALES,) if quantised else (),
-                zero_point=(5 if self.type == "int8" else 120) if quantised else 0,
+                zero_point=(5 if self.dtype == "int8" else 120) if quantised else 0,
             )
         )  # fmt: skip
         return len(self.tensors) - 1
@@ -274,7 +274,7 @@ def in_bands(network: Network, sizes: Sequence[int], together: int = 1) -> list[
         layer = network.layers[step]
         while made[step] < end:
             count = min(most, network.extent(layer.result)[0] - made[step])
-            for tensor, window in layer.windows.items():
+            for tensor, window in layer.windows:
                 if tensor in maker:
                     under = window.under(made[step], count, network.extent(tensor)[0])
                     pull(maker[tensor], under.stop, together)
@@ -306,7 +306,7 @@ def _lives(network: Network, turns: Sequence[Turn]) -> dict[int, list[tuple[int,
         for row in range(begin, begin + length):
             births.setdefault((layer.result, row), number)
             deaths[layer.result, row] = number
-        for tensor, window in layer.windows.items():
+        for tensor, window in layer.windows:
             for row in window.under(begin, length, network.extent(tensor)[0]):
                 deaths[tensor, row] = number
     return {

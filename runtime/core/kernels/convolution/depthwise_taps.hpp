@@ -15,12 +15,13 @@ namespace {
 
 // A row of the result and what it is made of. Strides are in floats.
 struct Strip {
-  const float* source;  // the first row under the window that exists, or, with offsets,
-                        // what they are counted from
-  const std::uint64_t* row_offsets;  // bytes, of that row and all after it; null: row_step apart
-  std::size_t row_step;              // from a row under the window to the next
-  std::size_t row_dilation;          // the same in rows
-  std::size_t num_rows;              // under the window that exist
+  // The first row under the window that exists; with offsets, what they are counted from.
+  const float* source;
+  const std::uint64_t*
+      row_offsets;          // bytes, from that row on; a zero where rows are row_step apart
+  std::size_t row_step;     // from a row under the window to the next; 0 with offsets
+  std::size_t offset_step;  // the same in offsets; 0 without
+  std::size_t num_rows;     // under the window that exist
   std::size_t source_columns;
   std::size_t result_columns;
   std::size_t pixel_stride;  // of the source
@@ -40,14 +41,6 @@ struct Strip {
   std::size_t result_stride;
   float min;
   float max;
-
-  // From `source` to a row under the window.
-  ARENITE_LANE std::ptrdiff_t row(std::size_t index) const {
-    if (row_offsets == nullptr) {
-      return static_cast<std::ptrdiff_t>(index * row_step);
-    }
-    return static_cast<std::ptrdiff_t>(row_offsets[index * row_dilation] / sizeof(float));
-  }
 };
 
 // Taps of a row of the window that lie in the source.
