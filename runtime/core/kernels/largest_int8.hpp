@@ -10,18 +10,23 @@
 
 namespace arenite {
 
-// The taps of a window that lie inside, in a source of bytes; the elements may have a sign.
+// A row of a result, of bytes that may have a sign, and the taps of its windows.
 template <typename T>
-struct WindowTaps {
+struct LargestRow {
   const SlidingWindow& window;
   const Image<const T>& source;
   const WindowSpan& rows;
-  const WindowSpan& columns;
+  std::size_t columns;  // of the result
+  std::size_t pixel_stride;
+  T min;  // of what is stored
+  T max;
+  T* result;
 };
 
-// Writes the largest element of each channel, between two bounds; of no taps, the lower one.
+// Writes the largest element of each channel under each window, between two bounds; of no taps, the
+// lower one.
 template <typename T>
-using FindLargest = void (*)(const WindowTaps<T>& taps, T min, T max, T* largest);
+using FindLargest = void (*)(const LargestRow<T>& row);
 
 // The one for the processor at hand.
 template <typename T>

@@ -118,35 +118,38 @@ struct Work {
     }
   }
 
-  // All channels of a pixel.
-  ARENITE_INLINE void maximum(const WindowSpan& rows, const WindowSpan& columns, T* to) const {
-    const WindowTaps<T> taps{pool.window, source, rows, columns};
-    if (pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point) {
-      largest(taps, static_cast<T>(pool.min), static_cast<T>(pool.max), to);
+  ARENITE_INLINE void make_largest(const WindowSpan& rows, T* to) const {
+    const bool is_kept = pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point;
+    largest({pool.window, source, rows, result.columns, result.pixel_stride,
+             is_kept ? static_cast<T>(pool.min) : std::numeric_limits<T>::min(),
+             is_kept ? static_cast<T>(pool.max) : std::numeric_limits<T>::max(), to});
+    if (is_kept) {
       return;
     }
-    if (rows.inside() * columns.inside() == 0) {
-      std::fill_n(to, result.channels, static_cast<T>(pool.min));
-      return;
-    }
-    largest(taps, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), to);
-    for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
-      const std::size_t count = std::min(kBlock, result.channels - channel);
-      T found[kBlock];
-      std::copy_n(to + channel, count, found);
-      store(found, count, pool.source_zero_point, 1.0f, to + channel);
+    for (std::size_t column = 0; column < result.columns; ++column) {
+      T* pixel = to + column * result.pixel_stride;
+      if (rows.inside() * span(column, 1).inside() == 0) {
+        std::fill_n(pixel, result.channels, static_cast<T>(pool.min));
+        continue;
+      }
+      for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
+        const std::size_t count = std::min(kBlock, result.channels - channel);
+        T found[kBlock];
+        std::copy_n(pixel + channel, count, found);
+        store(found, count, pool.source_zero_point, 1.0f, pixel + channel);
+      }
     }
   }
 
   ARENITE_INLINE void make_row(std::size_t row) const {
     const WindowSpan rows = span(row, 0);
+    if (!pool.is_average) {
+      make_largest(rows, result.row(row));
+      return;
+    }
     for (std::size_t column = 0; column < result.columns; ++column) {
       const WindowSpan columns = span(column, 1);
       T* to = result.row(row) + column * result.pixel_stride;
-      if (!pool.is_average) {
-        maximum(rows, columns, to);
-        continue;
-      }
       for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
         const std::size_t count = std::min(kBlock, result.channels - channel);
         if (rows.inside() * columns.inside() <= kFew) {

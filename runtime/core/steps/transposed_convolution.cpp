@@ -20,8 +20,8 @@ namespace {
 using program::Type;
 
 // The indices of a result along an axis that are alike: each `stride`-th from `first` on. They read
-// the taps first_tap, first_tap + tap_step, ... of the filter, the last one from the lowest index of
-// the source.
+// the taps first_tap, first_tap + tap_step, ... of the filter, the last one from the lowest index
+// of the source.
 struct Phase {
   std::size_t first;
   std::size_t stride;
@@ -41,8 +41,8 @@ std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axis, std:
   const std::size_t common = std::gcd(stride, dilation);
   std::vector<Phase> found;
   for (std::size_t first = 0; first < std::min(stride, length); ++first) {
-    Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1, 0,
-                0};
+    Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1,
+                0,     0};
     // Whether tap k reaches index `first`.
     const auto reaches = [&](std::size_t k) {
       const auto distance =
