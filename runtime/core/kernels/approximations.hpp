@@ -19,6 +19,7 @@ struct Bounds {
   float lowest;   // below it, powers of two have no room
   float highest;  // e^x is infinite
   float ten;
+  float lowest_less_one;  // e^x - 1 is -1 below it
 };
 extern const Bounds kBounds;
 
@@ -45,6 +46,24 @@ inline float exponential_below(float x) {
   const float made =
       exponential_within(std::min(std::max(x, kBounds.lowest_power), kBounds.highest_power));
   return x < -86.5f ? 0.0f : made;
+}
+
+// e^x - 1 of x up to 88, above all of those up to 0. Near 0 it loses nothing.
+inline float exponential_less_one_below(float x) {
+  constexpr float kRounder = 12'582'912.0f + 127.0f;
+  const float bounded = std::max(x, kBounds.lowest_less_one);
+  const float shifted = bounded * 1.44269504f + kRounder;
+  const float power = shifted - kRounder;
+  const float r = (bounded - power * 0.693359375f) + power * 2.12194440e-4f;
+  const float series =
+      1.0f + r * (0.49999997f +
+                  r * (0.16666506f + r * (0.041667137f + r * (0.0083691040f + r * 0.0013888872f))));
+  std::uint32_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits <<= 23;
+  float scale;
+  std::memcpy(&scale, &bits, sizeof scale);
+  return (scale * r) * series + (scale - 1.0f);
 }
 
 // e^x as 2 * half * (1 + rest) with a small rest, so that e^x - 1 loses nothing either.

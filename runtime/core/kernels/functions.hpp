@@ -74,11 +74,13 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::swish:
       return use([=](float x) { return x * sigmoid(alpha * x); });
     case UnaryFunction::elu:
-      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x); });
+      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x); });
     case UnaryFunction::celu:
-      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x / alpha); });
+      return use(
+          [=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x / alpha); });
     case UnaryFunction::selu:
-      return use([=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one(x)); });
+      return use(
+          [=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one_below(x)); });
     case UnaryFunction::leaky_relu:
       return use([=](float x) { return x < 0 ? alpha * x : x; });
     case UnaryFunction::thresholded_relu:
