@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from arenite.runtime import _core
 from arenite.runtime.session import Session
-from support.banded_programs import Network, Sliding, in_bands
+from support.banded_programs import Network, Sliding, file_of_root, in_bands
 from support.running import PoisonedSession
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))
@@ -210,3 +210,12 @@ def test_steps_by_rows_are_made_by_our_kernels_whatever_is_preferred(tmp_path, m
         ).stdout.split()
     ours = ["arenite"] * 3
     assert made == {"whole": ["xnnpack"] * 3, "banded": ours, "scattered": ours}
+
+
+def test_records_of_one_name_store_it_once():
+    network, turns = many_turns()
+    root, constants = network.root(turns, scatter=random.Random(6))
+    apart = len(file_of_root(root, constants))
+    for record in root["records"]:
+        record["name"] = "row"
+    assert len(file_of_root(root, constants)) < apart - 12 * len(root["records"])
