@@ -80,8 +80,8 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
     if (std::max(std::abs(from), std::abs(to)) > kLimit / length) {
       return std::nullopt;
     }
-    const std::int64_t inner = std::gcd(within_row(length, from, source_length),
-                                        within_row(length, to, target_length));
+    const std::int64_t inner =
+        std::gcd(within_row(length, from, source_length), within_row(length, to, target_length));
     add(length / inner, from * inner, to * inner);
     add(inner, from, to);
   }

@@ -97,7 +97,7 @@ def program_by_rows(
     made = add("y", output, reserve(output))
     is_gathered = bands is not None and gathers
     result = add("r", output, scatter(output)) if is_gathered else made
-    step = {
+    step: dict[str, Any] = {
         "name": "only", "kernel_type": kind, "kernel": dict(kernel), "inputs": read,
         "outputs": [result],
     }  # fmt: skip
@@ -120,7 +120,7 @@ def program_by_rows(
         for i, each in enumerate(tensors)
         if each["name"] == f"i{k}"
     ]
-    root = {
+    root: dict[str, Any] = {
         "name": kind, "digest": "0" * 64, "producer": "test",
         "memories": [{"name": "arena", "size": ends["memory"], "alignment": 64}],
         "weights_size": ends["weights"] + _SLACK,

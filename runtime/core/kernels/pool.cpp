@@ -64,16 +64,15 @@ ARENITE_LANE void make_channels(const Work& work, const Pixel& pixel, std::size_
                                 const Channels& channels) {
   constexpr std::size_t kParts = Channels::kParts;
   const auto& dilations = work.pool.window.dilations;
-  const Lanes start =
-      all_lanes(kIsAverage ? 0.0f : -std::numeric_limits<float>::infinity());
+  const Lanes start = all_lanes(kIsAverage ? 0.0f : -std::numeric_limits<float>::infinity());
   const bool continues = kIsAverage && pixel.sums != nullptr && work.first > 0;
   Lanes found[kParts];
 #pragma GCC unroll 4
   for (std::size_t part = 0; part < kParts; ++part) {
     found[part] = continues ? channels.values(pixel.sums + channel, part) : start;
   }
-  const std::int64_t left = pixel.columns.start +
-                            static_cast<std::int64_t>(pixel.columns.first) * dilations[1];
+  const std::int64_t left =
+      pixel.columns.start + static_cast<std::int64_t>(pixel.columns.first) * dilations[1];
   const std::size_t step = dilations[1] * work.source.pixel_stride;
   for (std::size_t i = pixel.rows.first; i < pixel.rows.last; ++i) {
     const auto y =
@@ -81,9 +80,9 @@ ARENITE_LANE void make_channels(const Work& work, const Pixel& pixel, std::size_
     if (y < work.first || y >= work.end) {
       continue;
     }
-    const float* from = work.source.row(y) + channel +
-                        static_cast<std::size_t>(std::max<std::int64_t>(left, 0)) *
-                            work.source.pixel_stride;
+    const float* from =
+        work.source.row(y) + channel +
+        static_cast<std::size_t>(std::max<std::int64_t>(left, 0)) * work.source.pixel_stride;
     for (std::size_t j = pixel.columns.first; j < pixel.columns.last; ++j) {
 #pragma GCC unroll 4
       for (std::size_t part = 0; part < kParts; ++part) {
@@ -128,6 +127,9 @@ ARENITE_LANE void make_row_of(const Work& work, std::size_t row) {
     std::size_t channel = 0;
     for (; channel + 4 * kLanes <= num_channels; channel += 4 * kLanes) {
       make_channels<kIsAverage>(work, pixel, channel, WholeLanes<4>{});
+    }
+    for (; channel + 2 * kLanes <= num_channels; channel += 2 * kLanes) {
+      make_channels<kIsAverage>(work, pixel, channel, WholeLanes<2>{});
     }
     for (; channel + kLanes <= num_channels; channel += kLanes) {
       make_channels<kIsAverage>(work, pixel, channel, WholeLanes<1>{});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/largest_int8.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
 #include "kernels/window_span.hpp"
@@ -26,18 +27,11 @@ ARENITE_INLINE void add_all(const T* __restrict from, std::size_t count, Number*
 }
 
 template <typename T>
-ARENITE_INLINE void keep_largest(const T* __restrict from, std::size_t count,
-                                 T* __restrict largest) {
-  for (std::size_t c = 0; c < count; ++c) {
-    largest[c] = std::max(largest[c], from[c]);
-  }
-}
-
-template <typename T>
 struct Work {
   const Int8Pool& pool;
   const Image<const T>& source;
   const Image<T>& result;
+  FindLargest<T> largest;
 
   ARENITE_INLINE WindowSpan span(std::size_t place, std::size_t axis) const {
     return window_span(pool.window, axis, place, axis == 0 ? source.rows : source.columns);
@@ -45,8 +39,8 @@ struct Work {
 
   // Calls visit(elements) for each tap inside, from a channel on.
   template <typename Visit>
-  ARENITE_INLINE void each_tap(const WindowSpan& rows, const WindowSpan& columns, std::size_t channel,
-                               const Visit& visit) const {
+  ARENITE_INLINE void each_tap(const WindowSpan& rows, const WindowSpan& columns,
+                               std::size_t channel, const Visit& visit) const {
     const auto& dilations = pool.window.dilations;
     for (std::size_t i = rows.first; i < rows.last; ++i) {
       const auto y =
@@ -84,8 +78,8 @@ struct Work {
   }
 
   template <typename Number>
-  ARENITE_INLINE void average(const WindowSpan& rows, const WindowSpan& columns, std::size_t channel,
-                              std::size_t count, T* to) const {
+  ARENITE_INLINE void average(const WindowSpan& rows, const WindowSpan& columns,
+                              std::size_t channel, std::size_t count, T* to) const {
     const std::size_t inside = rows.inside() * columns.inside();
     Number sums[kBlock];
     std::fill_n(sums, count, Number{0});
@@ -124,36 +118,41 @@ struct Work {
     }
   }
 
-  ARENITE_INLINE void maximum(const WindowSpan& rows, const WindowSpan& columns, std::size_t channel,
-                              std::size_t count, T* to) const {
-    T largest[kBlock];
-    std::fill_n(largest, count, std::numeric_limits<T>::min());
-    each_tap(rows, columns, channel, [&](const T* from) __attribute__((always_inline)) {
-      keep_largest(from, count, largest);
-    });
-    if (rows.inside() * columns.inside() == 0) {
-      std::fill_n(to, count, static_cast<T>(pool.min));
-    } else if (pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point) {
-      const auto low = static_cast<T>(pool.min);
-      const auto high = static_cast<T>(pool.max);
-      for (std::size_t c = 0; c < count; ++c) {
-        to[c] = std::min(std::max(largest[c], low), high);
+  ARENITE_INLINE void make_largest(const WindowSpan& rows, T* to) const {
+    const bool is_kept = pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point;
+    largest({pool.window, source, rows, result.columns, result.pixel_stride,
+             is_kept ? static_cast<T>(pool.min) : std::numeric_limits<T>::min(),
+             is_kept ? static_cast<T>(pool.max) : std::numeric_limits<T>::max(), to});
+    if (is_kept) {
+      return;
+    }
+    for (std::size_t column = 0; column < result.columns; ++column) {
+      T* pixel = to + column * result.pixel_stride;
+      if (rows.inside() * span(column, 1).inside() == 0) {
+        std::fill_n(pixel, result.channels, static_cast<T>(pool.min));
+        continue;
       }
-    } else {
-      store(largest, count, pool.source_zero_point, 1.0f, to);
+      for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
+        const std::size_t count = std::min(kBlock, result.channels - channel);
+        T found[kBlock];
+        std::copy_n(pixel + channel, count, found);
+        store(found, count, pool.source_zero_point, 1.0f, pixel + channel);
+      }
     }
   }
 
   ARENITE_INLINE void make_row(std::size_t row) const {
     const WindowSpan rows = span(row, 0);
+    if (!pool.is_average) {
+      make_largest(rows, result.row(row));
+      return;
+    }
     for (std::size_t column = 0; column < result.columns; ++column) {
       const WindowSpan columns = span(column, 1);
       T* to = result.row(row) + column * result.pixel_stride;
       for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
         const std::size_t count = std::min(kBlock, result.channels - channel);
-        if (!pool.is_average) {
-          maximum(rows, columns, channel, count, to + channel);
-        } else if (rows.inside() * columns.inside() <= kFew) {
+        if (rows.inside() * columns.inside() <= kFew) {
           average<std::int16_t>(rows, columns, channel, count, to + channel);
         } else {
           average<std::int32_t>(rows, columns, channel, count, to + channel);
@@ -176,7 +175,7 @@ ARENITE_FOR_AVX2 void make_for_avx2(const Work<T>& work, std::size_t row) {
 template <typename T>
 void pool_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
               RowRange rows, pthreadpool_t threads) {
-  const Work<T> work{pool, source, result};
+  const Work<T> work{pool, source, result, find_largest<T>()};
   const auto make = vectors() == Vectors::any ? make_for_any<T> : make_for_avx2<T>;
   const std::size_t cost =
       result.columns * result.channels * pool.window.kernel[0] * pool.window.kernel[1] / 4;
@@ -201,7 +200,7 @@ template <typename T>
 void take_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
               RowRange rows, std::int32_t* sums) {
   const auto take = vectors() == Vectors::any ? take_for_any<T> : take_for_avx2<T>;
-  take({pool, source, result}, rows, sums);
+  take({pool, source, result, nullptr}, rows, sums);
 }
 
 }  // namespace

@@ -149,10 +149,9 @@ class RowCopyStep final : public Step {
 std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Copy& attributes,
                                     std::string fill) {
   const auto& target = *operands.outputs[0];
-  const bool are_images =
-      operands.outputs.size() == 1 && is_one_image(target) &&
-      std::all_of(operands.inputs.begin(), operands.inputs.end(),
-                  [](const TensorView* view) { return is_one_image(*view); });
+  const bool are_images = operands.outputs.size() == 1 && is_one_image(target) &&
+                          std::all_of(operands.inputs.begin(), operands.inputs.end(),
+                                      [](const TensorView* view) { return is_one_image(*view); });
   require(operands, are_images, "it runs by rows, and has not one image of each");
   const std::size_t element = element_size(target.type);
   const auto bytes = [element](std::int64_t count) {
@@ -160,8 +159,8 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
   };
   std::vector<RowCopyStep::Move> moves;
   std::vector<RowCopyStep::Piece> pieces;
-  for (flatbuffers::uoffset_t i = 0; attributes.moves() != nullptr && i < attributes.moves()->size();
-       ++i) {
+  for (flatbuffers::uoffset_t i = 0;
+       attributes.moves() != nullptr && i < attributes.moves()->size(); ++i) {
     const auto& move = *attributes.moves()->Get(i);
     if (std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end()) {
       continue;
@@ -184,8 +183,8 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     }
     const bool stays = is_identity(axes);
     const auto row_of = [](const TensorView& view, std::size_t row, std::size_t size) {
-      return view.data + (view.rows == nullptr ? row * size
-                                               : static_cast<std::size_t>(view.rows[row]));
+      return view.data +
+             (view.rows == nullptr ? row * size : static_cast<std::size_t>(view.rows[row]));
     };
     for (std::size_t k = 0; k < found->num_pieces(); ++k) {
       const RowCopyStep::Piece& piece = pieces[pieces.size() - 1 - k];
@@ -195,12 +194,11 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
       require(operands, is_there || from + source_row <= to || to + target_row <= from,
               "a move is between rows that share bytes");
     }
-    moves.push_back({StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows,
-                     source_row, stays});
+    moves.push_back(
+        {StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows, source_row, stays});
   }
-  std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
-    return a.target_row < b.target_row;
-  });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const auto& a, const auto& b) { return a.target_row < b.target_row; });
   return std::make_unique<RowCopyStep>(target, std::move(moves), std::move(pieces),
                                        std::move(fill));
 }

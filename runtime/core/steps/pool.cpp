@@ -102,14 +102,19 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
                         out.zero_point,
                         out.quantise<T>(attributes.min()),
                         out.quantise<T>(attributes.max())};
-  return make_pool_step<T, std::int32_t>(operands, kernel, first_image<const T>(*operands.inputs[0]),
+  return make_pool_step<T, std::int32_t>(operands, kernel,
+                                         first_image<const T>(*operands.inputs[0]),
                                          first_image<T>(*operands.outputs[0]));
 }
 
 std::unique_ptr<Step> make_of_floats(const Operands& operands, const SlidingWindow& window,
                                      const program::Pool2D& attributes) {
-  const Pool kernel{window, attributes.kind() == PoolKind::average, attributes.count_padding(),
-                    false,  attributes.min(),                       attributes.max()};
+  const Pool kernel{window,
+                    attributes.kind() == PoolKind::average,
+                    attributes.count_padding(),
+                    false,
+                    attributes.min(),
+                    attributes.max()};
   if (operands.outputs.size() > 1) {
     return std::make_unique<PlacesStep>(operands, kernel);
   }

@@ -12,8 +12,8 @@
 
 namespace arenite {
 
-// Of elements T, whose sums are numbers Sum. In bands an average with one row takes rows of the image
-// into sums.
+// Of elements T, whose sums are numbers Sum. In bands an average with one row takes rows of the
+// image into sums.
 template <typename T, typename Sum, typename Kernel>
 class PoolStep final : public Step {
  public:

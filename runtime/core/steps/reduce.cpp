@@ -299,11 +299,11 @@ bool reduces_images(const TensorView& source, const std::vector<bool>& is_reduce
 template <typename T, typename Sum, typename Kernel>
 std::unique_ptr<Step> make_of_images(const Operands& operands, Kernel kernel) {
   const auto source = as_rows<const T>(*operands.inputs[0]);
-  kernel.window = {{static_cast<std::uint32_t>(source.rows),
-                    static_cast<std::uint32_t>(source.columns)},
-                   {1, 1},
-                   {1, 1},
-                   {0, 0, 0, 0}};
+  kernel.window = {
+      {static_cast<std::uint32_t>(source.rows), static_cast<std::uint32_t>(source.columns)},
+      {1, 1},
+      {1, 1},
+      {0, 0, 0, 0}};
   kernel.is_average = true;
   kernel.is_sum = operands.step.kernel_as_Reduce()->function() == ReduceFunction::sum;
   const std::size_t channels = source.channels;
@@ -368,8 +368,8 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   require(operands, target.num_elements() == source.num_elements() / count,
           "the output does not have one element for each that is made");
   // Where rows lie apart, the plan sees to it that no two of those in use share bytes.
-  const bool is_apart =
-      source.rows != nullptr || source.data + source.size <= target.data || target.data + target.size <= source.data;
+  const bool is_apart = source.rows != nullptr || source.data + source.size <= target.data ||
+                        target.data + target.size <= source.data;
   require(operands, is_apart || (source.data == target.data && count == 1),
           "it cannot write over its input");
   const ReduceLayout layout = reduce_layout(source, is_reduced);

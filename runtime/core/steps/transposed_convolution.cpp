@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "kernels/convolution/convolve.hpp"
@@ -20,8 +19,8 @@ namespace {
 using program::Type;
 
 // The indices of a result along an axis that are alike: each `stride`-th from `first` on. They read
-// the taps first_tap, first_tap + tap_step, ... of the filter, the last one from the lowest index of
-// the source.
+// the taps first_tap, first_tap + tap_step, ... of the filter, the last one from the lowest index
+// of the source.
 struct Phase {
   std::size_t first;
   std::size_t stride;
@@ -41,8 +40,8 @@ std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axis, std:
   const std::size_t common = std::gcd(stride, dilation);
   std::vector<Phase> found;
   for (std::size_t first = 0; first < std::min(stride, length); ++first) {
-    Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1, 0,
-                0};
+    Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1,
+                0,     0};
     // Whether tap k reaches index `first`.
     const auto reaches = [&](std::size_t k) {
       const auto distance =
@@ -69,7 +68,18 @@ std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axis, std:
   return found;
 }
 
-// A filter as the file has it: outputs, rows, columns, inputs of a group.
+// Whether the phases of all indices read the same of the source, and are as many.
+bool are_alike(const std::vector<Phase>& phases) {
+  const Phase& first = phases.front();
+  return std::all_of(phases.begin(), phases.end(), [&](const Phase& phase) {
+    return phases.size() == phase.stride && phase.count == first.count &&
+           phase.num_taps == first.num_taps && phase.num_taps != 0 &&
+           phase.padding == first.padding && phase.skipped == first.skipped;
+  });
+}
+
+// A filter as the file has it: outputs, rows, columns, inputs of a group. It is packed for a phase
+// of rows and some phases of columns, whose outputs then follow one another.
 struct Filter {
   const TensorView& view;
   std::size_t groups;
@@ -99,45 +109,90 @@ struct Filter {
   }
 };
 
-// Packs the taps of two phases; without any, one tap of zeros.
-std::vector<float> pack(const Filter& filter, const Phase& rows, const Phase& columns, float) {
-  const std::size_t taps = std::max<std::size_t>(rows.num_taps * columns.num_taps, 1);
-  const std::size_t depth = taps * filter.inputs();
-  std::vector<float> packed(packed_filter_size(filter.groups, filter.view.shape[0], depth));
+struct Columns {
+  const Phase* phases;
+  std::size_t count;
+};
+
+std::size_t depth_of(const Filter& filter, const Phase& rows, const Columns& columns) {
+  // Without any taps, one of zeros.
+  return std::max<std::size_t>(rows.num_taps * columns.phases[0].num_taps, 1) * filter.inputs();
+}
+
+std::vector<float> pack(const Filter& filter, const Phase& rows, const Columns& columns, float) {
+  const std::size_t depth = depth_of(filter, rows, columns);
+  const std::size_t outputs = filter.outputs() * columns.count;
+  std::vector<float> packed(packed_filter_size(filter.groups, outputs * filter.groups, depth));
   const std::size_t group_size = packed.size() / filter.groups;
   for (std::size_t group = 0; group < filter.groups; ++group) {
     float* to = packed.data() + group * group_size;
-    filter.each<float>(group, rows, columns, [&](std::size_t output, std::size_t k, float element) {
-      to[(output / kPanel * depth + k) * kPanel + output % kPanel] = element;
-    });
+    for (std::size_t i = 0; i < columns.count; ++i) {
+      const std::size_t first = i * filter.outputs();
+      filter.each<float>(group, rows, columns.phases[i],
+                         [&](std::size_t output, std::size_t k, float element) {
+                           output += first;
+                           to[(output / kPanel * depth + k) * kPanel + output % kPanel] = element;
+                         });
+    }
   }
   return packed;
 }
 
 template <typename T>
-std::vector<std::int8_t> pack(const Filter& filter, const Phase& rows, const Phase& columns, T) {
-  const std::size_t taps = std::max<std::size_t>(rows.num_taps * columns.num_taps, 1);
-  const std::size_t depth = taps * filter.inputs();
-  std::vector<std::int8_t> packed(packed_int8_filter_size(filter.groups, filter.outputs(), depth));
+std::vector<std::int8_t> pack(const Filter& filter, const Phase& rows, const Columns& columns, T) {
+  const std::size_t depth = depth_of(filter, rows, columns);
+  const std::size_t outputs = filter.outputs() * columns.count;
+  std::vector<std::int8_t> packed(packed_int8_filter_size(filter.groups, outputs, depth));
   const std::size_t group_size = packed.size() / filter.groups;
   const std::size_t quads = (depth + kInt8Quad - 1) / kInt8Quad;
   const std::size_t panel_size = (quads + 1) * kInt8Panel * kInt8Quad;
   const bool is_unsigned = filter.view.type == Type::uint8;
   for (std::size_t group = 0; group < filter.groups; ++group) {
-    const auto add = [&](std::size_t output, std::size_t k, std::uint8_t bits) {
-      const auto weight = static_cast<std::int8_t>(is_unsigned ? bits ^ 0x80 : bits);
-      std::int8_t* panel = packed.data() + group * group_size + output / kInt8Panel * panel_size;
-      const std::size_t lane = output % kInt8Panel;
-      std::int32_t sum;
-      std::memcpy(&sum, panel + lane * sizeof sum, sizeof sum);
-      sum += weight;
-      std::memcpy(panel + lane * sizeof sum, &sum, sizeof sum);
-      panel[((1 + k / kInt8Quad) * kInt8Panel + lane) * kInt8Quad + k % kInt8Quad] = weight;
-    };
-    filter.each<std::uint8_t>(group, rows, columns, add);
+    for (std::size_t i = 0; i < columns.count; ++i) {
+      const std::size_t first = i * filter.outputs();
+      const auto add = [&](std::size_t output, std::size_t k, std::uint8_t bits) {
+        output += first;
+        const auto weight = static_cast<std::int8_t>(is_unsigned ? bits ^ 0x80 : bits);
+        std::int8_t* panel = packed.data() + group * group_size + output / kInt8Panel * panel_size;
+        const std::size_t lane = output % kInt8Panel;
+        std::int32_t sum;
+        std::memcpy(&sum, panel + lane * sizeof sum, sizeof sum);
+        sum += weight;
+        std::memcpy(panel + lane * sizeof sum, &sum, sizeof sum);
+        panel[((1 + k / kInt8Quad) * kInt8Panel + lane) * kInt8Quad + k % kInt8Quad] = weight;
+      };
+      filter.each<std::uint8_t>(group, rows, columns.phases[i], add);
+    }
   }
   return packed;
 }
+
+// What is stated for each output, so many times: for phases of columns made together.
+template <typename T>
+std::vector<T> repeated(const T* given, std::size_t count, std::size_t times) {
+  std::vector<T> found;
+  for (std::size_t i = 0; i < times && given != nullptr; ++i) {
+    found.insert(found.end(), given, given + count);
+  }
+  return found;
+}
+
+// A kernel's store points at these.
+struct Stores {
+  std::vector<float> floats;  // biases, or scales of integers
+  std::vector<std::int32_t> biases;
+
+  void take(FloatStore& store, std::size_t count, std::size_t times) {
+    floats = repeated(store.bias, count, times);
+    store.bias = store.bias == nullptr ? nullptr : floats.data();
+  }
+  void take(QuantisedStore& store, std::size_t count, std::size_t times) {
+    floats = repeated(store.scales, count, times);
+    biases = repeated(store.bias, count, times);
+    store.scales = floats.data();
+    store.bias = store.bias == nullptr ? nullptr : biases.data();
+  }
+};
 
 // Images of T. Phases of rows and columns are convolutions whose results lie some pixels apart.
 template <typename T, typename Kernel, typename Element>
@@ -150,18 +205,23 @@ class TransposedStep final : public Step {
         threads_(operands.threads),
         kernel_(kernel),
         rows_(phases_of(window, 0, result_.rows)),
-        columns_(phases_of(window, 1, result_.columns)) {
+        columns_(phases_of(window, 1, result_.columns)),
+        together_(kernel.groups == 1 && are_alike(columns_) ? columns_.size() : 1) {
+    stores_.take(kernel_.store, result_.channels, together_);
     const Filter filter{*operands.inputs[1], kernel.groups};
     for (const Phase& row : rows_) {
       row_offsets_.emplace_back();
       for (std::size_t q = 0; result_.row_offsets != nullptr && q < row.count; ++q) {
         row_offsets_.back().push_back(result_.row_offsets[row.first + q * row.stride]);
       }
-      for (const Phase& column : columns_) {
-        if (row.num_taps != 0 && column.num_taps != 0) {
-          filters_.push_back(pack(filter, row, column, T{}));
+      for (std::size_t i = 0; i < columns_.size(); i += together_) {
+        if (row.num_taps != 0 && columns_[i].num_taps != 0) {
+          filters_.push_back(pack(filter, row, {&columns_[i], together_}, T{}));
         } else if (zeros_.empty()) {
-          zeros_ = pack(filter, row, column, T{});
+          // One tap of zeros, whichever phases they are of.
+          Phase nothing = row;
+          nothing.num_taps = 0;
+          zeros_ = pack(filter, nothing, {&columns_[i], together_}, T{});
         }
       }
     }
@@ -217,6 +277,7 @@ class TransposedStep final : public Step {
     result.data += column.first * result.pixel_stride;
     result.columns = column.count;
     result.pixel_stride *= column.stride;
+    result.channels *= together_;
     result.rows = row.count;
     if (result.row_offsets != nullptr) {
       result.row_offsets = offsets.data();
@@ -237,7 +298,8 @@ class TransposedStep final : public Step {
       };
       const std::size_t first = before(rows.first);
       const std::size_t count = before(rows.first + rows.count) - first;
-      for (const Phase& column : columns_) {
+      for (std::size_t k = 0; k < columns_.size(); k += together_) {
+        const Phase& column = columns_[k];
         const bool is_empty = row.num_taps == 0 || column.num_taps == 0;
         const Element* packed = (is_empty ? zeros_ : filters_[filter]).data();
         filter += is_empty ? 0 : 1;
@@ -259,34 +321,11 @@ class TransposedStep final : public Step {
   Kernel kernel_;
   std::vector<Phase> rows_;
   std::vector<Phase> columns_;
+  std::size_t together_;  // phases of columns whose pixels follow one another, made as one
+  Stores stores_;
   std::vector<std::vector<std::uint64_t>> row_offsets_;  // of the result, by phase of rows
   std::vector<std::vector<Element>> filters_;            // by phases that have taps
   std::vector<Element> zeros_;                           // of all others
-};
-
-// The same of integers, with what their stores point at.
-template <typename T>
-class QuantisedTransposedStep final : public Step {
- public:
-  QuantisedTransposedStep(const Operands& operands, const SlidingWindow& window,
-                          const Int8Convolution& kernel, std::vector<float> scales)
-      : scales_(std::move(scales)), step_(operands, window, with_scales(kernel)) {}
-
-  void run() override { step_.run(); }
-  bool makes_rows() const override { return step_.makes_rows(); }
-  bool finds_rows(std::size_t input) const override { return step_.finds_rows(input); }
-  void run_rows(RowRange rows) override { step_.run_rows(rows); }
-  const char* backend() const override { return step_.backend(); }
-  bool has_packed(std::size_t input) const override { return step_.has_packed(input); }
-
- private:
-  Int8Convolution with_scales(Int8Convolution kernel) const {
-    kernel.store.scales = scales_.data();
-    return kernel;
-  }
-
-  std::vector<float> scales_;
-  TransposedStep<T, Int8Convolution, std::int8_t> step_;
 };
 
 template <typename T>
@@ -318,9 +357,10 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
       nullptr,
       source.zero_point,
       filter.zero_point - (filter.type == Type::uint8 ? 128 : 0),
-      {bias == nullptr ? nullptr : bias->as<std::int32_t>(), Rounding::nearest_even, nullptr,
+      {bias == nullptr ? nullptr : bias->as<std::int32_t>(), Rounding::nearest_even, scales.data(),
        nullptr, nullptr, result.zero_point, low, high}};
-  return std::make_unique<QuantisedTransposedStep<T>>(operands, window, kernel, std::move(scales));
+  return std::make_unique<TransposedStep<T, Int8Convolution, std::int8_t>>(operands, window,
+                                                                           kernel);
 }
 
 // Requires a result that is as large as the windows make it.
