@@ -428,7 +428,7 @@ arenite_status arenite_session_run(arenite_session* session) {
     return refuse_null();
   }
   return guarded([&] {
-    session->session.run(0, session->session.num_steps());
+    session->session.run(0, session->session.num_turns());
     return ARENITE_OK;
   });
 }

@@ -67,6 +67,9 @@ nb::object view(nb::handle self, std::size_t index) {
   if (tensor.coded_size != 0) {
     throw nb::value_error("the tensor is a coded constant, whose elements do not lie in memory");
   }
+  if (tensor.rows != nullptr) {
+    throw nb::value_error("the tensor lies row by row");
+  }
   if (tensor.is_constant) {
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
                                                    self, nullptr, dtype_of(tensor.type)));
@@ -114,7 +117,7 @@ std::vector<std::tuple<std::string, int>> states(const Session& session) {
 }
 
 struct ExternalStep {
-  std::size_t index;
+  std::size_t turn;
   std::string name;
   int model;
   std::vector<std::string> input_names;
@@ -138,17 +141,19 @@ std::vector<int> indices(const flatbuffers::Vector<std::int32_t>* given) {
   return given == nullptr ? std::vector<int>{} : std::vector<int>(given->begin(), given->end());
 }
 
+// In the order of their turns, of which a step may have several.
 std::vector<ExternalStep> external_steps(const Session& session) {
   std::vector<ExternalStep> found;
   const auto& steps = *session.program().steps();
-  for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
-    const auto* external = steps.Get(i)->kernel_as_External();
+  for (std::size_t turn = 0; turn < session.num_turns(); ++turn) {
+    const auto& step = *steps.Get(turn_at(session.program(), turn).step());
+    const auto* external = step.kernel_as_External();
     if (external == nullptr) {
       continue;
     }
-    found.push_back({i, steps.Get(i)->name()->str(), external->model(),
-                     texts(external->input_names()), indices(steps.Get(i)->inputs()),
-                     texts(external->output_names()), indices(steps.Get(i)->outputs())});
+    found.push_back({turn, step.name()->str(), external->model(), texts(external->input_names()),
+                     indices(step.inputs()), texts(external->output_names()),
+                     indices(step.outputs())});
   }
   return found;
 }
@@ -167,6 +172,7 @@ using StepProfile = std::tuple<std::string, std::string, std::string, std::int64
 std::vector<StepProfile> profile(const Session& session) {
   std::vector<StepProfile> found;
   const auto names = backends(session);
+  const auto nanoseconds = session.nanoseconds();
   const auto& steps = *session.program().steps();
   for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
     std::size_t bytes = 0;
@@ -177,7 +183,7 @@ std::vector<StepProfile> profile(const Session& session) {
     }
     found.emplace_back(steps.Get(i)->name()->str(),
                        program::EnumNameOperator(steps.Get(i)->kernel_type()), names[i],
-                       session.nanoseconds()[i], bytes);
+                       nanoseconds[i], bytes);
   }
   return found;
 }
@@ -220,11 +226,11 @@ std::vector<MemoryInfo> memories(const Session& session) {
   return found;
 }
 
-void note_nanoseconds(Session& session, std::size_t step, std::int64_t value) {
-  if (step >= session.num_steps()) {
-    throw nb::index_error("there is no such step");
+void note_nanoseconds(Session& session, std::size_t turn, std::int64_t value) {
+  if (turn >= session.num_turns()) {
+    throw nb::index_error("there is no such turn");
   }
-  session.note_nanoseconds(step, value);
+  session.note_nanoseconds(turn, value);
 }
 
 }  // namespace
@@ -234,7 +240,7 @@ NB_MODULE(_core, module) {
   nb::exception<SystemError>(module, "ResourceError");
   nb::exception<ForkedError>(module, "ForkedError");
   nb::class_<ExternalStep>(module, "ExternalStep")
-      .def_ro("index", &ExternalStep::index)
+      .def_ro("turn", &ExternalStep::turn)
       .def_ro("name", &ExternalStep::name)
       .def_ro("model", &ExternalStep::model)
       .def_ro("input_names", &ExternalStep::input_names)
@@ -262,7 +268,7 @@ NB_MODULE(_core, module) {
       .def("external_steps", &external_steps)
       .def("backends", &backends)
       .def("set_profiling", &Session::set_profiling, "wanted"_a)
-      .def("note_nanoseconds", &note_nanoseconds, "step"_a, "value"_a)
+      .def("note_nanoseconds", &note_nanoseconds, "turn"_a, "value"_a)
       .def("profile", &profile)
       .def("program",
            [](const Session& self) {
@@ -270,6 +276,7 @@ NB_MODULE(_core, module) {
                               self.file().program_size());
            })
       .def_prop_ro("num_steps", &Session::num_steps)
+      .def_prop_ro("num_turns", &Session::num_turns)
       .def("memories", &memories)
       .def("memory", &Session::memory);
   module.def("supported", &supported_operators);

@@ -5,21 +5,23 @@
 #include <string>
 
 #include "errors.hpp"
+#include "turns.hpp"
 
 namespace arenite {
 
 LiveRecords::LiveRecords(const program::Program& program)
-    : program_(program), live_(program.memories()->size()), permanent_(program.memories()->size()) {
-  const std::size_t num_steps = std::max<std::size_t>(program.steps()->size(), 1);
-  starting_.resize(num_steps);
-  ending_.resize(num_steps + 1);
+    : program_(program), live_(program.memories()->size()) {
+  const std::size_t num_turns = std::max<std::size_t>(arenite::num_turns(program), 1);
+  starting_.resize(num_turns);
+  ending_.resize(num_turns + 1);
   const auto& records = *program.records();
   for (Index i = 0; i < records.size(); ++i) {
     const auto& record = *records.Get(i);
     const std::string label = "record '" + record.name()->str() + "'";
-    if (record.start() >= record.end() || record.end() > num_steps) {
-      throw ProgramError(label + " lives at steps " + std::to_string(record.start()) + " to " +
-                         std::to_string(record.end()) + " of " + std::to_string(num_steps));
+    if (record.start() >= record.end() || record.end() > num_turns) {
+      throw ProgramError(label + " lives at " + turn_word(program) + "s " +
+                         std::to_string(record.start()) + " to " + std::to_string(record.end()) +
+                         " of " + std::to_string(num_turns));
     }
     if (record.memory() >= program.memories()->size()) {
       throw ProgramError(label + " lies in memory " + std::to_string(record.memory()) + " of " +
@@ -33,49 +35,53 @@ LiveRecords::LiveRecords(const program::Program& program)
     }
     starting_[record.start()].push_back(i);
     ending_[record.end()].push_back(i);
-    if (record.start() == 0 && record.end() == num_steps) {
-      permanent_[record.memory()].emplace(record.offset(), record.offset() + record.size());
-    }
   }
 }
 
-void LiveRecords::enter(std::size_t step) {
+void LiveRecords::enter(std::size_t turn) {
   const auto& records = *program_.records();
-  if (step < ending_.size()) {
-    for (const auto i : ending_[step]) {
+  if (turn < ending_.size()) {
+    for (const auto i : ending_[turn]) {
       const auto& record = *records.Get(i);
       live_[record.memory()].erase(record.offset());
     }
   }
-  if (step >= starting_.size()) {
+  if (turn >= starting_.size()) {
     return;
   }
-  for (const auto i : starting_[step]) {
+  for (const auto i : starting_[turn]) {
     const auto& record = *records.Get(i);
     auto& live = live_[record.memory()];
     const std::uint64_t begin = record.offset();
     const std::uint64_t end = begin + record.size();
     const auto above = live.lower_bound(begin);
     const bool hits_above = above != live.end() && above->first < end;
-    const bool hits_below = above != live.begin() && std::prev(above)->second > begin;
+    const bool hits_below = above != live.begin() && std::prev(above)->second.end > begin;
     if (hits_above || hits_below) {
-      throw ProgramError("record '" + record.name()->str() +
-                         "' shares bytes with another at step " + std::to_string(step) +
+      throw ProgramError("record '" + record.name()->str() + "' shares bytes with another at " +
+                         turn_word(program_) + " " + std::to_string(turn) +
                          ": the plan is wrong, plan the model again");
     }
-    live.emplace(begin, end);
+    live.emplace(begin, Life{end, record.end()});
   }
 }
 
-bool LiveRecords::holds(const Ends& ends, const Extent& extent) {
-  const auto above = ends.upper_bound(extent.begin);
-  return above != ends.begin() && std::prev(above)->second >= extent.end;
+std::size_t LiveRecords::held_until(const Extent& extent) const {
+  const Lives& live = live_[extent.memory];
+  auto above = live.upper_bound(extent.begin);
+  if (above == live.begin()) {
+    return 0;
+  }
+  auto [covered, until] = std::prev(above)->second;
+  for (; covered < extent.end && above != live.end() && above->first == covered; ++above) {
+    covered = above->second.end;
+    until = std::min(until, above->second.until);
+  }
+  return covered >= extent.end ? until : 0;
 }
 
-bool LiveRecords::hold(const Extent& extent) const { return holds(live_[extent.memory], extent); }
-
 bool LiveRecords::hold_throughout(const Extent& extent) const {
-  return holds(permanent_[extent.memory], extent);
+  return held_until(extent) == starting_.size();
 }
 
 }  // namespace arenite

@@ -1,4 +1,4 @@
-// The records of a plan, walked step by step: which bytes of which memory are live.
+// The records of a plan, walked turn by turn: which bytes of which memory are live.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,32 @@ struct Extent {
 class LiveRecords {
  public:
   // Takes a program whose memories are checked. Throws ProgramError where a record names no
-  // memory, leads outside it, or lives at no step.
+  // memory, leads outside it, or lives at no turn.
   explicit LiveRecords(const program::Program& program);
 
-  // Goes on to a step, the next one. Throws ProgramError where two records share bytes at it.
-  void enter(std::size_t step);
+  // Goes on to a turn, the next one. Throws ProgramError where two records share bytes at it.
+  void enter(std::size_t turn);
 
-  // Whether the bytes lie in one record that is live.
-  bool hold(const Extent& extent) const;
-  // The same, of a record that is live at every step.
+  // Whether the bytes lie in records that are live: one, or several without a gap between them.
+  bool hold(const Extent& extent) const { return held_until(extent) != 0; }
+  // The first turn after this one at which some of them no longer do; 0 if some do not now.
+  std::size_t held_until(const Extent& extent) const;
+  // The same, of records that are live at every turn.
   bool hold_throughout(const Extent& extent) const;
 
  private:
   using Index = flatbuffers::uoffset_t;
+  struct Life {
+    std::uint64_t end;    // byte
+    std::uint32_t until;  // turn
+  };
   // By where they begin; no two share bytes.
-  using Ends = std::map<std::uint64_t, std::uint64_t>;
-
-  static bool holds(const Ends& ends, const Extent& extent);
+  using Lives = std::map<std::uint64_t, Life>;
 
   const program::Program& program_;
-  std::vector<std::vector<Index>> starting_;  // by step
+  std::vector<std::vector<Index>> starting_;  // by turn
   std::vector<std::vector<Index>> ending_;
-  std::vector<Ends> live_;  // by memory
-  std::vector<Ends> permanent_;
+  std::vector<Lives> live_;  // by memory
 };
 
 }  // namespace arenite

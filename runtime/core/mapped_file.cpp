@@ -16,7 +16,7 @@ namespace arenite {
 namespace {
 
 constexpr char kMagic[8] = {'A', 'R', 'E', 'N', 'I', 'T', 'E', '\x1a'};
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kPage = 4096;
 constexpr int kMaxDepth = 16;
 constexpr int kMaxTables = 4'000'000;

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "turns.hpp"
+
 namespace arenite {
 
 Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte)
     : program_(program), arenas_(arenas), byte_(byte) {
-  const std::size_t num_steps = std::max<std::size_t>(program.steps()->size(), 1);
-  starting_.resize(num_steps);
-  ending_.resize(num_steps);
+  const std::size_t num_turns = std::max<std::size_t>(arenite::num_turns(program), 1);
+  starting_.resize(num_turns);
+  ending_.resize(num_turns);
   const auto& records = *program.records();
   for (std::uint32_t i = 0; i < records.size(); ++i) {
     const auto* record = records.Get(i);
@@ -21,15 +23,15 @@ Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas
   }
 }
 
-void Poison::before(std::size_t step) const {
-  if (step > 0) {
-    fill(starting_[step]);
+void Poison::before(std::size_t turn) const {
+  if (turn > 0) {
+    fill(starting_[turn]);
   }
 }
 
-void Poison::after(std::size_t step) const {
-  if (step + 1 < ending_.size()) {
-    fill(ending_[step]);
+void Poison::after(std::size_t turn) const {
+  if (turn + 1 < ending_.size()) {
+    fill(ending_[turn]);
   }
 }
 

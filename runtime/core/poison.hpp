@@ -16,11 +16,11 @@ class Poison {
   // Takes a program that was validated, with its memories, and what to fill with.
   Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte);
 
-  // Fills the records that begin at a step. Inputs and states hold what they should before the
+  // Fills the records that begin at a turn. Inputs and states hold what they should before the
   // first.
-  void before(std::size_t step) const;
-  // Fills the records that end with a step. Outputs and states are read after the last.
-  void after(std::size_t step) const;
+  void before(std::size_t turn) const;
+  // Fills the records that end with a turn. Outputs and states are read after the last.
+  void after(std::size_t turn) const;
 
  private:
   void fill(const std::vector<std::uint32_t>& records) const;
@@ -28,8 +28,8 @@ class Poison {
   const program::Program& program_;
   const std::vector<Arena>& arenas_;
   std::uint8_t byte_;
-  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first step
-  std::vector<std::vector<std::uint32_t>> ending_;    // records, by the last step of their life
+  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first turn
+  std::vector<std::vector<std::uint32_t>> ending_;    // records, by the last turn of their life
 };
 
 }  // namespace arenite

@@ -39,6 +39,7 @@ void check_aligned(const flatbuffers::Vector<T>* vector) {
 void check_alignment(const Program& program) {
   for (const auto* tensor : *program.tensors()) {
     check_aligned(tensor->shape());
+    check_aligned(tensor->rows());
   }
   for (const auto* ports : {program.inputs(), program.outputs()}) {
     for (const auto* port : *ports) {

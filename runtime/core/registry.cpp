@@ -1,5 +1,6 @@
 #include "registry.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -20,6 +21,30 @@ Makers& makers() {
   return table;
 }
 
+bool has_rows(const TensorView* view) { return view != nullptr && view->rows != nullptr; }
+
+// Whether some of its turns make a few rows, or some operand lies row by row.
+bool is_by_rows(const Operands& operands) {
+  return operands.in_bands || has_rows(operands.scratch) ||
+         std::any_of(operands.inputs.begin(), operands.inputs.end(), has_rows) ||
+         std::any_of(operands.outputs.begin(), operands.outputs.end(), has_rows);
+}
+
+// Refuses rows that the step does not find, and turns that it cannot make.
+void require_rows(const Operands& operands, const Step& step) {
+  require(operands, !operands.in_bands || step.makes_rows(),
+          "it runs by rows, and makes all at once");
+  require(operands, !has_rows(operands.scratch), "its working memory lies row by row");
+  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
+    require(operands, !has_rows(operands.inputs[i]) || step.finds_rows(i),
+            "an input lies row by row, and it reads it as a whole");
+  }
+  for (const auto* output : operands.outputs) {
+    require(operands, !has_rows(output) || step.makes_rows(),
+            "an output lies row by row, and it makes it as a whole");
+  }
+}
+
 }  // namespace
 
 Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
@@ -35,12 +60,20 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
   if (found == makers().end()) {
     refuse(operands, "no kernel runs it in this build");
   }
+  const bool by_rows = is_by_rows(operands);
   for (const auto& [kernels, make] : found->second) {
+    if (by_rows && kernels == KernelSet::xnnpack) {
+      continue;  // it knows tensors that are whole
+    }
     if (auto step = make(operands)) {
+      if (by_rows) {
+        require_rows(operands, *step);
+      }
       return step;
     }
   }
-  refuse(operands, "no kernel runs it on operands of these types");
+  refuse(operands, by_rows ? "no kernel runs it by rows on operands of these types"
+                           : "no kernel runs it on operands of these types");
 }
 
 std::vector<std::string> supported_operators() {

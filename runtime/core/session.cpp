@@ -56,7 +56,6 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
   }
-  nanoseconds_.resize(steps_.size());
   reset();
 }
 
@@ -83,15 +82,24 @@ void Session::bind() {
     // Constants are mapped read-only; no step writes one.
     std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights())
                                               : arenas_[tensor.memory()].data();
-    tensors_[i].data = base + static_cast<std::size_t>(tensor.offset());
+    // Rows are counted from the start of the memory.
+    const std::uint64_t offset = tensors_[i].rows == nullptr ? tensor.offset() : 0;
+    tensors_[i].data = base + static_cast<std::size_t>(offset);
   }
 }
 
 void Session::make_steps() {
   const auto& steps = *program().steps();
+  std::vector<bool> in_bands(steps.size());
+  for (std::size_t turn = 0; turn < num_turns(); ++turn) {
+    const auto each = turn_at(program(), turn);
+    in_bands[each.step()] = in_bands[each.step()] || each.count() != 0;
+  }
   steps_.reserve(steps.size());
   for (const auto* step : steps) {
-    Operands operands{*step, {}, {}, find(step->scratch()), threads_->pool, &decoder_, file_.get()};
+    Operands operands{
+        *step,          {},        {},         find(step->scratch()), in_bands[steps_.size()],
+        threads_->pool, &decoder_, file_.get()};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) {
         operands.inputs.push_back(find(index));
@@ -278,29 +286,47 @@ void Session::fetch(std::size_t output, std::byte* data) const {
 
 void Session::run(std::size_t first, std::size_t last) {
   threads_->require_here();
-  if (first > last || last > steps_.size()) {
-    throw ProgramError("there are no steps " + std::to_string(first) + " to " +
+  if (first > last || last > num_turns()) {
+    throw ProgramError("there are no turns " + std::to_string(first) + " to " +
                        std::to_string(last));
   }
-  for (std::size_t step = first; step < last; ++step) {
-    if (steps_[step] == nullptr) {
-      throw ProgramError("step " + std::to_string(step) + " runs in another runtime");
+  for (std::size_t index = first; index < last; ++index) {
+    const auto turn = turn_at(program(), index);
+    if (steps_[turn.step()] == nullptr) {
+      throw ProgramError("step " + std::to_string(turn.step()) + " runs in another runtime");
     }
     if (poison_ != nullptr) {
-      poison_->before(step);
+      poison_->before(index);
     }
     if (is_profiling_) {
       const auto begun = std::chrono::steady_clock::now();
-      steps_[step]->run();
+      run_turn(turn);
       const auto spent = std::chrono::steady_clock::now() - begun;
-      nanoseconds_[step] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+      nanoseconds_[index] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
     } else {
-      steps_[step]->run();
+      run_turn(turn);
     }
     if (poison_ != nullptr) {
-      poison_->after(step);
+      poison_->after(index);
     }
   }
+}
+
+void Session::run_turn(const program::Turn& turn) {
+  Step& step = *steps_[turn.step()];
+  if (turn.count() == 0) {
+    step.run();
+  } else {
+    step.run_rows({turn.first(), turn.count()});
+  }
+}
+
+std::vector<std::int64_t> Session::nanoseconds() const {
+  std::vector<std::int64_t> found(steps_.size());
+  for (std::size_t turn = 0; turn < nanoseconds_.size(); ++turn) {
+    found[turn_at(program(), turn).step()] += nanoseconds_[turn];
+  }
+  return found;
 }
 
 void Session::reset() {
@@ -317,6 +343,16 @@ void Session::reset() {
   }
 }
 
-void Session::set_profiling(bool wanted) { is_profiling_ = wanted; }
+void Session::note_nanoseconds(std::size_t turn, std::int64_t value) {
+  if (is_profiling_) {
+    nanoseconds_.at(turn) = value;
+  }
+}
+
+void Session::set_profiling(bool wanted) {
+  const HeapAccount::Scope scope(&other_);
+  is_profiling_ = wanted;
+  nanoseconds_.resize(num_turns());
+}
 
 }  // namespace arenite

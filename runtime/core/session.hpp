@@ -16,6 +16,7 @@
 #include "poison.hpp"
 #include "step.hpp"
 #include "tensor_view.hpp"
+#include "turns.hpp"
 
 namespace arenite {
 
@@ -59,6 +60,8 @@ class Session {
   }
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
+  // What a run counts (turns.hpp): as many as there are steps, unless some run by rows.
+  std::size_t num_turns() const { return arenite::num_turns(program()); }
 
   // A session with threads, in a child of the process that created it, throws ForkedError from
   // `feed`, `fetch` and `run`.
@@ -67,7 +70,7 @@ class Session {
   void feed(std::size_t input, const std::byte* data);
   // Copies an output to the caller in the same form.
   void fetch(std::size_t output, std::byte* data) const;
-  // Runs steps [first, last), none of them external. Allocates nothing.
+  // Runs turns [first, last), none of them of an external step. Allocates nothing.
   void run(std::size_t first, std::size_t last);
   // Lets the tensors that are kept between runs start anew.
   void reset();
@@ -76,9 +79,10 @@ class Session {
   const Step* step(std::size_t index) const { return steps_[index].get(); }
 
   void set_profiling(bool wanted);
-  // Of the last run while profiling, by step.
-  const std::vector<std::int64_t>& nanoseconds() const { return nanoseconds_; }
-  void note_nanoseconds(std::size_t step, std::int64_t value) { nanoseconds_.at(step) = value; }
+  // Of the last run while profiling, by step: all its turns.
+  std::vector<std::int64_t> nanoseconds() const;
+  // Notes what somebody else spent on a turn, if a profile was wanted.
+  void note_nanoseconds(std::size_t turn, std::int64_t value);
 
   SessionMemory memory() const;
 
@@ -94,6 +98,7 @@ class Session {
   void take_memories(const SessionOptions& options);
   void bind();
   void make_steps();
+  void run_turn(const program::Turn& turn);
   const TensorView* find(std::int64_t index) const {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
   }
@@ -118,9 +123,9 @@ class Session {
   std::unique_ptr<Poison> poison_;  // null: nothing is filled
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<StridedCopy> feeds_;    // by input
-  std::vector<StridedCopy> fetches_;  // by output
-  std::vector<std::int64_t> nanoseconds_;
+  std::vector<StridedCopy> feeds_;         // by input
+  std::vector<StridedCopy> fetches_;       // by output
+  std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled
   bool is_profiling_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/image.hpp"
 #include "program_generated.h"
 #include "tensor_view.hpp"
 
@@ -21,6 +22,7 @@ struct Operands {
   std::vector<const TensorView*> inputs;
   std::vector<const TensorView*> outputs;
   const TensorView* scratch;  // working memory of the step; null if it has none
+  bool in_bands;              // some turn of it makes a few rows
   pthreadpool* threads;       // null: the calling thread alone
   SymbolDecoder* decoder;     // of coded weights
   const MappedFile* file;     // where constants lie
@@ -31,6 +33,17 @@ class Step {
   virtual ~Step() = default;
   // Allocates nothing and cannot fail: whatever can go wrong is refused when it is made.
   virtual void run() = 0;
+  // Whether it makes some rows of its results at a time, and finds them wherever they lie. Whoever
+  // says so overrides run_rows.
+  virtual bool makes_rows() const { return false; }
+  // Whether it finds the rows of this input wherever they lie.
+  virtual bool finds_rows(std::size_t /*input*/) const { return false; }
+  // Makes rows of its results, bit for bit those that `run` makes. A step that takes rows of its
+  // first input into sums (rows_read.hpp) takes those instead: it begins anew at row 0, keeps its
+  // sums in its working memory, and writes its result when it has taken the last row.
+  //
+  // Like `run` it allocates nothing and cannot fail. Called only where `makes_rows`.
+  virtual void run_rows(RowRange /*rows*/) {}
   // "xnnpack" or "arenite".
   virtual const char* backend() const = 0;
   // Whether this input, a constant, was copied when the step was made, so that the original is

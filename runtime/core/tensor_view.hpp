@@ -13,7 +13,10 @@ namespace arenite {
 struct TensorView {
   program::Type type = program::Type::float32;
   std::vector<std::size_t> shape;
-  std::byte* data = nullptr;   // constants are never written
+  std::byte* data = nullptr;  // constants are never written
+  // Where each row along axis 1 lies, in bytes from `data`; null: they follow one another. Then
+  // the first axis has the length 1.
+  const std::uint64_t* rows = nullptr;
   std::size_t size = 0;        // bytes
   std::size_t coded_size = 0;  // bytes at `data`, of a constant that is coded; 0: it is not
   bool is_constant = false;

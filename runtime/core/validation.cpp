@@ -1,7 +1,6 @@
 #include "validation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
 #include <tuple>
@@ -11,19 +10,18 @@
 #include "live_records.hpp"
 #include "mapped_file.hpp"
 #include "program_text.hpp"
+#include "tensor_checks.hpp"
+#include "turn_checks.hpp"
+#include "turns.hpp"
 
 namespace arenite {
 
 namespace {
 
-using program::Place;
 using program::Program;
 using program::Type;
 
-constexpr std::size_t kMaxRank = 16;
 constexpr std::size_t kMaxMemories = 16;
-// What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
 [[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
 
@@ -32,91 +30,6 @@ std::string quoted(const flatbuffers::String* name) { return "'" + name->str() +
 template <typename T>
 std::size_t count(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
-}
-
-// Product of the shape and the size of an element, or a refusal.
-std::size_t checked_size(const program::Tensor& tensor) {
-  std::uint64_t bytes = element_size(tensor.type());
-  for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
-    const std::uint64_t length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    if (length > kMaxBytes || (length != 0 && bytes > kMaxBytes / length)) {
-      refuse("tensor " + quoted(tensor.name()) + " is too large");
-    }
-    bytes *= length;
-  }
-  return static_cast<std::size_t>(bytes);
-}
-
-// Bytes that a tensor must lie inside.
-std::uint64_t checked_limit(const Program& program, const program::Tensor& tensor,
-                            const std::string& label) {
-  if (tensor.place() == Place::weights) {
-    // Kernels read past the end of what they are given.
-    return program.weights_size() -
-           std::min<std::uint64_t>(program.weights_size(), MappedFile::kSlack);
-  }
-  if (tensor.memory() >= program.memories()->size()) {
-    refuse(label + " lies in memory " + std::to_string(tensor.memory()) + " of " +
-           std::to_string(program.memories()->size()));
-  }
-  return program.memories()->Get(tensor.memory())->size();
-}
-
-TensorView checked_tensor(const Program& program, const program::Tensor& tensor) {
-  const std::string label = "tensor " + quoted(tensor.name());
-  if (tensor.type() > Type::MAX || tensor.place() > Place::MAX) {
-    refuse(label + " has an unknown type or place");
-  }
-  if (count(tensor.shape()) > kMaxRank) {
-    refuse(label + " has " + std::to_string(count(tensor.shape())) + " axes; at most " +
-           std::to_string(kMaxRank) + " can be run");
-  }
-  TensorView view;
-  view.type = tensor.type();
-  view.size = checked_size(tensor);
-  view.is_constant = tensor.place() == Place::weights;
-  if (tensor.coded_size() != 0 && (!view.is_constant || view.type != Type::float32)) {
-    refuse(label + " is coded, and no constant of 32-bit floats");
-  }
-  const std::uint64_t limit = checked_limit(program, tensor, label);
-  const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size() : view.size;
-  if (tensor.offset() > limit || size > limit - tensor.offset()) {
-    refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
-           std::to_string(tensor.offset() + size) + ", outside the " + std::to_string(limit) +
-           " B of its place");
-  }
-  if (tensor.offset() % element_size(tensor.type()) != 0) {
-    refuse(label + " lies at byte " + std::to_string(tensor.offset()) +
-           ", between two of its elements");
-  }
-  view.coded_size = static_cast<std::size_t>(tensor.coded_size());
-  for (std::size_t axis = 0; axis < count(tensor.shape()); ++axis) {
-    const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    view.shape.push_back(static_cast<std::size_t>(length));
-  }
-  if (tensor.scales() != nullptr && tensor.scales()->size() > 0) {
-    const auto& scales = *tensor.scales();
-    const bool by_channel = scales.size() > 1;
-    if (by_channel &&
-        (tensor.axis() >= view.rank() || view.shape[tensor.axis()] != scales.size())) {
-      refuse(label + " has " + std::to_string(scales.size()) + " scales, not one for each index");
-    }
-    for (const float scale : scales) {
-      if (!(std::isfinite(scale) && scale > 0)) {
-        refuse(label + " has a scale that is not above 0");
-      }
-    }
-    view.scales.assign(scales.begin(), scales.end());
-    const bool is_signed = view.type == Type::int8;
-    const std::int32_t lowest = is_signed ? -128 : view.type == Type::uint8 ? 0 : -32768;
-    const std::int32_t highest = is_signed ? 127 : view.type == Type::uint8 ? 255 : 32767;
-    if (tensor.zero_point() < lowest || tensor.zero_point() > highest) {
-      refuse(label + " has a zero point that none of its elements can be");
-    }
-    view.zero_point = tensor.zero_point();
-    view.axis = tensor.axis();
-  }
-  return view;
 }
 
 // Positions of the inputs that a step writes too.
@@ -132,25 +45,29 @@ std::vector<std::size_t> updated_inputs(const program::Step& step) {
 class Checker {
  public:
   Checker(const Program& program, const std::vector<TensorView>& tensors)
-      : program_(program), tensors_(tensors), records_(program) {}
+      : program_(program),
+        tensors_(tensors),
+        records_(program),
+        turns_(program, tensors, records_) {}
 
   void check() {
+    records_.enter(0);
     check_states();
     check_ports(*program_.inputs(), "input");
     check_ports(*program_.outputs(), "output");
-    const std::size_t num_steps = program_.steps()->size();
-    for (std::size_t step = 0; step < std::max<std::size_t>(num_steps, 1); ++step) {
-      records_.enter(step);
-      if (step == 0) {
-        require_live(*program_.inputs(), step);
-      }
-      if (step < num_steps) {
-        check_step(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(step)), step);
-      }
-      if (step + 1 >= num_steps) {
-        require_live(*program_.outputs(), step);
-      }
+    for (const auto* step : *program_.steps()) {
+      check_step(*step);
     }
+    const std::size_t num_turns = arenite::num_turns(program_);
+    require_live(*program_.inputs(), 0);
+    for (std::size_t turn = 0; turn < num_turns; ++turn) {
+      if (turn > 0) {
+        records_.enter(turn);
+      }
+      turns_.check(turn);
+    }
+    turns_.finish();
+    require_live(*program_.outputs(), std::max<std::size_t>(num_turns, 1) - 1);
   }
 
  private:
@@ -161,7 +78,7 @@ class Checker {
     }
   }
 
-  void check_step(const program::Step& step, std::size_t number) const {
+  void check_step(const program::Step& step) const {
     const std::string label = "step " + quoted(step.name());
     if (const auto* external = step.kernel_as_External()) {
       check_external(*external, step, label);
@@ -174,8 +91,8 @@ class Checker {
       check_index(index, label + ": an input");
       if (step.kernel_type() == program::Operator::External) {
         require_plain(index, label);
+        require_contiguous(index, label);
       }
-      require_live(index, number, label);
     }
     for (const auto position : updated_inputs(step)) {
       if (position < count(step.inputs())) {
@@ -183,8 +100,11 @@ class Checker {
       }
     }
     for (std::size_t i = 0; i < count(step.outputs()); ++i) {
-      check_written(step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i)), number, label,
-                    "an output");
+      const auto index = step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      check_written(index, label, "an output");
+      if (step.kernel_type() == program::Operator::External) {
+        require_contiguous(index, label);
+      }
     }
     if (step.scratch() != -1) {
       check_index(step.scratch(), label + ": its working memory");
@@ -192,7 +112,8 @@ class Checker {
       if (scratch.is_constant || scratch.type != Type::uint8) {
         refuse(label + " works in a constant, or in what is not bytes");
       }
-      check_written(step.scratch(), number, label, "its working memory");
+      check_written(step.scratch(), label, "its working memory");
+      require_contiguous(step.scratch(), label + ": its working memory");
     }
   }
 
@@ -225,11 +146,9 @@ class Checker {
     }
   }
 
-  void check_written(std::int64_t index, std::size_t step, const std::string& label,
-                     const char* what) const {
+  void check_written(std::int64_t index, const std::string& label, const char* what) const {
     check_index(index, label + ": " + what);
     require_writable(index, label);
-    require_live(index, step, label);
   }
 
   // What a step updates is kept between runs, so nobody else expects it as it was.
@@ -252,23 +171,18 @@ class Checker {
     }
   }
 
-  void require_live(std::int64_t index, std::size_t step, const std::string& label) const {
-    const auto& view = tensors_[static_cast<std::size_t>(index)];
-    const auto& tensor = stated(index);
-    if (view.is_constant || view.size == 0) {
-      return;
-    }
-    if (!records_.hold({tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
-      refuse(label + ": tensor " + quoted(tensor.name()) +
-             " lies in no record that is live at step " + std::to_string(step));
+  // Who reads or writes it all at once must not be given rows that lie apart.
+  void require_contiguous(std::int64_t index, const std::string& label) const {
+    if (tensors_[static_cast<std::size_t>(index)].rows != nullptr) {
+      refuse(label + " lies row by row");
     }
   }
 
   using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
-  void require_live(const Ports& ports, std::size_t step) const {
+  void require_live(const Ports& ports, std::size_t turn) const {
     for (const auto* port : ports) {
-      require_live(port->tensor(), step, "port " + quoted(port->name()));
+      turns_.require_live(port->tensor(), turn, "port " + quoted(port->name()));
     }
   }
 
@@ -282,6 +196,7 @@ class Checker {
       check_index(port->tensor(), label);
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
       require_plain(port->tensor(), label);
+      require_contiguous(port->tensor(), label);
       if (what == "input" && view.is_constant) {
         refuse(label + " is a constant");
       }
@@ -319,6 +234,7 @@ class Checker {
       check_initial(state, view);
       const auto& tensor = stated(state.tensor());
       const std::string label = "state " + quoted(tensor.name());
+      require_contiguous(state.tensor(), label);
       require_writable(state.tensor(), label);
       if (view.size != 0 && !records_.hold_throughout(
                                 {tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
@@ -343,6 +259,7 @@ class Checker {
   const Program& program_;
   const std::vector<TensorView>& tensors_;
   LiveRecords records_;
+  TurnChecks turns_;
   std::set<std::tuple<std::size_t, std::uint64_t, std::size_t>> states_;  // memory, offset, bytes
 };
 
@@ -373,24 +290,6 @@ void check_memories(const Program& program) {
 }
 
 }  // namespace
-
-std::size_t element_size(Type type) {
-  switch (type) {
-    case Type::int8:
-    case Type::uint8:
-    case Type::boolean:
-      return 1;
-    case Type::float16:
-    case Type::int16:
-      return 2;
-    case Type::float32:
-    case Type::int32:
-      return 4;
-    case Type::int64:
-      return 8;
-  }
-  return 1;
-}
 
 std::vector<TensorView> validated_tensors(const Program& program) {
   check_text_and_alignment(program);

@@ -1,6 +1,8 @@
 // What a program says, checked before anything of it is used.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "program_generated.h"
@@ -8,13 +10,17 @@
 
 namespace arenite {
 
+// What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
+
 // Returns the program's tensors as views without addresses, all inside their place.
 //
 // Throws ProgramError where a number leads outside, an operand is of no tensor, a step writes a
-// constant or a memory that is not writable, or updates what is not a state, a tensor is used
-// outside every record of its memory that is live, or two records share bytes at a step.
+// constant or a memory that is not writable, or updates what is not a state, a turn is of
+// a step or of rows that do not exist, something is never made, a tensor or a row of it is used
+// outside the records of its memory that are live, or two records share bytes at a turn.
 //
-// Cost: O((tensors + records + operands) log records).
+// Cost: O((tensors + records + operands and rows of all turns) log records).
 std::vector<TensorView> validated_tensors(const program::Program& program);
 
 // Bytes of an element.

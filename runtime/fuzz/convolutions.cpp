@@ -2,7 +2,7 @@
 //
 //     convolutions COUNT SEED
 //
-// Each is run whole and in bands of rows, from rings that hold only the rows a band needs: the
+// Each is run whole and in bands of rows, from rows in no order, no more than a band needs: the
 // results must be the same to the bit. What lies between pixels is not a number in a source and
 // must stay as it was in a result. Run under the sanitizers, and with ARENITE_VECTORS for smaller
 // processors.
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernels/convolution/convolve.hpp"
+#include "scattered_rows.hpp"
 
 namespace {
 
@@ -55,7 +56,13 @@ struct Picture {
     const std::size_t row_stride =
         columns * pixel_stride + (random.one_in(3) ? random.up_to(9) : 0);
     memory.resize((held_rows - 1) * row_stride + (columns - 1) * pixel_stride + channels, between);
-    image = {memory.data(), rows, columns, channels, pixel_stride, row_stride, held_rows};
+    image = {memory.data(), rows, columns, channels, pixel_stride, row_stride};
+    if (held_rows < rows || random.one_in(2)) {
+      offsets =
+          arenite::fuzz::scattered_rows(rows, held_rows, row_stride * sizeof(float),
+                                        [&](std::size_t limit) { return random.up_to(limit - 1); });
+      image.row_offsets = offsets.data();
+    }
   }
   Picture(Picture&&) = default;
 
@@ -73,11 +80,12 @@ struct Picture {
     return image.row(row)[column * image.pixel_stride + channel];
   }
   Image<const float> reading() const {
-    return {image.data,         image.rows,       image.columns,  image.channels,
-            image.pixel_stride, image.row_stride, image.held_rows};
+    return {image.data,         image.rows,       image.columns,    image.channels,
+            image.pixel_stride, image.row_stride, image.row_offsets};
   }
 
   std::vector<float> memory;
+  std::vector<std::uint64_t> offsets;
   Image<float> image;
 };
 
@@ -194,8 +202,8 @@ struct Trial {
       addend.visit(rows.first, rows.count, [&](auto row, auto column, auto channel, float element) {
         to.row(row)[column * to.pixel_stride + channel] = element;
       });
-      added = {to.data,         to.rows,       to.columns,  to.channels,
-               to.pixel_stride, to.row_stride, to.held_rows};
+      added = {to.data,         to.rows,       to.columns,    to.channels,
+               to.pixel_stride, to.row_stride, to.row_offsets};
     }
     const Convolution convolution{
         shape.window,
@@ -254,8 +262,8 @@ struct Trial {
     return std::abs(found - clamped) <= terms * 0x1p-24 * wanted.magnitude;
   }
 
-  // The rows of the source under a band, in a ring that has no other.
-  Picture ring(RowRange band) {
+  // The rows of the source under a band, in memory that has room for no other.
+  Picture held_rows(RowRange band) {
     const auto& window = shape.window;
     const auto bound = [this](std::size_t padded) {
       const std::size_t top = shape.window.padding[0];
@@ -291,7 +299,7 @@ struct Trial {
     for (int i = 0; i < 3 && passed; ++i) {
       const std::size_t first = random.up_to(shape.result_rows - 1);
       const RowRange band{first, 1 + random.up_to(shape.result_rows - first - 1)};
-      const Picture from = ring(band);
+      const Picture from = held_rows(band);
       const Picture to(shape.result_rows, shape.result_columns, shape.groups * shape.outputs,
                        band.count, random, kUntouched);
       run(from.reading(), to.image, band);

@@ -1,5 +1,5 @@
-// Random images for the fuzzers of kernels: with gaps, in rings, at the very end of readable
-// memory.
+// Random images for the fuzzers of kernels: with gaps, rows in no order, at the very end of
+// readable memory.
 #pragma once
 
 #include <pthreadpool.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/convolution/convolve.hpp"
+#include "scattered_rows.hpp"
 
 namespace arenite::fuzz {
 
@@ -80,7 +81,7 @@ struct Shape {
 
 constexpr float kGap = 12345.0f;  // between pixels and rows
 
-// An image that holds all or the last rows, with gaps.
+// An image that holds all rows or as many as it has room for, with gaps.
 class Held {
  public:
   Held(Random& random, const Shape& shape, std::size_t held_rows, float gap)
@@ -92,15 +93,19 @@ class Held {
     const std::size_t row = (shape.columns - 1) * image_.pixel_stride + shape.channels;
     image_.row_stride =
         shape.columns * image_.pixel_stride + (random.one_in(2) ? random.between(0, 20) : 0);
-    image_.held_rows = held_rows;
     floats_ = std::make_unique<Floats>((held_rows - 1) * image_.row_stride + row, gap);
     image_.data = floats_->data();
+    if (held_rows < shape.rows || random.one_in(2)) {
+      offsets_ = scattered_rows(shape.rows, held_rows, image_.row_stride * sizeof(float),
+                                [&](std::size_t limit) { return random.between(0, limit - 1); });
+      image_.row_offsets = offsets_.data();
+    }
   }
 
   const Image<float>& image() const { return image_; }
   Image<const float> source() const {
-    return {image_.data,         image_.rows,       image_.columns,  image_.channels,
-            image_.pixel_stride, image_.row_stride, image_.held_rows};
+    return {image_.data,         image_.rows,       image_.columns,    image_.channels,
+            image_.pixel_stride, image_.row_stride, image_.row_offsets};
   }
 
   void write_row(std::size_t row, const std::vector<float>& from) {
@@ -123,9 +128,8 @@ class Held {
     std::vector<char> in_pixel(floats_->count(), 0);
     for (std::size_t row = written.first; row < written.first + written.count; ++row) {
       for (std::size_t column = 0; column < shape_.columns; ++column) {
-        const std::size_t at =
-            row % image_.held_rows * image_.row_stride + column * image_.pixel_stride;
-        std::fill_n(in_pixel.begin() + static_cast<std::ptrdiff_t>(at), shape_.channels, 1);
+        const std::ptrdiff_t at = image_.row(row) + column * image_.pixel_stride - image_.data;
+        std::fill_n(in_pixel.begin() + at, shape_.channels, 1);
       }
     }
     for (std::size_t i = 0; i < floats_->count(); ++i) {
@@ -140,6 +144,7 @@ class Held {
   Shape shape_;
   float gap_;
   Image<float> image_;
+  std::vector<std::uint64_t> offsets_;  // of its rows; empty: they follow one another
   std::unique_ptr<Floats> floats_;
 };
 
@@ -194,24 +199,24 @@ struct Case {
     return true;
   }
 
-  // Computes some rows with all that is held in rings as small as it may be, and adds them to
+  // Computes some rows with no more rows held than there must be, and adds them to
   // `result`. `compute` takes a source, a result, rows and a store, and `rows_read` says what rows
   // of the source it reads.
   template <typename Compute, typename RowsRead>
   bool band(Random& random, RowRange rows, std::vector<float>& result, const Compute& compute,
             const RowsRead& rows_read) const {
     const RowRange under = rows_read(rows);
-    const bool rings = random.one_in(2);
+    const bool is_tight = random.one_in(2);
     const std::size_t enough = std::max<std::size_t>(1, under.count + random.between(0, 1));
-    const std::size_t held = rings ? std::min(source_shape.rows, enough) : source_shape.rows;
+    const std::size_t held = is_tight ? std::min(source_shape.rows, enough) : source_shape.rows;
     Held from(random, source_shape, held, std::nanf(""));
-    // Of a ring only what the windows need: other rows are no numbers.
+    // Only what the windows need: other rows are no numbers.
     const std::size_t last = under.first + under.count;
-    for (std::size_t row = rings ? under.first : 0; row < (rings ? last : source_shape.rows);
+    for (std::size_t row = is_tight ? under.first : 0; row < (is_tight ? last : source_shape.rows);
          ++row) {
       from.write_row(row, source);
     }
-    Held to(random, result_shape, rings ? rows.count : result_shape.rows, kGap);
+    Held to(random, result_shape, is_tight ? rows.count : result_shape.rows, kGap);
     std::unique_ptr<Held> added;
     Image<const float> added_image{};
     FloatStore store{bias.empty() ? nullptr : bias.data(), nullptr, min, max};

@@ -19,6 +19,7 @@
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/convolution/depthwise_int8.hpp"
 #include "kernels/pool_int8.hpp"
+#include "scattered_rows.hpp"
 
 namespace {
 
@@ -234,7 +235,7 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
                              min,
                              max};
 
-  // Rows in a ring that holds as many as the band needs, apart from each other, as are pixels.
+  // Rows in no order, as many as the band needs, apart from each other, as are pixels.
   const std::size_t stride = channels + (dice.one_in(3) ? std::size_t(dice.between(1, 9)) : 0);
   const std::size_t row_stride =
       stride * given.columns + (dice.one_in(3) ? std::size_t(dice.between(0, 9)) : 0);
@@ -248,15 +249,33 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
                                  : (band - 1) * window.strides[0] +
                                        window.dilations[0] * (window.kernel[0] - 1) + 1);
   const std::size_t source_size = (held - 1) * row_stride + (given.columns - 1) * stride + channels;
-  std::unique_ptr<T[]> ring(new T[source_size]);
+  std::unique_ptr<T[]> lying(new T[source_size]);
   const std::size_t new_size =
       (given.new_rows - 1) * new_row_stride + (given.new_columns - 1) * new_stride + results;
   std::unique_ptr<T[]> made(new T[new_size]);
   std::fill_n(made.get(), new_size, T{99});
-  const Image<const T> image{ring.get(), given.rows, given.columns, channels,
-                             stride,     row_stride, held};
-  const Image<T> result{made.get(), given.new_rows, given.new_columns, results,
-                        new_stride, new_row_stride, given.new_rows};
+  const auto offsets = [&](std::size_t rows, std::size_t slots, std::size_t slot_size) {
+    return arenite::fuzz::scattered_rows(
+        rows, slots, slot_size * sizeof(T),
+        [&](std::size_t limit) { return std::size_t(dice.between(0, int(limit) - 1)); });
+  };
+  const auto row_offsets = offsets(given.rows, held, row_stride);
+  const auto new_row_offsets = offsets(given.new_rows, given.new_rows, new_row_stride);
+  const bool is_scattered = held < given.rows || dice.one_in(2);
+  const Image<const T> image{lying.get(),
+                             given.rows,
+                             given.columns,
+                             channels,
+                             stride,
+                             row_stride,
+                             is_scattered ? row_offsets.data() : nullptr};
+  const Image<T> result{made.get(),
+                        given.new_rows,
+                        given.new_columns,
+                        results,
+                        new_stride,
+                        new_row_stride,
+                        dice.one_in(2) ? new_row_offsets.data() : nullptr};
 
   const auto packed = is_depthwise ? nullptr : pack(given, filter.get());
   std::unique_ptr<std::int8_t[]> by_taps(new std::int8_t[results * taps]);
@@ -272,8 +291,8 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
          y <= std::min<std::int64_t>(last, std::int64_t(given.rows) - 1); ++y) {
       for (std::size_t x = 0; x < given.columns; ++x) {
         const T* from = source.get() + (std::size_t(y) * given.columns + x) * channels;
-        std::copy(from, from + channels,
-                  ring.get() + std::size_t(y) % held * row_stride + x * stride);
+        T* to = lying.get() + (image.row(std::size_t(y)) - lying.get());
+        std::copy(from, from + channels, to + x * stride);
       }
     }
     if (is_depthwise) {
@@ -287,9 +306,14 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
     }
   }
 
+  std::vector<std::size_t> row_in_slot(given.new_rows);
+  for (std::size_t row = 0; row < given.new_rows; ++row) {
+    row_in_slot[std::size_t(result.row(row) - made.get()) / new_row_stride] = row;
+  }
   for (std::size_t i = 0; i < new_size; ++i) {
-    const std::size_t row = std::min(i / new_row_stride, given.new_rows - 1);
-    const std::size_t within = i - row * new_row_stride;
+    const std::size_t slot = std::min(i / new_row_stride, given.new_rows - 1);
+    const std::size_t row = row_in_slot[slot];
+    const std::size_t within = i - slot * new_row_stride;
     const std::size_t column = within / new_stride;
     const std::size_t channel = within % new_stride;
     std::int32_t expected = 99;
@@ -365,11 +389,9 @@ bool check_pool(Dice& dice, pthreadpool_t threads) {
   const auto source = random_elements<T>(dice, given.rows * given.columns * channels, kLow, kHigh);
   std::unique_ptr<T[]> made(new T[given.new_rows * given.new_columns * channels]);
   const Image<const T> image{source.get(), given.rows, given.columns,
-                             channels,     channels,   given.columns * channels,
-                             given.rows};
-  const Image<T> result{made.get(),    given.new_rows, given.new_columns,
-                        channels,      channels,       given.new_columns * channels,
-                        given.new_rows};
+                             channels,     channels,   given.columns * channels};
+  const Image<T> result{made.get(), given.new_rows, given.new_columns,
+                        channels,   channels,       given.new_columns * channels};
   const std::size_t band = std::size_t(dice.between(1, int(given.new_rows)));
   for (std::size_t row = 0; row < given.new_rows; row += band) {
     arenite::pool(pool, image, result, {row, std::min(band, given.new_rows - row)}, threads);

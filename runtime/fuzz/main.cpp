@@ -91,7 +91,7 @@ bool runs(const std::vector<char>& content) {
         return false;
       }
     }
-    session.run(0, session.num_steps());
+    session.run(0, session.num_turns());
     return true;
   } catch (const arenite::ProgramError&) {
   } catch (const arenite::SystemError&) {

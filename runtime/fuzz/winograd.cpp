@@ -73,7 +73,7 @@ const char* run(Random& random, const Threads& threads) {
   };
   const Shape& shape = convolution.source_shape;
   const auto rows_read = [&](RowRange rows) {
-    const Image<const float> source{nullptr, shape.rows, shape.columns, inputs, 0, 0, shape.rows};
+    const Image<const float> source{nullptr, shape.rows, shape.columns, inputs, 0, 0};
     return winograd_source_rows({tile, window.padding, nullptr, {}}, source, rows);
   };
   const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,

@@ -1,7 +1,6 @@
 #include "ejection_search.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace arenite {
@@ -143,47 +142,18 @@ std::int64_t EjectionSearch::find_places(int record) {
   // In multiples of its alignment, a record in its way forbids those between two.
   const std::int64_t first = own.fixed >= 0 ? own.fixed / own.alignment : 0;
   const std::int64_t last = own.fixed >= 0 ? first : limits_[record] / own.alignment;
-  edges_.clear();
-  std::int64_t weight = 0;
+  cheapest_.begin(first, last);
   for (const int other : meets_[record]) {
     if (!is_placed_[other]) continue;
     const Sections::Record& in_the_way = sections_.records[other];
     const std::int64_t below = divide_down(offsets_[other] - own.size, own.alignment);
     const std::int64_t above =
         divide_down(offsets_[other] + in_the_way.size + own.alignment - 1, own.alignment);
-    if (below >= last || above <= first) continue;
-    const std::int64_t own_weight = in_the_way.fixed >= 0 ? kImmovable : weights_[other];
-    if (below < first) {
-      weight += own_weight;
-    } else {
-      edges_.push_back({2 * below + 1, own_weight});
-    }
-    if (above <= last) edges_.push_back({2 * above, -own_weight});
+    cheapest_.forbid(below, above, in_the_way.fixed >= 0 ? kImmovable : weights_[other]);
   }
-  std::sort(edges_.begin(), edges_.end());
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  std::int64_t from = first;
-  std::size_t next = 0;
-  while (true) {
-    while (next < edges_.size() && edges_[next].position == 2 * from) {
-      weight += edges_[next++].weight;
-    }
-    // Where something else ends before anything begins, less is displaced there.
-    if (next == edges_.size() || edges_[next].weight > 0) {
-      const std::int64_t to = next == edges_.size() ? last : edges_[next].position / 2;
-      if (weight < least) places_.clear();
-      if (weight <= least) add_places(from, to, own.alignment);
-      least = std::min(least, weight);
-      while (next < edges_.size() && edges_[next].weight > 0) weight += edges_[next++].weight;
-    }
-    if (next == edges_.size()) return least;
-    from = edges_[next].position / 2;
-  }
-}
-
-void EjectionSearch::add_places(std::int64_t first, std::int64_t last, std::int64_t alignment) {
-  places_.push_back(first * alignment);
-  if (last != first) places_.push_back(last * alignment);
+  const std::int64_t least = cheapest_.find();
+  for (const std::int64_t place : cheapest_.places()) places_.push_back(place * own.alignment);
+  return least;
 }
 
 }  // namespace arenite

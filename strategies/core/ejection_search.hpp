@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "cheapest_places.hpp"
 #include "sections.hpp"
 
 namespace arenite {
@@ -38,18 +39,10 @@ class EjectionSearch {
   std::int64_t num_nodes() const { return num_nodes_; }
 
  private:
-  // Where what a record would displace begins to count, or no longer does.
-  struct Edge {
-    std::int64_t position;  // twice the multiple of the record's alignment; odd if it begins
-    std::int64_t weight;
-    bool operator<(const Edge& other) const { return position < other.position; }
-  };
-
   void restart();
   void put(int record, std::int64_t offset);
   void shift_neighbour(int record, std::mt19937_64& random);
   std::int64_t find_places(int record);
-  void add_places(std::int64_t first, std::int64_t last, std::int64_t alignment);
 
   const Sections& sections_;
   std::vector<std::vector<int>> meets_;  // by record
@@ -59,7 +52,7 @@ class EjectionSearch {
   std::vector<std::int64_t> weights_;    // by record
   std::vector<char> is_placed_;          // by record
   std::vector<int> waiting_;
-  std::vector<Edge> edges_;
+  CheapestPlaces cheapest_;
   std::vector<std::int64_t> places_;  // that displace the least
   std::int64_t nodes_since_start_ = 0;
   std::int64_t num_nodes_ = 0;

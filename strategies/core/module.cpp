@@ -7,6 +7,7 @@
 #include "bind_exact.hpp"
 #include "bind_order.hpp"
 #include "bind_records.hpp"
+#include "bind_stairs.hpp"
 #include "gap_search.hpp"
 
 namespace nb = nanobind;
@@ -43,4 +44,5 @@ NB_MODULE(_core, module) {
              nb::arg("fit"));
   arenite::bind_exact(module);
   arenite::bind_order(module);
+  arenite::bind_stairs(module);
 }

@@ -11,9 +11,9 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Anytime, Strategy, run
 from arenite.planner.verify import verify
 from arenite.strategies import STRATEGIES
-from support.brute_force import lowest_height
+from support.brute_force import lowest_height, lowest_height_by_offsets
 from support.oracle import paint
-from support.problems import problems, problems_with_fixed_offsets
+from support.problems import problems, problems_with_fixed_offsets, problems_with_outlines
 
 EXACT = ("cp-sat", "optimal")
 
@@ -89,6 +89,34 @@ def test_fixed_offsets_are_kept_or_refused(strategy: Strategy) -> None:
         else:
             with pytest.raises(UnsupportedProblemError, match=strategy.name):
                 run(strategy, problem)
+
+    check()
+
+
+@every_strategy
+def test_records_with_outlines_are_placed_and_nothing_is_claimed_wrongly(
+    strategy: Strategy,
+) -> None:
+    @sample(strategy)
+    @given(problem=problems_with_outlines())
+    def check(problem: Problem) -> None:
+        plan = run(strategy, problem)
+        verify(problem, plan)
+        paint(problem, plan)
+        assert plan.lower_bounds == problem.lower_bounds or not problem.has_outlines
+        assert plan == run(strategy, problem)
+
+    check()
+
+
+@every_strategy
+def test_no_plan_of_outlines_is_below_the_optimum(strategy: Strategy) -> None:
+    @sample(strategy)
+    @given(problem=problems_with_outlines(max_records=4, most_bytes=6))
+    def check(problem: Problem) -> None:
+        optimum = lowest_height_by_offsets(problem)
+        plan = run(strategy, problem)
+        assert plan.lower_bound <= optimum <= plan.height
 
     check()
 

@@ -119,11 +119,11 @@ def test_working_memory_of_a_step_is_accepted(assembly):
     load(edited(assembly, scratch))
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_file_of_an_old_version_is_refused(assembly, version):
     data = bytearray(edited(assembly, lambda root: None))
     struct.pack_into("<I", data, 8, version)
-    with pytest.raises(ProgramError, match=f"of version {version}; this runtime reads version 3"):
+    with pytest.raises(ProgramError, match=f"of version {version}; this runtime reads version 4"):
         load(bytes(data))
 
 
@@ -254,11 +254,11 @@ def test_a_damaged_model_of_another_runtime_is_refused(foreign):
         load(edited(replace(foreign, constants=damaged), lambda root: None))
 
 
-def test_times_of_steps_that_are_not_there_are_refused(assembly):
+def test_times_of_turns_that_are_not_there_are_refused(assembly):
     with Session.of_pieces([edited(assembly, lambda root: None)], "valid") as session:
-        for step in (session._native.num_steps, 1 << 40):
-            with pytest.raises(IndexError, match="no such step"):
-                session._native.note_nanoseconds(step, 1)
+        for turn in (session._native.num_turns, 1 << 40):
+            with pytest.raises(IndexError, match="no such turn"):
+                session._native.note_nanoseconds(turn, 1)
 
 
 def test_the_bytes_of_a_coded_constant_are_not_shown_as_numbers(tmp_path):

@@ -6,7 +6,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.problem import load_spans
 from arenite.planner.program import Program
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import Alias, Tensor, TensorKind
 from support.steps import step
 
 
@@ -99,3 +99,17 @@ def test_a_graph_without_operators_has_nothing_to_lower():
     diagnosis = diagnose(graph, liveness(graph))
     assert diagnosis.binding is None
     assert "nothing to lower" in diagnosis.advice
+
+
+def test_rows_of_an_outline_are_live_and_worked_on_as_rows():
+    rows = [Tensor(f"x{row}", DType.UINT8, (8,), alias=Alias("x", 8 * row)) for row in range(3)]
+    tensors = [tensor("x", 24, TensorKind.INPUT), *rows, tensor("a", 4), tensor("b", 4),
+               tensor("y", 4, TensorKind.OUTPUT)]  # fmt: skip
+    operators = [
+        step("first", "Conv", ("x0", "x1"), ("a",)),
+        step("second", "Conv", ("x1", "x2", "a"), ("b",)),
+        step("third", "Add", ("x2", "x2", "b"), ("y",)),
+    ]
+    program = Program.of("test", tensors, operators, ["x"], ["y"])
+    steps = diagnose(program, liveness(program, alignment=1, outlines=True)).steps
+    assert [(step.load, step.working_set) for step in steps] == [(28, 20), (24, 24), (16, 16)]

@@ -13,15 +13,18 @@ from arenite.planner import planfile
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.liveness import Boundary
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     DuplicateNameError,
     InconsistentError,
+    OutOfRangeError,
     StaleRecordsError,
     UnknownMemoryError,
     UnknownVersionError,
     WrongModelError,
+    WrongTypeError,
 )
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
@@ -126,6 +129,59 @@ def test_leave_to_overlap_is_kept_and_may_be_taken(tmp_path):
                 problem, records=(problem.records[0], replace(problem.records[1], overlaps=()))
             ),
         )
+
+
+STAIRS = (Stair(0, 64, 0, 3), Stair(64, 64, 2, 5))
+OUTLINED = Problem(
+    (
+        UsageRecord("image", 128, 0, 5, 16, outline=STAIRS),
+        UsageRecord("a", 64, 0, 2, 16),
+    ),
+    tuple("12345"),
+)
+WITH_OUTLINE = replace(PLAN_FILE, problem=OUTLINED, plan=Plan.of(OUTLINED, (0, 64), "by-hand"))
+
+
+def test_an_outline_is_kept_and_what_it_leaves_free_may_be_taken(tmp_path):
+    path = tmp_path / "plan.json"
+    planfile.write(path, WITH_OUTLINE)
+    assert planfile.read(path) == WITH_OUTLINE
+    document = json.loads(path.read_text())
+    assert document["records"][0]["outline"] == [[0, 64, 0, 3], [64, 64, 2, 5]]
+    assert (document["height"], document["lower_bound"]) == (128, 128)
+    schema = json.loads((DOCS / "plan-file.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+@pytest.mark.parametrize(
+    ("outline", "error", "message"),
+    [
+        ("[]", OutOfRangeError, "empty outline"),
+        ("{}", WrongTypeError, "outline is dict, a list expected"),
+        ("[[0, 64, 0]]", WrongTypeError, "a stair of record 0 is list, a list of four"),
+        ("[7]", WrongTypeError, "a stair of record 0 is int, a list of four numbers"),
+        ('[[0, 64, 0, "3"]]', WrongTypeError, "a stair is str, a whole number expected"),
+        ("[[-1, 64, 0, 3]]", OutOfRangeError, "a stair is -1"),
+        ("[[0, 0, 0, 3]]", InconsistentError, "a stair of its outline is empty"),
+        ("[[0, 64, 3, 3]]", InconsistentError, "a stair of its outline is empty"),
+        ("[[65, 64, 0, 3]]", InconsistentError, "is not inside its 128 B"),
+        ("[[0, 64, 0, 6]]", InconsistentError, "is not inside its 128 B"),
+        ("[[0, 64, 0, 3], [63, 1, 2, 4]]", InconsistentError, "two stairs of its outline share"),
+        ("[[0, 64, 0, 3], [64, 64, 1, 5]]", OverlapError, "'image' and 'a' are both live"),
+    ],
+)
+def test_what_a_file_says_of_outlines_is_checked(tmp_path, outline, error, message):
+    path = tmp_path / "plan.json"
+    text = WITH_OUTLINE.to_bytes().decode()
+    path.write_text(text.replace("[[0, 64, 0, 3], [64, 64, 2, 5]]", outline))
+    with pytest.raises(error, match=message):
+        planfile.read(path)
+
+
+def test_a_record_of_another_outline_is_stale():
+    records = (replace(OUTLINED.records[0], outline=STAIRS[:1]), OUTLINED.records[1])
+    with pytest.raises(StaleRecordsError, match=r"outline of 2 stairs here and .* of 1 stairs"):
+        WITH_OUTLINE.check_against(DIGEST, replace(OUTLINED, records=records))
 
 
 def test_a_bound_that_a_search_proved_is_kept_apart_from_the_load(tmp_path):

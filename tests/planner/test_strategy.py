@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.errors import InfeasibleError, UnsupportedProblemError
+from arenite.planner.errors import (
+    InfeasibleError,
+    SearchLimitError,
+    UnsupportedProblemError,
+)
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan, SharedObjects
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, run
@@ -142,3 +147,65 @@ def test_our_strategies_plan_several_memories(problem, name):
 def test_a_bound_for_one_memory_cannot_be_given_for_several():
     with pytest.raises(ValueError, match="2 memories"):
         Plan.of(Problem((), memories=MEMORIES[:2]), (), "mine", lower_bound=8)
+
+
+STAIRS = (Stair(0, 8, 0, 1), Stair(8, 8, 0, 2))
+OUTLINED = Problem(
+    (UsageRecord("image", 16, 0, 2, outline=STAIRS), UsageRecord("row", 8, 1, 2)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangles(Stack):
+    """Takes every record for a rectangle, and asserts that it sees no other."""
+
+    def search(self, problem, watch):
+        assert not problem.has_outlines
+        best = Plan.of(problem, (0, 16), self.name, {"seed": 1})
+        assert best.optimal
+        if watch(best, best.lower_bound):
+            return best
+        if problem.capacity is not None and problem.capacity < 24:
+            raise InfeasibleError(problem.capacity, 24)
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class Outlines(Stack):
+    """Lays the row into what the image leaves free."""
+
+    knows_outlines: ClassVar[bool] = True
+
+    def search(self, problem, watch):
+        return Plan.of(problem, (0, 0), self.name)
+
+
+def test_a_strategy_that_knows_rectangles_is_given_them_and_its_bound_is_not_taken():
+    seen = []
+
+    def watch(best, lower_bound):
+        seen.append((best.lower_bound, lower_bound))
+        return False
+
+    plan = run(Rectangles(), OUTLINED, watch)
+    verify(OUTLINED, plan)
+    assert (plan.height, plan.lower_bound, plan.optimal) == (24, 16, False)
+    assert (plan.strategy, plan.parameters) == ("stack", {"seed": 1})
+    assert seen == [(16, 16)]
+
+
+def test_a_strategy_that_knows_outlines_is_given_them():
+    plan = run(Outlines(), OUTLINED)
+    verify(OUTLINED, plan)
+    assert (plan.height, plan.optimal) == (16, True)
+
+
+def test_what_is_impossible_for_rectangles_may_be_possible():
+    with pytest.raises(
+        SearchLimitError, match=r"as whole rectangles; .* 16 B are needed"
+    ) as found:
+        run(Rectangles(), OUTLINED.with_capacity(20))
+    assert found.value.capacity == 20
+    with pytest.raises(InfeasibleError) as caught:
+        run(Rectangles(), OUTLINED.with_capacity(15))
+    assert (caught.value.capacity, caught.value.lower_bound) == (15, 16)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.verify import (
@@ -20,7 +21,12 @@ from arenite.planner.verify import (
     verify,
 )
 from support.oracle import paint
-from support.problems import problems, problems_in_memories, problems_with_overlaps
+from support.problems import (
+    problems,
+    problems_in_memories,
+    problems_with_outlines,
+    problems_with_overlaps,
+)
 
 PROBLEM = Problem.of(
     (
@@ -176,6 +182,52 @@ TWO_MEMORIES = Problem(
     memories=(Memory("fast", 48), Memory("slow", 16)),
 )
 IN_BOTH = Plan((0, 0, 32), (48, 16), "by hand", (48, 16))
+
+
+@given(problem=problems_with_outlines(max_records=5), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_a_plan_of_outlines_passes_exactly_when_the_painted_grid_allows_it(problem, data):
+    offsets = tuple(
+        data.draw(st.integers(0, 32 // record.alignment)) * record.alignment
+        for record in problem.records
+    )
+    plan = replace(Plan.of(problem, offsets, "by hand"), lower_bounds=(0,))
+    is_right = True
+    try:
+        # The grid judges the bound too, which is of no interest here.
+        paint(problem, replace(plan, lower_bounds=(1 << 30,)))
+    except AssertionError:
+        is_right = False
+    if is_right:
+        verify(problem, plan)
+    else:
+        with pytest.raises(OverlapError):
+            verify(problem, plan)
+
+
+STAIRS = (Stair(0, 16, 0, 1), Stair(16, 16, 0, 2), Stair(32, 16, 0, 3))
+
+
+@pytest.mark.parametrize(
+    ("offset", "start", "is_right"),
+    [(0, 1, True), (16, 1, False), (1, 1, False), (16, 2, True), (32, 2, False), (48, 0, True)],
+)
+def test_what_a_record_leaves_of_its_rectangle_is_free(offset, start, is_right):
+    image = UsageRecord("image", 48, 0, 3, outline=STAIRS)
+    problem = Problem((image, UsageRecord("a", 16, start, 3)))
+    plan = Plan.of(problem, (0, offset), "by hand")
+    if is_right:
+        verify(problem, plan)
+    else:
+        with pytest.raises(OverlapError, match=f"live at step {start} and share bytes") as caught:
+            verify(problem, plan)
+        assert caught.value.records == ("a", "image")
+
+
+def test_a_record_with_an_outline_is_as_high_as_its_rectangle():
+    problem = Problem((UsageRecord("a", 48, 0, 3, outline=STAIRS[:1]),))
+    with pytest.raises(WrongHeightError, match="height 16 B stated, 48 B used"):
+        verify(problem, Plan((0,), (16,), "by hand", (0,)))
 
 
 def test_records_in_different_memories_may_have_the_same_offsets():

@@ -1,14 +1,17 @@
 """Steps that ONNX Runtime runs on tensors of our arena."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from arenite.runtime.errors import ProgramError
 from arenite.runtime.session import Session
 from arenite.runtime.targets.onnxruntime import RunFailedError
 from arenite.strategies import find
 from support import tiny_onnx
+from support.edited_programs import apart, edited
 
 pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
@@ -23,3 +26,33 @@ def test_inputs_that_onnx_runtime_gives_up_on_are_a_typed_error_and_the_next_run
         session.run({"x": x, "k": np.array([[9, 0], [0, 0]])})
     assert session.run({"x": x, "k": np.array([[3, 1], [0, 2]])})["y"].tolist() == [10, 2]
     assert capfd.readouterr() == ("", "")
+
+
+AMONG_OTHERS = """(float[4,3] x, int64[2,2] k) => (float[2] y)
+{ a = Neg(x) b = GatherND(a, k) y = Sigmoid(b) }"""
+
+
+def with_turns(folder: Path, *, rows: int) -> bytes:
+    """Return a program that says that each step runs, that of another runtime by so many rows."""
+
+    def edit(root: Any) -> None:
+        root["turns"] = [
+            {"step": i, "first": 0, "count": rows if each["kernel_type"] == "External" else 0}
+            for i, each in enumerate(root["steps"])
+        ]
+
+    return edited(apart(tiny_onnx.save(folder, tiny_onnx.parse(AMONG_OTHERS))), edit)
+
+
+def test_turns_run_steps_of_another_runtime_in_their_place(tmp_path: Path):
+    with Session.of_pieces([with_turns(tmp_path, rows=0)], "turns") as session:
+        x = np.arange(12, dtype=np.float32).reshape(4, 3)
+        found = session.run({"x": x, "k": np.array([[3, 1], [0, 2]])})["y"]
+        assert np.allclose(found, 1 / (1 + np.exp([10.0, 2.0])))
+        assert "onnxruntime" in session.backends()
+        assert all(each.nanoseconds > 0 for each in session.profile())
+
+
+def test_a_step_of_another_runtime_does_not_run_by_rows(tmp_path: Path):
+    with pytest.raises(ProgramError, match="runs by rows, and makes none"):
+        Session.of_pieces([with_turns(tmp_path, rows=1)], "rows")

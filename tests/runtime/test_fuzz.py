@@ -1,6 +1,7 @@
 """Native code under the sanitizers: damaged files, and kernels on shapes at random."""
 
 import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.rewrites.weight_budget import WeightBudget
+from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, network
 from support.one_step import Given, constant, one_step
 from support.running import MANY_KINDS, build, with_random_weights
@@ -29,6 +31,17 @@ def overflowing(folder):
         yield path
 
 
+def banded(folder):
+    """A program that runs in bands of rows, which lie anywhere."""
+    layers = Network((9, 5, 4))
+    first = layers.conv(4, Sliding((3, 3), padding=(1, 1, 1, 1)))
+    layers.depthwise(Sliding((3, 3), padding=(1, 1, 1, 1)), addend=first)
+    layers.product(3)
+    path = folder / "banded.arena"
+    path.write_bytes(layers.file(in_bands(layers, [2]), scatter=random.Random(0)))
+    return path
+
+
 def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
     files = [classifier(tmp_path, quantised=quantised) for quantised in (False, True)]
     files.append(build(save(tmp_path, with_random_weights(parse(MANY_KINDS))), tmp_path))
@@ -38,6 +51,7 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
         path = network(folder, num_values=32, density=0.3)
         files.append(build_coded(path, folder, budget)[0])
     files += overflowing(tmp_path)
+    files.append(banded(tmp_path))
     done = subprocess.run(
         ["make", "--silent", "-j2", "-C", FUZZ,
          f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}",

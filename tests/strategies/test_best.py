@@ -5,12 +5,13 @@ from hypothesis import given
 
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.importers.csv import read_csv
+from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies import best as best_module
-from arenite.strategies import known
+from arenite.strategies import known, native
 from arenite.strategies.best import Best
 from arenite.strategies.deadline import deadline
 from arenite.strategies.lowest import lowest_plan
@@ -18,6 +19,7 @@ from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.strip_packing import StripPacking
 from arenite.strategies.place.tflm import Tflm
+from support.banded import mobilenet_v1
 from support.problems import problems
 from support.small_problems import problem_of
 from support.tilings import tiling
@@ -144,3 +146,44 @@ def test_no_strategy_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(best_module, "quick_strategies", list)
     with pytest.raises(UnsupportedProblemError):
         Best()(UNEQUAL)
+
+
+needs_core = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+
+
+@needs_core
+def test_records_with_outlines_are_placed_by_them() -> None:
+    problem = mobilenet_v1(96, 0.25, channels=1).problem()
+    best = run(Best(), problem)
+    verify(problem, best)
+    assert (best.strategy, best.optimal) == ("stairs", True)
+    assert best.height < problem.hulls().lower_bound
+
+
+@needs_core
+def test_rectangles_are_tried_where_they_may_be_lower() -> None:
+    outline = (Stair(0, 2, 8, 9), Stair(2, 2, 8, 11))
+    problem = Problem(
+        (*UNEQUAL.records, UsageRecord("image", 4, 8, 11, outline=outline)),
+    )
+    seen: list[str] = []
+
+    def watch(best: Plan | None, _lower_bound: int) -> bool:
+        seen.append("" if best is None else best.strategy)
+        return False
+
+    best = run(Best(), problem, watch)
+    verify(problem, best)
+    assert best.height == 10
+    assert set(seen) == {"stairs"}
+
+
+def test_without_the_core_outlines_are_placed_as_rectangles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native, "core", None)
+    problem = mobilenet_v1(32, 0.25).problem()
+    plan = run(Best(), problem)
+    verify(problem, plan)
+    assert plan.height >= problem.hulls().lower_bound > plan.lower_bound == problem.lower_bound
+    assert Best().why_not_searched(problem) is not None

@@ -15,6 +15,7 @@ from arenite.strategies import native
 from arenite.strategies.order import find_order
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
+from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.tvm_hill_climb import TvmHillClimb
 from support.small_problems import problem_of
 from support.steps import step
@@ -69,7 +70,33 @@ def test_columns_that_are_no_records_are_refused(
         native.core.Records(*columns)
 
 
-@pytest.mark.parametrize("strategy", [Optimal(), TvmHillClimb()])
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+@pytest.mark.parametrize(
+    ("outlines", "orders", "reason"),
+    [
+        ([[]], [[0, 1]], "differ in length"),
+        ([[], [0, 4, 1]], [[0, 1]], "not four numbers"),
+        ([[], [-1, 4, 1, 3]], [[0, 1]], "reaches outside"),
+        ([[], [1, 8, 1, 3]], [[0, 1]], "reaches outside"),
+        ([[], [(1 << 62), 1 << 62, 1, 3]], [[0, 1]], "reaches outside"),
+        ([[], [0, 0, 1, 3]], [[0, 1]], "is empty"),
+        ([[], [0, 4, 2, 2]], [[0, 1]], "is empty"),
+        ([[], [0, 4, -1, 2]], [[0, 1]], "is empty"),
+        ([[], []], [], "no order"),
+        ([[], []], [[0]], "does not name each record"),
+        ([[], []], [[0, 1], [0, 0]], "does not name each record"),
+        ([[], []], [[0, 2]], "does not name each record"),
+    ],
+)
+def test_outlines_that_are_none_are_refused(
+    outlines: list[list[int]], orders: list[list[int]], reason: str
+) -> None:
+    records = native.records_of(PROBLEM)
+    with pytest.raises(ValueError, match=reason):
+        native.core.place_outlined(records, outlines, orders, 0, 0, 0, lambda *_: False)
+
+
+@pytest.mark.parametrize("strategy", [Optimal(), TvmHillClimb(), Stairs()])
 def test_a_record_beyond_64_bits_is_named(strategy: Strategy) -> None:
     with pytest.raises(UnsupportedProblemError, match=f"record 'b' takes {1 << 70} B; handled"):
         run(strategy, problem_of((4, 0, 2), (1 << 70, 1, 3)))

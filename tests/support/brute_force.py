@@ -41,3 +41,35 @@ def lowest_height(problem: Problem) -> int:
 
     extend(fixed, ground)
     return best if records else 0
+
+
+def lowest_height_by_offsets(problem: Problem) -> int:
+    """Return the height of a lowest plan of records with outlines, by trying every offset.
+
+    The argument above does not hold for them: where two interlock, neither lies below.
+    """
+    records = problem.records
+    cells = [
+        {
+            (stair.offset + byte, step)
+            for stair in record.stairs
+            for byte in range(stair.size)
+            for step in range(stair.start, stair.end)
+        }
+        for record in records
+    ]
+
+    def fits(index: int, taken: frozenset[tuple[int, int]], height: int) -> bool:
+        if index == len(records):
+            return True
+        record = records[index]
+        for offset in range(0, height - record.size + 1, record.alignment):
+            own = {(offset + byte, step) for byte, step in cells[index]}
+            if not own & taken and fits(index + 1, taken | own, height):
+                return True
+        return False
+
+    height = max((record.size for record in records), default=0)
+    while not fits(0, frozenset(), height):
+        height += 1
+    return height

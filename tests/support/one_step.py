@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ def one_step(
     scratch: int | None = None,
     shift: int = 0,
     kept: Sequence[int] = (),
+    turns: Sequence[tuple[int, int, int]] = (),
+    edit: Callable[[dict[str, Any]], object] | None = None,
 ) -> list[bytes | memoryview]:
     """Return the pieces of a program file of one step; inputs are i0, i1, outputs o0, o1.
 
@@ -70,6 +72,8 @@ def one_step(
         scratch: Bytes of working memory; None: the step has none.
         shift: Bytes by which the working memory misses its alignment.
         kept: Positions of the inputs that are states.
+        turns: What runs: the step, its first row, and how many; none: the step, once.
+        edit: Changes the program, as the schema's JSON, before it is written.
     """
     tensors: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
@@ -87,7 +91,8 @@ def one_step(
             ends[place] = align_up(offset + given.size, 64)
             if place == "memory" and given.size:
                 size = given.size + shift
-                records.append({"name": name, "offset": offset - shift, "size": size, "end": 1})
+                end = max(len(turns), 1)
+                records.append({"name": name, "offset": offset - shift, "size": size, "end": end})
         tensors.append({
             "name": name, "type": given.type if given.type != "bool" else "boolean",
             "shape": list(given.shape), "place": place, "offset": offset,
@@ -123,6 +128,10 @@ def one_step(
         "inputs": [port(i) for i in fed], "outputs": [port(i) for i in made],
         "states": [{"tensor": i} for i in states],
     }  # fmt: skip
+    if turns:
+        root["turns"] = [{"step": step, "first": row, "count": n} for step, row, n in turns]
+    if edit is not None:
+        edit(root)
     assembly = Assembly(json.dumps(root), tuple(constants), ends["weights"] + _SLACK)
     return list(program_file.pieces(assembly))
 

@@ -3,9 +3,10 @@
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.planner.problem import Problem, UsageRecord
 
 
 def paint(problem: Problem, plan: Plan) -> None:
@@ -29,8 +30,9 @@ def _paint_memory(
         assert record.offset is None or record.offset == offset
         cells = grid[record.start : record.end, offset : offset + record.size]
         assert cells.shape == (record.end - record.start, record.size), "outside the arena"
-        assert may_overlap or not cells.any(), "two records share a byte at a step"
-        cells[:] = True
+        needed = _needed(record)
+        assert may_overlap or not (cells & needed).any(), "two records share a byte at a step"
+        cells |= needed
         if may_overlap:
             for step in range(record.start, record.end):
                 for byte in range(offset, offset + record.size):
@@ -38,10 +40,24 @@ def _paint_memory(
     for (_, byte), sharing in owners.items():
         for a, b in permutations(sharing, 2):
             assert _may_share(problem, plan, a, b, byte) or _may_share(problem, plan, b, a, byte)
-    if height:
-        assert grid[:, -1].any(), "the arena ends above its highest byte"
+    tops = [
+        offset + record.size
+        for record, offset in zip(problem.records, plan.offsets, strict=True)
+        if record.memory == memory
+    ]
+    assert height == max(tops, default=0), "the arena does not end at its highest byte"
     if not may_overlap:
         assert lower_bound >= max(grid.sum(axis=1), default=0)
+
+
+def _needed(record: UsageRecord) -> NDArray[np.bool_]:
+    """Return which of a record's bytes it needs at each of its steps."""
+    needed = np.zeros((record.end - record.start, record.size), bool)
+    for stair in record.outline:
+        rows = slice(stair.start - record.start, stair.end - record.start)
+        columns = slice(stair.offset, stair.offset + stair.size)
+        needed[rows, columns] = True
+    return needed if record.outline else ~needed
 
 
 def _may_share(problem: Problem, plan: Plan, result: int, operand: int, byte: int) -> bool:

@@ -1,10 +1,12 @@
 """Problems for Hypothesis to draw."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 
 NUM_STEPS = 12
@@ -60,6 +62,29 @@ def problems_with_overlaps(draw: st.DrawFn, max_records: int = 14) -> Problem:
                 overlaps.append(PermittedOverlap(other.name, draw(st.integers(1, most))))
         records[index] = replace(record, overlaps=tuple(overlaps))
     return Problem(tuple(records))
+
+
+@st.composite
+def problems_with_outlines(
+    draw: st.DrawFn, max_records: int = 10, most_bytes: int = 40
+) -> Problem:
+    """Draw records of which some need only stairs of their rectangle."""
+    records = list(draw(problems(max_records)).records)
+    for index, record in enumerate(records):
+        records[index] = small = replace(record, size=min(record.size, most_bytes))
+        if draw(st.booleans()):
+            records[index] = replace(small, outline=_outline(draw, small))
+    return Problem(tuple(records))
+
+
+def _outline(draw: st.DrawFn, record: UsageRecord) -> tuple[Stair, ...]:
+    cuts = draw(st.sets(st.integers(0, record.size), min_size=2, max_size=6))
+    stairs = []
+    for first, last in pairwise(sorted(cuts)):
+        times = draw(st.sets(st.integers(record.start, record.end), max_size=4))
+        for start, end in list(pairwise(sorted(times)))[::2]:
+            stairs.append(Stair(first, last - first, start, end))
+    return tuple(stairs)
 
 
 def _record(draw: st.DrawFn, index: int) -> UsageRecord:

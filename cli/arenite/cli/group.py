@@ -37,6 +37,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "plan": Entry("plan", "Plan the memory of a model."),
         "verify": Entry("verify", "Check a plan, on its own or against its model."),
         "compare": Entry("compare.command", "Compare all strategies on one or more models."),
+        "fit": Entry("fit.command", "Fit a model into a budget of memory."),
         "strategies": Entry("strategies", "List the strategies."),
     },
     "Run": {

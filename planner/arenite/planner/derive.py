@@ -50,9 +50,7 @@ def derive(
     if order is not None:
         program = program.reordered(order)
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
-    problem = liveness(
-        program, boundary=rules.boundary, alignment=rules.alignment, capacity=rules.capacity
-    )
+    problem = _records(program, rules)
     if AliasKind.OVERLAP in rules.aliases:
         problem = permit_overlaps(program, problem)
     return Derivation(program, problem, found)
@@ -85,5 +83,14 @@ def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
 
 def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
     shared = share(program.reordered(steps), rules.aliases, rules.boundary, rules.alignment)
-    problem = liveness(shared, boundary=rules.boundary, alignment=rules.alignment)
-    return problem.lower_bound
+    return _records(shared, rules).lower_bound
+
+
+def _records(program: Program, rules: Rules) -> Problem:
+    return liveness(
+        program,
+        boundary=rules.boundary,
+        alignment=rules.alignment,
+        capacity=rules.capacity,
+        outlines=rules.outlines,
+    )

@@ -4,9 +4,10 @@ That decides which rewrite can help. Aliasing, fusing and tiling lower the worki
 reordering, recomputing and spilling lower only what is carried.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.planner.problem import Problem
+from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.units import format_size
 
@@ -83,7 +84,10 @@ class Diagnosis:
 def diagnose(program: Program, problem: Problem) -> Diagnosis:
     """Return the load over the steps of `program`, whose records are those of `problem`.
 
-    Cost: O(records + operands of the steps).
+    Of a record with an outline, only the stairs are live, and a step works on the bytes of the
+    tensors that it touches.
+
+    Cost: O(records + stairs + operands of the steps).
     """
     num_steps = len(program.steps)
     change = [0] * (num_steps + 1)
@@ -91,8 +95,9 @@ def diagnose(program: Program, problem: Problem) -> Diagnosis:
     working_sets = [0] * num_steps
     for index, record in enumerate(problem.records):
         if num_steps:
-            change[record.start] += record.size
-            change[record.end] -= record.size
+            for stair in record.stairs:
+                change[stair.start] += stair.size
+                change[stair.end] -= stair.size
         for tensor in record.tensors:
             storage_of[tensor] = index
         if not record.tensors:  # scratch: it lives only at its step
@@ -101,7 +106,24 @@ def diagnose(program: Program, problem: Problem) -> Diagnosis:
     load = 0
     for number, step in enumerate(program.steps):
         load += change[number]
-        touched = {storage_of[name] for name in (*step.reads, *step.writes) if name in storage_of}
-        working_set = working_sets[number] + sum(problem.records[index].size for index in touched)
+        touched: dict[int, list[str]] = {}
+        for name in (*step.reads, *step.writes):
+            if name in storage_of:
+                touched.setdefault(storage_of[name], []).append(name)
+        working_set = working_sets[number] + sum(
+            _bytes_touched(program, problem.records[index], names)
+            for index, names in touched.items()
+        )
         steps.append(StepLoad(number, step.name, load, working_set))
     return Diagnosis(tuple(steps))
+
+
+def _bytes_touched(program: Program, record: UsageRecord, names: Sequence[str]) -> int:
+    if not record.outline:
+        return record.size
+    places = sorted((program.root(name)[1], program.tensors[name].size) for name in names)
+    total = top = 0
+    for first, size in places:
+        total += max(0, first + size - max(first, top))
+        top = max(top, first + size)
+    return total

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from arenite.planner.memory import alignments
 from arenite.planner.names import Names
+from arenite.planner.needs import Needs
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
@@ -31,6 +32,7 @@ def liveness(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = DEFAULT_ALIGNMENT,
     capacity: int | None = None,
+    outlines: bool = False,
 ) -> Problem:
     """Return the usage records of a program, its steps in their present order.
 
@@ -43,8 +45,11 @@ def liveness(
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset; a memory may ask for more.
         capacity: Most bytes the arena may take; None for no limit.
+        outlines: Whether a record states which of its bytes are needed when, where tensors
+            that lie in parts of it come and go.
 
-    Cost: O(tensors + operands of the steps).
+    Cost: O(tensors + operands of the steps); with outlines, for each storage also
+        O(its tensors x the stretches that they cut it into).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).
     """
     lifetimes = _lifetimes(program)
@@ -56,21 +61,24 @@ def liveness(
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
     aligned = alignments(program.memories, alignment)
+    needs = Needs(program) if outlines else None
     records: list[UsageRecord] = []
     for storage, (start, end) in lifetimes.items():
         tensor = program.tensors[storage]
         if tensor.kind is TensorKind.CONSTANT or tensor.size == 0 or storage in left_out:
             continue
+        size = align_up(tensor.size, aligned[tensor.memory])
         records.append(
             UsageRecord(
                 name=storage,
-                size=align_up(tensor.size, aligned[tensor.memory]),
+                size=size,
                 start=start,
                 end=end,
                 alignment=aligned[tensor.memory],
                 tensors=tuple(members[storage]),
                 layout=(tensor.dtype.bits, *tensor.shape),
                 memory=tensor.memory,
+                outline=() if needs is None else needs.outline(storage, members[storage], size),
             )
         )
     names_in_use = Names(program.tensors)

@@ -4,13 +4,15 @@ Lifetimes are **half-open**, `[start, end)`, in steps. A source that states clos
 intervals is converted where it is read, and nowhere else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Self
 
 from arenite.planner.errors import ModelError
 from arenite.planner.memory import ARENA, Memory
+from arenite.planner.outline import Stair, check_outline
 from arenite.planner.units import align_up
 
 
@@ -52,6 +54,9 @@ class UsageRecord:
         overlaps: Records that its last bytes may share storage with. A strategy need not
             make use of it.
         memory: Name of the memory that it lies in.
+        outline: Rectangles that move together, the only bytes and steps that it needs; () if
+            it needs all of them. What lies in none is free for others. A strategy need not
+            make use of it.
     """
 
     name: str
@@ -64,6 +69,7 @@ class UsageRecord:
     layout: tuple[int, ...] = ()
     overlaps: tuple[PermittedOverlap, ...] = ()
     memory: str = ARENA
+    outline: tuple[Stair, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -79,6 +85,17 @@ class UsageRecord:
                 f"record {self.name!r}: fixed offset {self.offset} is not a multiple of its "
                 f"alignment {self.alignment}"
             )
+        if self.outline:
+            check_outline(self.name, self.outline, self.size, self.start, self.end)
+            if self.overlaps:
+                raise ModelError(
+                    f"record {self.name!r} has both an outline and permitted overlaps"
+                )
+
+    @property
+    def stairs(self) -> tuple[Stair, ...]:
+        """The rectangles that it needs: its outline, or the whole."""
+        return self.outline or (Stair(0, self.size, self.start, self.end),)
 
     @property
     def lifetime(self) -> int:
@@ -88,6 +105,27 @@ class UsageRecord:
     def meets(self, other: "UsageRecord") -> bool:
         """Tell whether both are live at some step."""
         return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Bytes of a memory that a record takes for some steps.
+
+    Attributes:
+        name: The record; one with an outline has several rectangles.
+        memory: Name of the memory.
+        offset: First byte.
+        size: Bytes.
+        start: First step.
+        end: First step after it.
+    """
+
+    name: str
+    memory: str
+    offset: int
+    size: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +229,40 @@ class Problem:
     @property
     def lower_bounds(self) -> tuple[int, ...]:
         """Bytes that every plan needs of each memory: the largest bound over the steps."""
-        return tuple(
-            max((span.bound for span in load_spans(records)), default=0)
-            for records in self._records_by_memory()
-        )
+        return tuple(map(_lower_bound, self._records_by_memory()))
 
     @property
     def lower_bound(self) -> int:
         """Bytes that every plan needs, over all memories."""
         return sum(self.lower_bounds)
+
+    @property
+    def has_outlines(self) -> bool:
+        """Whether some record leaves bytes of its rectangle to others."""
+        return any(record.outline for record in self.records)
+
+    def hulls(self) -> "Problem":
+        """Return the problem in which every record needs its whole rectangle.
+
+        A plan of it is a plan of this problem, if seldom a low one; its bound is no bound here.
+        """
+        if not self.has_outlines:
+            return self
+        records = tuple(replace(record, outline=()) for record in self.records)
+        return replace(self, records=records)
+
+    def rectangles(self, offsets: Sequence[int]) -> Iterator[Rectangle]:
+        """Yield what the records take in a plan: one rectangle each, or one for each stair.
+
+        Args:
+            offsets: One for each record, as the plan gives them.
+        """
+        for record, offset in zip(self.records, offsets, strict=True):
+            for stair in record.stairs:
+                yield Rectangle(
+                    record.name, record.memory, offset + stair.offset, stair.size, stair.start,
+                    stair.end,
+                )  # fmt: skip
 
     def by_memory(self) -> "tuple[Problem, ...]":
         """Return one problem per memory: its own records, and all the steps."""
@@ -251,6 +314,10 @@ def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> 
                 f"record {record.name!r} may overlap {other.name!r}, which does not end at step "
                 f"{record.start} where it begins"
             )
+        if other.outline:
+            raise ModelError(
+                f"record {record.name!r} may overlap {other.name!r}, which has an outline"
+            )
         if not 1 <= overlap.size < min(record.size, other.size):
             raise ModelError(
                 f"record {record.name!r} may overlap {other.name!r} by {overlap.size} B, at least "
@@ -258,48 +325,76 @@ def _check_overlaps(record: UsageRecord, by_name: Mapping[str, UsageRecord]) -> 
             )
 
 
+def _lower_bound(records: Sequence[UsageRecord]) -> int:
+    """Return the largest bound over the steps, or the largest record that has an outline."""
+    whole = max((record.size for record in records if record.outline), default=0)
+    return max(whole, max((span.bound for span in load_spans(records)), default=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Live:
+    """Bytes that a record needs for some steps; each is itself alone, whatever it equals."""
+
+    size: int
+    alignment: int
+    start: int
+    end: int
+    spared: int = 0
+
+
+def _pieces(record: UsageRecord) -> Iterator[_Live]:
+    """Yield the rectangles of a record, each with the alignment that its first byte has."""
+    if not record.outline:
+        # A record and what it may overlap are live together at its first step only.
+        spared = sum(overlap.size for overlap in record.overlaps)
+        yield _Live(record.size, record.alignment, record.start, record.end, spared)
+    for stair in record.outline:
+        alignment = math.gcd(record.alignment, stair.offset)
+        yield _Live(stair.size, alignment, stair.start, stair.end)
+
+
 def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
-    """Yield the load over the steps, skipping steps at which no record is live.
+    """Yield the load over the steps, skipping steps at which nothing is live.
 
-    The records must share one memory; `Problem.by_memory` separates those of several.
+    The records must share one memory; `Problem.by_memory` separates those of several. Of a
+    record with an outline only the stairs count.
 
-    Where every record live at a step has an alignment of at least `a`, all offsets are
-    multiples of `a`, so every record but the topmost takes its size rounded up to `a`.
+    Where everything live at a step has an alignment of at least `a`, all offsets are
+    multiples of `a`, so all but the topmost takes its size rounded up to `a`.
     The bound is the sum of the rounded sizes less the largest rounding. Where records may
     overlap, it is the load less all that any two of them may share.
 
-    Cost: time O(n log n), memory O(n); with sizes that are not multiples of their
-    alignment, time O(sum over the spans of the records live there).
+    Cost: time O(n log n), memory O(n), n counting the stairs; with sizes that are not
+    multiples of their alignment, time O(sum over the spans of what is live there).
     """
-    born: dict[int, list[UsageRecord]] = {}
-    dead: dict[int, list[UsageRecord]] = {}
+    born: dict[int, list[_Live]] = {}
+    dead: dict[int, list[_Live]] = {}
     unaligned = False
-    for record in records:
-        born.setdefault(record.start, []).append(record)
-        dead.setdefault(record.end, []).append(record)
-        unaligned = unaligned or record.size % record.alignment != 0
-    live: dict[str, UsageRecord] = {}
+    for piece in (piece for record in records for piece in _pieces(record)):
+        born.setdefault(piece.start, []).append(piece)
+        dead.setdefault(piece.end, []).append(piece)
+        unaligned = unaligned or piece.size % piece.alignment != 0
+    live: dict[_Live, None] = {}
     load = 0
     for time, following in pairwise(sorted(born.keys() | dead.keys())):
-        for record in dead.get(time, ()):
-            del live[record.name]
-            load -= record.size
-        for record in born.get(time, ()):
-            live[record.name] = record
-            load += record.size
-        # A record and what it may overlap are live together at its first step only.
-        spared = sum(overlap.size for record in born.get(time, ()) for overlap in record.overlaps)
+        for piece in dead.get(time, ()):
+            del live[piece]
+            load -= piece.size
+        for piece in born.get(time, ()):
+            live[piece] = None
+            load += piece.size
+        spared = sum(piece.spared for piece in born.get(time, ()))
         if live:
             if spared:
-                bound = max(load - spared, max(record.size for record in live.values()))
+                bound = max(load - spared, max(piece.size for piece in live))
             else:
-                bound = _aligned_bound(live.values()) if unaligned else load
+                bound = _aligned_bound(live) if unaligned else load
             yield LoadSpan(time, following, load, bound)
 
 
-def _aligned_bound(live: Iterable[UsageRecord]) -> int:
-    records = tuple(live)
-    alignment = min(record.alignment for record in records)
-    rounded = [align_up(record.size, alignment) for record in records]
-    slack = max(up - record.size for up, record in zip(rounded, records, strict=True))
+def _aligned_bound(live: Iterable[_Live]) -> int:
+    pieces = tuple(live)
+    alignment = min(piece.alignment for piece in pieces)
+    rounded = [align_up(piece.size, alignment) for piece in pieces]
+    slack = max(up - piece.size for up, piece in zip(rounded, pieces, strict=True))
     return sum(rounded) - slack

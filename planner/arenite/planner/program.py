@@ -5,7 +5,7 @@ Steps are in topological order; a step's number is its index.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Self, TypeAlias
@@ -243,6 +243,8 @@ class Program:
             if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
         )
         seen: set[str] = set()
+        written = set(ready)
+        parts = _WrittenParts(self.tensors)
         for step in self.steps:
             if step.name in seen:
                 raise ModelError(f"program {self.name!r}: two steps are named {step.name!r}")
@@ -254,9 +256,11 @@ class Program:
                 if not self._is_ready(name, ready):
                     raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
             for name in step.writes:
-                if name in ready and self.tensors[name].kind is not TensorKind.STATE:
+                if name in written and self.tensors[name].kind is not TensorKind.STATE:
                     raise ModelError(f"step {step.name!r} writes {name!r} a second time")
+                written.add(name)
                 ready.add(name)
+                ready.update(parts.completed_by(name))
         for name in self.output_tensors:
             if not self._is_ready(name, ready):
                 raise ModelError(f"program {self.name!r}: output {name!r} is never written")
@@ -327,6 +331,28 @@ class Program:
             if tensor.alias is not None:
                 root, offset = self._places[tensor.alias.tensor]
                 self._places[tensor.name] = (root, offset + tensor.alias.offset)
+
+
+class _WrittenParts:
+    """Which bytes of tensors are written through the tensors that lie in them."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._tensors = tensors
+        self._written: dict[str, int] = {}
+
+    def completed_by(self, name: str) -> Iterator[str]:
+        """Yield the tensors whose last byte is written with a part, if all before it are."""
+        alias = self._tensors[name].alias
+        while alias is not None and alias.tensor in self._tensors:
+            outer, inner = self._tensors[alias.tensor], self._tensors[name]
+            written = self._written.get(outer.name, 0)
+            if alias.offset > written:
+                return
+            self._written[outer.name] = max(written, alias.offset + inner.size)
+            if self._written[outer.name] < outer.size:
+                return
+            yield outer.name
+            name, alias = outer.name, outer.alias
 
 
 def _ports(given: Iterable[str | Port]) -> tuple[Port, ...]:

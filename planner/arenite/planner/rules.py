@@ -15,9 +15,11 @@ class Rules:
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset and size.
         capacity: Most bytes the arena may take; None for no limit.
+        outlines: Whether records state which of their bytes are needed when.
     """
 
     aliases: tuple[AliasKind, ...] = ()
     boundary: Boundary = Boundary.INCLUDE
     alignment: int = DEFAULT_ALIGNMENT
     capacity: int | None = None
+    outlines: bool = False

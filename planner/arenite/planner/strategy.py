@@ -8,7 +8,11 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from arenite.planner.errors import InfeasibleError, UnsupportedProblemError
+from arenite.planner.errors import (
+    InfeasibleError,
+    SearchLimitError,
+    UnsupportedProblemError,
+)
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 
@@ -71,8 +75,27 @@ def silent(_best: Plan | None, _lower_bound: int) -> bool:
     return False
 
 
+@runtime_checkable
+class KnowsOutlines(Protocol):
+    """A strategy that lets others use what a record with an outline leaves free.
+
+    Attributes:
+        knows_outlines: True.
+    """
+
+    knows_outlines: ClassVar[bool]
+
+
+def knows_outlines(strategy: Strategy) -> bool:
+    """Tell whether a strategy places records by their outlines, others by rectangles."""
+    return isinstance(strategy, KnowsOutlines) and strategy.knows_outlines
+
+
 def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     """Return the strategy's plan; `watch` may follow and stop an anytime strategy.
+
+    A strategy that does not know outlines is given the hulls of the records. Its plan is valid,
+    but what it proves of them is no bound of the problem's.
 
     A strategy only ever sees one memory: with several it runs on each in turn. `watch` is
     then given the sum of the bounds and, once every memory has a plan, the combined plan.
@@ -81,6 +104,7 @@ def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     Raises:
         UnsupportedProblemError: The strategy does not handle this problem.
         InfeasibleError: Proved: nothing fits the capacity of a memory.
+        SearchLimitError: Nothing was found that fits, though something may.
     """
     parts = problem.by_memory()
     if len(parts) == 1:
@@ -95,12 +119,45 @@ def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
 
 
 def _run_one(strategy: Strategy, problem: Problem, watch: Watch) -> Plan:
+    if problem.has_outlines and not knows_outlines(strategy):
+        return run_on_hulls(strategy, problem, watch)
     reason = strategy.why_unsupported(problem)
     if reason is not None:
         raise UnsupportedProblemError(strategy.name, reason)
     if isinstance(strategy, Anytime):
         return strategy.search(problem, watch)
     return strategy(problem)
+
+
+def run_on_hulls(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
+    """Return a plan by a strategy that takes records with outlines for whole rectangles.
+
+    The problem has one memory, as a strategy sees it.
+
+    Raises:
+        UnsupportedProblemError: As `run`.
+        InfeasibleError: As `run`.
+        SearchLimitError: As `run`.
+    """
+    bound = problem.lower_bound
+
+    def of_outlines(plan: Plan) -> Plan:
+        return Plan.of(problem, plan.offsets, plan.strategy, plan.parameters, objects=plan.objects)
+
+    def on_progress(best: Plan | None, _lower_bound: int) -> bool:
+        return watch(None if best is None else of_outlines(best), bound)
+
+    try:
+        return of_outlines(_run_one(strategy, problem.hulls(), on_progress))
+    except InfeasibleError as error:
+        if error.capacity < bound:
+            raise InfeasibleError(error.capacity, bound) from error
+        raise SearchLimitError(
+            f"strategy {strategy.name!r} found no plan within {error.capacity} B, because it "
+            f"places records with outlines as whole rectangles; by their outlines at least "
+            f"{bound} B are needed; try --strategy best",
+            error.capacity,
+        ) from error
 
 
 class _Progress:

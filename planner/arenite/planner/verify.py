@@ -14,6 +14,8 @@
 """
 
 import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
@@ -22,6 +24,17 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 
 _Placed: TypeAlias = tuple[UsageRecord, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Bytes that a record takes for some steps: all of them, or a stair of its outline."""
+
+    record: UsageRecord
+    offset: int
+    size: int
+    start: int
+    end: int
 
 
 class WrongCountError(InvalidPlanError):
@@ -59,14 +72,15 @@ class OverCapacityError(InvalidPlanError):
 def verify(problem: Problem, plan: Plan) -> None:
     """Check that a plan is valid, one memory at a time.
 
-    Overlaps are found by a sweep over the steps that keeps the live records sorted by
+    Overlaps are found by a sweep over the steps that keeps what is live sorted by
     offset: if any two share bytes, then so do two neighbours. With permitted overlaps that
-    no longer holds, and each record is compared with all that are live.
+    no longer holds, and each record is compared with all that are live. Of a record with an
+    outline only its stairs are live, and they are a record's own affair.
 
     Raises:
         InvalidPlanError: By the subclass of the first rule broken.
 
-    Cost: time O(n (log n + live records)), memory O(n).
+    Cost: time O(n (log n + live records)), memory O(n), n counting the stairs.
     """
     if len(plan.offsets) != len(problem.records):
         raise WrongCountError(
@@ -117,23 +131,33 @@ def _check_position(record: UsageRecord, offset: int) -> None:
         )
 
 
+def _pieces(placed: list[_Placed]) -> Iterator[_Piece]:
+    for record, offset in placed:
+        if not record.outline:
+            yield _Piece(record, offset, record.size, record.start, record.end)
+        for stair in record.outline:
+            first = offset + stair.offset
+            yield _Piece(record, first, stair.size, stair.start, stair.end)
+
+
 def _check_overlap(placed: list[_Placed]) -> None:
     may_overlap = any(record.overlaps for record, _ in placed)
-    live: list[tuple[int, int, UsageRecord]] = []
+    live: list[tuple[int, int, _Piece]] = []
     dying: list[tuple[int, int, int]] = []
-    for index, (record, offset) in sorted(enumerate(placed), key=lambda item: item[1][0].start):
-        while dying and dying[0][0] <= record.start:
+    pieces = sorted(_pieces(placed), key=lambda piece: piece.start)
+    for index, piece in enumerate(pieces):
+        while dying and dying[0][0] <= piece.start:
             _, dead_offset, dead_index = heapq.heappop(dying)
             position = _first_at_or_above(live, dead_offset, dead_index)
             del live[position]
-        position = _first_at_or_above(live, offset, index)
+        position = _first_at_or_above(live, piece.offset, index)
         for neighbour in live if may_overlap else live[max(0, position - 1) : position + 1]:
-            _check_pair(record, offset, neighbour[2], neighbour[0])
-        live.insert(position, (offset, index, record))
-        heapq.heappush(dying, (record.end, offset, index))
+            _check_pair(piece, neighbour[2])
+        live.insert(position, (piece.offset, index, piece))
+        heapq.heappush(dying, (piece.end, piece.offset, index))
 
 
-def _first_at_or_above(live: list[tuple[int, int, UsageRecord]], offset: int, index: int) -> int:
+def _first_at_or_above(live: list[tuple[int, int, _Piece]], offset: int, index: int) -> int:
     low, high = 0, len(live)
     while low < high:
         middle = (low + high) // 2
@@ -144,22 +168,21 @@ def _first_at_or_above(live: list[tuple[int, int, UsageRecord]], offset: int, in
     return low
 
 
-def _check_pair(a: UsageRecord, a_offset: int, b: UsageRecord, b_offset: int) -> None:
-    low, high = max(a_offset, b_offset), min(a_offset + a.size, b_offset + b.size)
-    if low < high and not (
-        _is_permitted(a, a_offset, b, b_offset) or _is_permitted(b, b_offset, a, a_offset)
-    ):
+def _check_pair(a: _Piece, b: _Piece) -> None:
+    low, high = max(a.offset, b.offset), min(a.offset + a.size, b.offset + b.size)
+    if low < high and not (_is_permitted(a, b) or _is_permitted(b, a)):
         step = max(a.start, b.start)
         raise OverlapError(
-            f"{a.name!r} and {b.name!r} are both live at step {step} and share bytes "
-            f"{low} to {high}",
-            sorted([a.name, b.name]),
+            f"{a.record.name!r} and {b.record.name!r} are both live at step {step} and share "
+            f"bytes {low} to {high}",
+            sorted([a.record.name, b.record.name]),
         )
 
 
-def _is_permitted(below: UsageRecord, offset: int, above: UsageRecord, above_offset: int) -> bool:
+def _is_permitted(below: _Piece, above: _Piece) -> bool:
     """Tell whether the last bytes of one may reach this far into the other."""
-    reach = offset + below.size - above_offset
+    reach = below.offset + below.size - above.offset
     return any(
-        overlap.record == above.name and reach <= overlap.size for overlap in below.overlaps
+        overlap.record == above.record.name and reach <= overlap.size
+        for overlap in below.record.overlaps
     )

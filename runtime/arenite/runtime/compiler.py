@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from arenite.planner.derive import derive
+from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import load
@@ -80,6 +80,30 @@ class Compiled:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A model as steps of our runtime, none of its storage shared yet.
+
+    Attributes:
+        name: File name, without folders.
+        digest: SHA-256 of its bytes, hexadecimal.
+        program: The steps, in the order of the file.
+        streaming: How the weight budget is met, if there is one.
+    """
+
+    name: str
+    digest: str
+    program: Program
+    streaming: Streaming | None = None
+
+    def compiled(self, derivation: Derivation) -> Compiled:
+        """Return the model as derived from this program, or from a rewrite of it."""
+        source = Source(
+            self.name, self.digest, derivation.program, derivation.problem, derivation.order
+        )
+        return Compiled(source, self.streaming)
+
+
 def compile_model(
     path: Path,
     *,
@@ -107,6 +131,24 @@ def compile_model(
         WeightBudgetError: The budget cannot be met.
         MissingDependencyError: The package of its format is absent.
     """
+    lowered = lower_model(
+        path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
+    )
+    return lowered.compiled(derive(lowered.program, rules(capacity), order))
+
+
+def lower_model(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    weight_budget: WeightBudget | None = None,
+) -> Lowered:
+    """Lower a model, for rewrites to change and `derive` to derive its records.
+
+    Args and errors are those of `compile_model`.
+    """
     with about_file(path):
         model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
         program = lower(model)
@@ -114,9 +156,7 @@ def compile_model(
     if weight_budget is not None:
         streaming = stream_weights(program, weight_budget.bytes_of(program))
         program = streaming.program
-    found = derive(fuse_sums(program), rules(capacity), order)
-    source = Source(path.name, model_digest(path), found.program, found.problem, found.order)
-    return Compiled(source, streaming)
+    return Lowered(path.name, model_digest(path), fuse_sums(program), streaming)
 
 
 def lower(model: Program) -> Program:

@@ -444,12 +444,12 @@ class Session:
         segments: list[Callable[[], None]] = []
         first = 0
         for step in self._native.external_steps():
-            if step.index > first:
-                segments.append(self._core_segment(first, step.index))
+            if step.turn > first:
+                segments.append(self._core_segment(first, step.turn))
             segments.append(self._external_segment(step, label, threads))
-            first = step.index + 1
-        if first < self._native.num_steps or not segments:
-            segments.append(self._core_segment(first, self._native.num_steps))
+            first = step.turn + 1
+        if first < self._native.num_turns or not segments:
+            segments.append(self._core_segment(first, self._native.num_turns))
         return tuple(segments)
 
     def _core_segment(self, first: int, last: int) -> Callable[[], None]:
@@ -461,7 +461,7 @@ class Session:
     ) -> Callable[[], None]:
         from arenite.runtime.external import onnxruntime_step
 
-        core, view, index = self._native, self._native.view, step.index
+        core, view, turn = self._native, self._native.view, step.turn
         run = onnxruntime_step(
             label,
             step.name,
@@ -474,7 +474,7 @@ class Session:
         def timed() -> None:
             started = time.perf_counter_ns()
             run()
-            core.note_nanoseconds(index, time.perf_counter_ns() - started)
+            core.note_nanoseconds(turn, time.perf_counter_ns() - started)
 
         return timed
 

@@ -22,23 +22,29 @@ struct Broadcast {
   Axis inner{1, {}};
   std::size_t num_rows = 1;
 
-  explicit Broadcast(const Operands& operands) {
-    const auto& target = *operands.outputs[0];
-    const std::size_t rank = target.rank();
+  Broadcast() = default;
+
+  explicit Broadcast(const Operands& operands)
+      : Broadcast(operands, operands.outputs[0]->shape, shapes_of(operands)) {}
+
+  // Of the inputs' shapes and the output's, or of some of their last axes.
+  Broadcast(const Operands& operands, const std::vector<std::size_t>& target,
+            const std::array<std::vector<std::size_t>, N>& shapes) {
+    const std::size_t rank = target.size();
     std::array<std::size_t, N> steps;
     steps.fill(1);
     std::vector<Axis> axes(rank);
     for (std::size_t place = rank; place-- > 0;) {
-      axes[place].length = target.shape[place];
+      axes[place].length = target[place];
       bool is_reached = false;
       for (std::size_t i = 0; i < N; ++i) {
-        const auto& view = *operands.inputs[i];
-        require(operands, view.rank() <= rank, "an input has more axes than the output");
-        const std::size_t missing = rank - view.rank();
-        const std::size_t length = place < missing ? 1 : view.shape[place - missing];
-        require(operands, length == 1 || length == target.shape[place],
+        const auto& shape = shapes[i];
+        require(operands, shape.size() <= rank, "an input has more axes than the output");
+        const std::size_t missing = rank - shape.size();
+        const std::size_t length = place < missing ? 1 : shape[place - missing];
+        require(operands, length == 1 || length == target[place],
                 "the shapes do not broadcast to that of the output");
-        is_reached = is_reached || length == target.shape[place];
+        is_reached = is_reached || length == target[place];
         axes[place].strides[i] = length == 1 ? 0 : steps[i];
         steps[i] *= length;
       }
@@ -77,6 +83,14 @@ struct Broadcast {
   }
 
  private:
+  static std::array<std::vector<std::size_t>, N> shapes_of(const Operands& operands) {
+    std::array<std::vector<std::size_t>, N> shapes;
+    for (std::size_t i = 0; i < N; ++i) {
+      shapes[i] = operands.inputs[i]->shape;
+    }
+    return shapes;
+  }
+
   static bool continues(const Axis& before, const Axis& axis) {
     for (std::size_t i = 0; i < N; ++i) {
       if (before.strides[i] != axis.strides[i] * axis.length) {

@@ -9,7 +9,12 @@
 
 namespace arenite {
 
-inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
+inline float within_one(float x) { return std::min(std::max(x, kBounds.zero), kBounds.one); }
+// Beyond the bounds it is 1 or, nearly, 0.
+inline float sigmoid(float x) {
+  return 1.0f / (1.0f + exponential_within(
+                            std::min(std::max(-x, kBounds.lowest_power), kBounds.highest_power)));
+}
 inline float softplus(float x) {
   return std::max(x, 0.0f) + logarithm_of_one_and(exponential(-std::abs(x)));
 }
@@ -24,6 +29,7 @@ inline float mish(float x) {
 template <typename Use>
 void with_function(program::UnaryFunction function, float alpha, float beta, const Use& use) {
   using program::UnaryFunction;
+  constexpr float kSixth = 1.0f / 6.0f;
   constexpr float kRootHalf = 0.70710678118654752f;
   constexpr float kRootTwoOverPi = 0.79788456080286536f;
   switch (function) {
@@ -62,17 +68,19 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::sigmoid:
       return use([](float x) { return sigmoid(x); });
     case UnaryFunction::hard_sigmoid:
-      return use([=](float x) { return std::max(0.0f, std::min(1.0f, alpha * x + beta)); });
+      return use([=](float x) { return within_one(alpha * x + beta); });
     case UnaryFunction::hard_swish:
-      return use([](float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; });
+      return use([](float x) { return x * within_one(x * kSixth + 0.5f); });
     case UnaryFunction::swish:
       return use([=](float x) { return x * sigmoid(alpha * x); });
     case UnaryFunction::elu:
-      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x); });
+      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x); });
     case UnaryFunction::celu:
-      return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one(x / alpha); });
+      return use(
+          [=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x / alpha); });
     case UnaryFunction::selu:
-      return use([=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one(x)); });
+      return use(
+          [=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one_below(x)); });
     case UnaryFunction::leaky_relu:
       return use([=](float x) { return x < 0 ? alpha * x : x; });
     case UnaryFunction::thresholded_relu:

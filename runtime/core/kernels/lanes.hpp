@@ -50,6 +50,7 @@ ARENITE_LANE Lanes subtract(Lanes a, Lanes b) { return a - b; }
 ARENITE_LANE Lanes multiply(Lanes a, Lanes b) { return a * b; }
 ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) { return a * b + sum; }
 ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) { return sum - a * b; }
+ARENITE_LANE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
   value = min > value ? min : value;
   return max < value ? max : value;
@@ -73,6 +74,7 @@ ARENITE_LANE Lanes multiply_add(Lanes a, Lanes b, Lanes sum) {
 ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) {
   return hwy::HWY_NAMESPACE::NegMulAdd(a, b, sum);
 }
+ARENITE_LANE Lanes larger(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Max(a, b); }
 // What is no number stays: where one operand is none, x86 takes the second.
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
   return hwy::HWY_NAMESPACE::Min(max, hwy::HWY_NAMESPACE::Max(min, value));

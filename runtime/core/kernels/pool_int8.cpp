@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/largest_int8.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/window_span.hpp"
 
 namespace arenite {
 
@@ -25,51 +27,20 @@ ARENITE_INLINE void add_all(const T* __restrict from, std::size_t count, Number*
 }
 
 template <typename T>
-ARENITE_INLINE void keep_largest(const T* __restrict from, std::size_t count,
-                                 T* __restrict largest) {
-  for (std::size_t c = 0; c < count; ++c) {
-    largest[c] = std::max(largest[c], from[c]);
-  }
-}
-
-// Taps [first, last) of a window along an axis lie inside, and so many in the padded image.
-struct Span {
-  std::int64_t start;
-  std::size_t first;
-  std::size_t last;
-  std::size_t padded;
-
-  std::size_t inside() const { return last > first ? last - first : 0; }
-};
-
-template <typename T>
 struct Work {
   const Int8Pool& pool;
   const Image<const T>& source;
   const Image<T>& result;
+  FindLargest<T> largest;
 
-  ARENITE_INLINE Span span(std::size_t place, std::size_t axis) const {
-    const auto& window = pool.window;
-    const std::int64_t before = axis == 0 ? window.padding[0] : window.padding[3];
-    const std::int64_t after = axis == 0 ? window.padding[2] : window.padding[1];
-    const auto size = static_cast<std::int64_t>(axis == 0 ? source.rows : source.columns);
-    Span found{static_cast<std::int64_t>(place) * window.strides[axis] - before,
-               window.kernel[axis], 0, 0};
-    for (std::size_t k = 0; k < window.kernel[axis]; ++k) {
-      const std::int64_t at = found.start + static_cast<std::int64_t>(k) * window.dilations[axis];
-      if (at >= 0 && at < size) {
-        found.first = std::min(found.first, k);
-        found.last = k + 1;
-      }
-      found.padded += at < size + after ? 1 : 0;
-    }
-    return found;
+  ARENITE_INLINE WindowSpan span(std::size_t place, std::size_t axis) const {
+    return window_span(pool.window, axis, place, axis == 0 ? source.rows : source.columns);
   }
 
   // Calls visit(elements) for each tap inside, from a channel on.
   template <typename Visit>
-  ARENITE_INLINE void each_tap(const Span& rows, const Span& columns, std::size_t channel,
-                               const Visit& visit) const {
+  ARENITE_INLINE void each_tap(const WindowSpan& rows, const WindowSpan& columns,
+                               std::size_t channel, const Visit& visit) const {
     const auto& dilations = pool.window.dilations;
     for (std::size_t i = rows.first; i < rows.last; ++i) {
       const auto y =
@@ -99,50 +70,89 @@ struct Work {
     }
   }
 
-  template <typename Number>
-  ARENITE_INLINE void average(const Span& rows, const Span& columns, std::size_t channel,
-                              std::size_t count, T* to) const {
+  ARENITE_INLINE float divisor(const WindowSpan& rows, const WindowSpan& columns) const {
     const std::size_t inside = rows.inside() * columns.inside();
-    const std::size_t divisor =
-        pool.counts_padding ? rows.padded * columns.padded : std::max<std::size_t>(inside, 1);
+    return static_cast<float>(pool.is_sum           ? 1
+                              : pool.counts_padding ? rows.padded * columns.padded
+                                                    : std::max<std::size_t>(inside, 1));
+  }
+
+  template <typename Number>
+  ARENITE_INLINE void average(const WindowSpan& rows, const WindowSpan& columns,
+                              std::size_t channel, std::size_t count, T* to) const {
+    const std::size_t inside = rows.inside() * columns.inside();
     Number sums[kBlock];
     std::fill_n(sums, count, Number{0});
     each_tap(rows, columns, channel,
              [&](const T* from) __attribute__((always_inline)) { add_all(from, count, sums); });
     store(sums, count, static_cast<std::int32_t>(inside) * pool.source_zero_point,
-          static_cast<float>(divisor), to);
+          divisor(rows, columns), to);
   }
 
-  ARENITE_INLINE void maximum(const Span& rows, const Span& columns, std::size_t channel,
-                              std::size_t count, T* to) const {
-    T largest[kBlock];
-    std::fill_n(largest, count, std::numeric_limits<T>::min());
-    each_tap(rows, columns, channel, [&](const T* from) __attribute__((always_inline)) {
-      keep_largest(from, count, largest);
-    });
-    if (rows.inside() * columns.inside() == 0) {
-      std::fill_n(to, count, static_cast<T>(pool.min));
-    } else if (pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point) {
-      const auto low = static_cast<T>(pool.min);
-      const auto high = static_cast<T>(pool.max);
-      for (std::size_t c = 0; c < count; ++c) {
-        to[c] = std::min(std::max(largest[c], low), high);
+  // Of an average with one row, that of the rows taken into sums.
+  ARENITE_INLINE void take(RowRange taken, std::int32_t* sums) const {
+    const WindowSpan rows = span(0, 0);
+    const std::size_t end = taken.first + taken.count;
+    if (taken.first == 0) {
+      std::fill_n(sums, result.columns * result.channels, 0);
+    }
+    for (std::size_t column = 0; column < result.columns; ++column) {
+      const WindowSpan columns = span(column, 1);
+      std::int32_t* pixel = sums + column * result.channels;
+      for (std::size_t i = rows.first; i < rows.last; ++i) {
+        const auto y = static_cast<std::size_t>(rows.start + static_cast<std::int64_t>(i) *
+                                                                 pool.window.dilations[0]);
+        if (y < taken.first || y >= end) {
+          continue;
+        }
+        const WindowSpan row{rows.start, i, i + 1, 0};
+        each_tap(row, columns, 0, [&](const T* from) __attribute__((always_inline)) {
+          add_all(from, result.channels, pixel);
+        });
       }
-    } else {
-      store(largest, count, pool.source_zero_point, 1.0f, to);
+      if (end == source.rows) {
+        const std::size_t inside = rows.inside() * columns.inside();
+        store(pixel, result.channels, static_cast<std::int32_t>(inside) * pool.source_zero_point,
+              divisor(rows, columns), result.row(0) + column * result.pixel_stride);
+      }
+    }
+  }
+
+  ARENITE_INLINE void make_largest(const WindowSpan& rows, T* to) const {
+    const bool is_kept = pool.ratio == 1.0f && pool.source_zero_point == pool.zero_point;
+    largest({pool.window, source, rows, result.columns, result.pixel_stride,
+             is_kept ? static_cast<T>(pool.min) : std::numeric_limits<T>::min(),
+             is_kept ? static_cast<T>(pool.max) : std::numeric_limits<T>::max(), to});
+    if (is_kept) {
+      return;
+    }
+    for (std::size_t column = 0; column < result.columns; ++column) {
+      T* pixel = to + column * result.pixel_stride;
+      if (rows.inside() * span(column, 1).inside() == 0) {
+        std::fill_n(pixel, result.channels, static_cast<T>(pool.min));
+        continue;
+      }
+      for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
+        const std::size_t count = std::min(kBlock, result.channels - channel);
+        T found[kBlock];
+        std::copy_n(pixel + channel, count, found);
+        store(found, count, pool.source_zero_point, 1.0f, pixel + channel);
+      }
     }
   }
 
   ARENITE_INLINE void make_row(std::size_t row) const {
-    const Span rows = span(row, 0);
+    const WindowSpan rows = span(row, 0);
+    if (!pool.is_average) {
+      make_largest(rows, result.row(row));
+      return;
+    }
     for (std::size_t column = 0; column < result.columns; ++column) {
-      const Span columns = span(column, 1);
+      const WindowSpan columns = span(column, 1);
       T* to = result.row(row) + column * result.pixel_stride;
       for (std::size_t channel = 0; channel < result.channels; channel += kBlock) {
         const std::size_t count = std::min(kBlock, result.channels - channel);
-        if (!pool.is_average) {
-          maximum(rows, columns, channel, count, to + channel);
-        } else if (rows.inside() * columns.inside() <= kFew) {
+        if (rows.inside() * columns.inside() <= kFew) {
           average<std::int16_t>(rows, columns, channel, count, to + channel);
         } else {
           average<std::int32_t>(rows, columns, channel, count, to + channel);
@@ -165,7 +175,7 @@ ARENITE_FOR_AVX2 void make_for_avx2(const Work<T>& work, std::size_t row) {
 template <typename T>
 void pool_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
               RowRange rows, pthreadpool_t threads) {
-  const Work<T> work{pool, source, result};
+  const Work<T> work{pool, source, result, find_largest<T>()};
   const auto make = vectors() == Vectors::any ? make_for_any<T> : make_for_avx2<T>;
   const std::size_t cost =
       result.columns * result.channels * pool.window.kernel[0] * pool.window.kernel[1] / 4;
@@ -176,7 +186,34 @@ void pool_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>
   });
 }
 
+template <typename T>
+void take_for_any(const Work<T>& work, RowRange taken, std::int32_t* sums) {
+  work.take(taken, sums);
+}
+
+template <typename T>
+ARENITE_FOR_AVX2 void take_for_avx2(const Work<T>& work, RowRange taken, std::int32_t* sums) {
+  work.take(taken, sums);
+}
+
+template <typename T>
+void take_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
+              RowRange rows, std::int32_t* sums) {
+  const auto take = vectors() == Vectors::any ? take_for_any<T> : take_for_avx2<T>;
+  take({pool, source, result, nullptr}, rows, sums);
+}
+
 }  // namespace
+
+void take_rows(const Int8Pool& pool, const Image<const std::int8_t>& source,
+               const Image<std::int8_t>& result, RowRange rows, std::int32_t* sums) {
+  take_any(pool, source, result, rows, sums);
+}
+
+void take_rows(const Int8Pool& pool, const Image<const std::uint8_t>& source,
+               const Image<std::uint8_t>& result, RowRange rows, std::int32_t* sums) {
+  take_any(pool, source, result, rows, sums);
+}
 
 void pool(const Int8Pool& pool, const Image<const std::int8_t>& source,
           const Image<std::int8_t>& result, RowRange rows, pthreadpool_t threads) {

@@ -15,6 +15,7 @@ struct Int8Pool {
   SlidingWindow window;
   bool is_average;
   bool counts_padding;  // an average is of the padding, too
+  bool is_sum;          // an average is not divided
   float ratio;          // of the source's scale to that of the result
   std::int32_t source_zero_point;
   std::int32_t zero_point;  // of the result
@@ -31,5 +32,12 @@ void pool(const Int8Pool& pool, const Image<const std::int8_t>& source,
           const Image<std::int8_t>& result, RowRange rows, pthreadpool_t threads);
 void pool(const Int8Pool& pool, const Image<const std::uint8_t>& source,
           const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads);
+
+// Takes rows of the source into the sums of an average with one row, one for each element; they
+// begin anew with row 0. With the last row of the source it writes the result: the same as above.
+void take_rows(const Int8Pool& pool, const Image<const std::int8_t>& source,
+               const Image<std::int8_t>& result, RowRange rows, std::int32_t* sums);
+void take_rows(const Int8Pool& pool, const Image<const std::uint8_t>& source,
+               const Image<std::uint8_t>& result, RowRange rows, std::int32_t* sums);
 
 }  // namespace arenite

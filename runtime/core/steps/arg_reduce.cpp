@@ -7,6 +7,7 @@
 #include "kernels/processor.hpp"
 #include "registry.hpp"
 #include "steps/axis_split.hpp"
+#include "steps/by_rows.hpp"
 
 namespace arenite {
 
@@ -23,21 +24,39 @@ class ArgReduceStep final : public Step {
         split_(split),
         minimum_(minimum),
         last_(last),
+        rows_(operands),
+        has_rows_(rows_.has_rows && split.inner == 1 &&
+                  rows_.source.row_stride == rows_.target.row_stride * split.length),
         is_short_(sizeof(Source) == 1 && split.inner == 1 && split.length <= kShort),
         threads_(operands.threads) {}
 
   void run() override {
+    if (rows_.lies_apart) {
+      run_rows({0, rows_.target.rows});
+      return;
+    }
     parallel(threads_, split_.outer * split_.inner, sizeof(Source) * split_.length,
              [this](std::size_t first, std::size_t count) {
-               if (is_short_) {
-                 vectors() == Vectors::any ? find_each(first, count)
-                                           : find_each_for_avx2(first, count);
+               if (split_.inner == 1) {
+                 find_each(source_ + first * split_.length, target_ + first, count);
                  return;
                }
                for (std::size_t i = first; i < first + count; ++i) {
-                 target_[i] = static_cast<Target>(find(i / split_.inner, i % split_.inner));
+                 const std::size_t outer = i / split_.inner * split_.length * split_.inner;
+                 target_[i] = static_cast<Target>(find(source_ + outer + i % split_.inner));
                }
              });
+  }
+
+  // Along the last axis alone.
+  bool makes_rows() const override { return has_rows_; }
+  bool finds_rows(std::size_t /*input*/) const override { return has_rows_; }
+  void run_rows(RowRange rows) override {
+    const std::size_t length = rows_.target.row_stride;
+    rows_.each(threads_, rows, sizeof(Source) * rows_.source.row_stride,
+               [this, length](const Source* source, Target* target, std::size_t count) {
+                 find_each(source, target, count * length);
+               });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -47,12 +66,23 @@ class ArgReduceStep final : public Step {
   // and then by their index. The largest is found without a branch, many at once.
   static constexpr std::size_t kShort = std::size_t{1} << 16;
 
-  __attribute__((always_inline)) inline void find_all(std::size_t first, std::size_t count) const {
+  void find_each(const Source* source, Target* target, std::size_t count) const {
+    if (is_short_) {
+      vectors() == Vectors::any ? find_for_any(source, target, count)
+                                : find_for_avx2(source, target, count);
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      target[i] = static_cast<Target>(find(source + i * split_.length));
+    }
+  }
+
+  __attribute__((always_inline)) inline void find_all(const Source* source, Target* target,
+                                                      std::size_t count) const {
     const auto length = static_cast<std::int32_t>(split_.length);
     const std::int32_t sign = minimum_ ? -1 : 1;
     const std::int32_t turn = last_ ? 1 : -1;
-    for (std::size_t i = first; i < first + count; ++i) {
-      const Source* source = source_ + i * split_.length;
+    for (std::size_t i = 0; i < count; ++i, source += split_.length) {
       std::int32_t best = std::numeric_limits<std::int32_t>::min();
       for (std::int32_t k = 0; k < length; ++k) {
         const std::int32_t rank =
@@ -61,18 +91,20 @@ class ArgReduceStep final : public Step {
       }
       // The index, as the remainder nearest to zero.
       const std::int32_t rest = ((best + (1 << 16)) & ((1 << 17) - 1)) - (1 << 16);
-      target_[i] = static_cast<Target>(rest * turn);
+      target[i] = static_cast<Target>(rest * turn);
     }
   }
 
-  void find_each(std::size_t first, std::size_t count) const { find_all(first, count); }
-
-  ARENITE_FOR_AVX2 void find_each_for_avx2(std::size_t first, std::size_t count) const {
-    find_all(first, count);
+  void find_for_any(const Source* source, Target* target, std::size_t count) const {
+    find_all(source, target, count);
   }
 
-  std::size_t find(std::size_t outer, std::size_t inner) const {
-    const Source* source = source_ + outer * split_.length * split_.inner + inner;
+  ARENITE_FOR_AVX2 void find_for_avx2(const Source* source, Target* target,
+                                      std::size_t count) const {
+    find_all(source, target, count);
+  }
+
+  std::size_t find(const Source* source) const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < split_.length; ++i) {
       const Source value = source[i * split_.inner];
@@ -90,6 +122,8 @@ class ArgReduceStep final : public Step {
   AxisSplit split_;
   bool minimum_;
   bool last_;
+  RowPair<Source, Target> rows_;
+  bool has_rows_;
   bool is_short_;
   pthreadpool_t threads_;
 };

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/broadcast.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
 #include "kernels/quantised.hpp"
 #include "kernels/wrapping.hpp"
 #include "registry.hpp"
+#include "steps/by_rows.hpp"
 
 namespace arenite {
 
@@ -18,31 +21,127 @@ using program::Type;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Two arrays that are broadcast to a third, from where they begin.
+template <typename Source, typename Target>
+struct Walk {
+  const Broadcast<2>& broadcast;
+  const Source* one;
+  const Source* other;
+  Target* target;
+};
+
+// Makes elements [first, first + count) of what is one run, or as many of the rows of the walk.
+template <typename Source, typename Target, typename Function>
+__attribute__((always_inline)) inline void make_part(const Walk<Source, Target>& walk,
+                                                     std::size_t first, std::size_t count,
+                                                     Function function) {
+  const auto& inner = walk.broadcast.inner;
+  const bool is_one_run = walk.broadcast.num_rows == 1;
+  const std::size_t length = is_one_run ? count : inner.length;
+  const std::size_t num_rows = is_one_run ? 1 : count;
+  for (std::size_t row = 0; row < num_rows; ++row) {
+    const std::size_t skipped = is_one_run ? first : 0;
+    const auto starts = walk.broadcast.starts(is_one_run ? 0 : first + row);
+    const Source* one = walk.one + starts[0] + skipped * inner.strides[0];
+    const Source* other = walk.other + starts[1] + skipped * inner.strides[1];
+    Target* target = walk.target + (is_one_run ? skipped : (first + row) * length);
+    if (inner.strides[0] == 0) {
+      const Source value = *one;
+#pragma GCC ivdep
+      for (std::size_t i = 0; i < length; ++i) {
+        target[i] = function(value, other[i]);
+      }
+    } else if (inner.strides[1] == 0) {
+      const Source value = *other;
+#pragma GCC ivdep
+      for (std::size_t i = 0; i < length; ++i) {
+        target[i] = function(one[i], value);
+      }
+    } else {
+#pragma GCC ivdep
+      for (std::size_t i = 0; i < length; ++i) {
+        target[i] = function(one[i], other[i]);
+      }
+    }
+  }
+}
+
+// The function is a copy: no element written can change it.
+template <typename Source, typename Target, typename Function>
+using Part = void (*)(const Walk<Source, Target>& walk, std::size_t first, std::size_t count,
+                      Function function);
+
+template <typename Source, typename Target, typename Function>
+void part_for_any(const Walk<Source, Target>& walk, std::size_t first, std::size_t count,
+                  Function function) {
+  make_part(walk, first, count, function);
+}
+
+template <typename Source, typename Target, typename Function>
+ARENITE_FOR_AVX2 void part_for_avx2(const Walk<Source, Target>& walk, std::size_t first,
+                                    std::size_t count, Function function) {
+  make_part(walk, first, count, function);
+}
+
+template <typename Source, typename Target, typename Function>
+ARENITE_FOR_AVX512 void part_for_avx512(const Walk<Source, Target>& walk, std::size_t first,
+                                        std::size_t count, Function function) {
+  make_part(walk, first, count, function);
+}
+
+// Compiled for wider vectors where images are made of such elements.
+template <typename Source, typename Target, typename Function>
+Part<Source, Target, Function> find_part() {
+  constexpr bool is_common =
+      std::is_same_v<Source, Target> && (std::is_same_v<Source, float> || sizeof(Source) == 1);
+  if constexpr (is_common) {
+    switch (vectors()) {
+      case Vectors::avx512:
+        return part_for_avx512<Source, Target, Function>;
+      case Vectors::avx2:
+        return part_for_avx2<Source, Target, Function>;
+      default:
+        break;
+    }
+  }
+  return part_for_any<Source, Target, Function>;
+}
+
 template <typename Source, typename Target, typename Function>
 class BinaryStep final : public Step {
  public:
   BinaryStep(const Operands& operands, Function function)
       : broadcast_(operands),
+        rows_(operands),
+        lies_apart_(lie_apart(operands)),
         one_(operands.inputs[0]->as<Source>()),
         other_(operands.inputs[1]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
+        result_(rows_.has_rows() ? as_rows<Target>(*operands.outputs[0]) : Image<Target>{}),
         function_(function),
+        part_(find_part<Source, Target, Function>()),
         threads_(operands.threads) {}
 
   void run() override {
-    const std::size_t length = broadcast_.inner.length;
-    if (broadcast_.num_rows == 1) {
-      parallel(threads_, length, 8, [this](std::size_t first, std::size_t count) {
-        row(one_ + first * broadcast_.inner.strides[0],
-            other_ + first * broadcast_.inner.strides[1], target_ + first, count);
-      });
+    if (lies_apart_) {
+      run_rows({0, result_.rows});
       return;
     }
-    parallel(threads_, broadcast_.num_rows, 8 * length,
-             [this, length](std::size_t first, std::size_t count) {
-               for (std::size_t i = first; i < first + count; ++i) {
-                 const auto starts = broadcast_.starts(i);
-                 row(one_ + starts[0], other_ + starts[1], target_ + i * length, length);
+    make({broadcast_, one_, other_, target_});
+  }
+
+  bool makes_rows() const override { return rows_.has_rows(); }
+  bool finds_rows(std::size_t input) const override {
+    return rows_.has_rows() && rows_.follows(input);
+  }
+  void run_rows(RowRange rows) override {
+    parallel(threads_, rows.count, 8 * result_.row_stride,
+             [&](std::size_t first, std::size_t count) {
+               first += rows.first;
+               for (std::size_t row = first; row < first + count; ++row) {
+                 const Walk<Source, Target> walk{rows_.inside(), rows_.row(one_, 0, row),
+                                                 rows_.row(other_, 1, row), result_.row(row)};
+                 part_(walk, 0, size(rows_.inside()), function_);
                }
              });
   }
@@ -50,30 +149,28 @@ class BinaryStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
-  void row(const Source* one, const Source* other, Target* target, std::size_t count) const {
-    const Function function = function_;  // no element written can change a copy
-    if (broadcast_.inner.strides[0] == 0) {
-      const Source value = *one;
-      for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function(value, other[i]);
-      }
-    } else if (broadcast_.inner.strides[1] == 0) {
-      const Source value = *other;
-      for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function(one[i], value);
-      }
-    } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        target[i] = function(one[i], other[i]);
-      }
-    }
+  // Elements of what is one run, or rows.
+  static std::size_t size(const Broadcast<2>& broadcast) {
+    return broadcast.num_rows == 1 ? broadcast.inner.length : broadcast.num_rows;
+  }
+
+  void make(const Walk<Source, Target>& walk) const {
+    const std::size_t cost = walk.broadcast.num_rows == 1 ? 8 : 8 * walk.broadcast.inner.length;
+    parallel(threads_, size(walk.broadcast), cost,
+             [this, &walk](std::size_t first, std::size_t count) {
+               part_(walk, first, count, function_);
+             });
   }
 
   Broadcast<2> broadcast_;
+  RowBroadcast<2> rows_;
+  bool lies_apart_;
   const Source* one_;
   const Source* other_;
   Target* target_;
+  Image<Target> result_;
   Function function_;
+  Part<Source, Target, Function> part_;
   pthreadpool_t threads_;
 };
 
@@ -210,6 +307,70 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands,
   return step;
 }
 
+// How a sum of two quantised numbers is made in integers: each is multiplied, and the sum shifted
+// back; halves are rounded up.
+struct QuantisedSum {
+  std::int32_t bias;
+  std::int32_t factors[2];
+  int shift;
+  std::int32_t zero_point;
+  std::int32_t min;
+  std::int32_t max;
+
+  // Whether factors of 21 bits are good enough, and sums fit 32.
+  static bool fits(float one, float other) {
+    const float larger = std::max(one, other);
+    return larger >= 0x1.0p-10f && larger < 0x1.0p+8f;
+  }
+
+  QuantisedSum(const Scale& one, const Scale& other, const Scale& target, bool subtracts) {
+    const float ratios[2] = {one.scale / target.scale, other.scale / target.scale};
+    shift = 20 - std::ilogb(std::max(ratios[0], ratios[1]));
+    for (int i = 0; i < 2; ++i) {
+      factors[i] = static_cast<std::int32_t>(std::lrint(std::ldexp(ratios[i], shift)));
+    }
+    factors[1] = subtracts ? -factors[1] : factors[1];
+    bias = (1 << (shift - 1)) - factors[0] * one.zero_point - factors[1] * other.zero_point;
+    zero_point = target.zero_point;
+  }
+
+  template <typename T>
+  T of(T a, T b) const {
+    const std::int32_t sum = bias + a * factors[0] + b * factors[1];
+    return static_cast<T>(std::min(std::max((sum >> shift) + zero_point, min), max));
+  }
+};
+
+template <typename T>
+std::unique_ptr<Step> make_quantised_sum(const Operands& operands,
+                                         const program::Binary& attributes) {
+  const Scale one = Scale::of(*operands.inputs[0]);
+  const Scale other = Scale::of(*operands.inputs[1]);
+  const Scale target = Scale::of(*operands.outputs[0]);
+  QuantisedSum sum(one, other, target, attributes.function() == BinaryFunction::subtract);
+  sum.min = target.quantise<T>(attributes.min());
+  sum.max = target.quantise<T>(attributes.max());
+  return make_elementwise<T, T>(operands, [=](T a, T b) { return sum.of(a, b); });
+}
+
+template <typename T>
+std::unique_ptr<Step> make_quantised_product(const Operands& operands,
+                                             const program::Binary& attributes) {
+  const Scale one = Scale::of(*operands.inputs[0]);
+  const Scale other = Scale::of(*operands.inputs[1]);
+  const Scale target = Scale::of(*operands.outputs[0]);
+  const float ratio = one.scale * other.scale / target.scale;
+  const auto low = static_cast<float>(target.quantise<T>(attributes.min()) - target.zero_point);
+  const auto high = static_cast<float>(target.quantise<T>(attributes.max()) - target.zero_point);
+  const std::int32_t zero_point = target.zero_point;
+  return make_elementwise<T, T>(operands, [=](T a, T b) {
+    constexpr float kRounder = 12'582'912.0f;  // leaves the nearest integer, as Scale::quantise
+    const std::int32_t exact = (a - one.zero_point) * (b - other.zero_point);
+    const float value = std::min(std::max(static_cast<float>(exact) * ratio, low), high);
+    return static_cast<T>(static_cast<std::int32_t>((value + kRounder) - kRounder) + zero_point);
+  });
+}
+
 template <typename T>
 std::unique_ptr<Step> make_of_quantised(const Operands& operands,
                                         const program::Binary& attributes) {
@@ -217,10 +378,18 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
   const Scale one = Scale::of(*operands.inputs[0]);
   const Scale other = Scale::of(*operands.inputs[1]);
   const Scale target = Scale::of(*operands.outputs[0]);
+  const auto name = attributes.function();
+  if ((name == BinaryFunction::add || name == BinaryFunction::subtract) &&
+      QuantisedSum::fits(one.scale / target.scale, other.scale / target.scale)) {
+    return make_quantised_sum<T>(operands, attributes);
+  }
+  if (name == BinaryFunction::multiply) {
+    return make_quantised_product<T>(operands, attributes);
+  }
   const float min = attributes.min();
   const float max = attributes.max();
   std::unique_ptr<Step> step;
-  with_function(attributes.function(), [&](auto function) {
+  with_function(name, [&](auto function) {
     step = make_elementwise<T, T>(operands, [=](T a, T b) {
       const float value = function(one.dequantise(a), other.dequantise(b));
       return target.template quantise<T>(std::min(std::max(value, min), max));

@@ -10,6 +10,7 @@
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/by_rows.hpp"
 
 namespace arenite {
 
@@ -106,6 +107,7 @@ class ConvertStep final : public Step {
       : source_(operands.inputs[0]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
         count_(operands.inputs[0]->num_elements()),
+        rows_(operands),
         in_(Scale::of(*operands.inputs[0])),
         out_(Scale::of(*operands.outputs[0])),
         quantises_(operands.outputs[0]->is_quantised()),
@@ -119,15 +121,23 @@ class ConvertStep final : public Step {
   }
 
   void run() override {
+    if (rows_.lies_apart) {
+      run_rows({0, rows_.target.rows});
+      return;
+    }
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i) {
-        if constexpr (kIsTable) {
-          target_[i] = table_[static_cast<std::uint8_t>(source_[i])];
-        } else {
-          target_[i] = one(source_[i]);
-        }
-      }
+      convert(source_ + first, target_ + first, count);
     });
+  }
+
+  bool makes_rows() const override { return rows_.has_rows; }
+  bool finds_rows(std::size_t /*input*/) const override { return rows_.has_rows; }
+  void run_rows(RowRange rows) override {
+    const std::size_t length = rows_.source.row_stride;
+    rows_.each(threads_, rows, 4 * sizeof(Source) * length,
+               [this, length](const Source* source, Target* target, std::size_t count) {
+                 convert(source, target, count * length);
+               });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -135,6 +145,16 @@ class ConvertStep final : public Step {
  private:
   // Whatever becomes of 8 bits is a table of 256.
   static constexpr bool kIsTable = sizeof(Source) == 1 && !std::is_same_v<Source, bool>;
+
+  void convert(const Source* source, Target* target, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if constexpr (kIsTable) {
+        target[i] = table_[static_cast<std::uint8_t>(source[i])];
+      } else {
+        target[i] = one(source[i]);
+      }
+    }
+  }
 
   Target one(Source value) const {
     constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
@@ -149,6 +169,7 @@ class ConvertStep final : public Step {
   const Source* source_;
   Target* target_;
   std::size_t count_;
+  RowPair<Source, Target> rows_;
   Scale in_;
   Scale out_;
   bool quantises_;

@@ -5,30 +5,12 @@
 
 #include <type_traits>
 
-#include "kernels/image.hpp"
 #include "operand_checks.hpp"
+#include "steps/images.hpp"
 
 namespace arenite {
 
 constexpr std::size_t kAddend = 3;  // position of what is added to the result
-
-// The first image of a tensor N, H, W, C.
-template <typename T>
-Image<T> first_image(const TensorView& view) {
-  const std::size_t rows = view.shape[1];
-  const std::size_t columns = view.shape[2];
-  const std::size_t channels = view.shape[3];
-  auto* data = view.as<std::remove_const_t<T>>();
-  return {data, rows, columns, channels, channels, columns * channels, rows};
-}
-
-// The rows of a matrix as the pixels of one row of an image.
-template <typename T>
-Image<T> as_pixels(const TensorView& view, std::size_t count) {
-  const std::size_t channels = view.shape.back();
-  auto* data = view.as<std::remove_const_t<T>>();
-  return {data, 1, count, channels, channels, count * channels, 1};
-}
 
 // Images of T. Where the step has an addend, floats, the kernel's store is told of it.
 template <typename Kernel, typename T>
@@ -43,14 +25,14 @@ class ConvolutionStep final : public Step {
         kernel_(kernel),
         source_(source),
         addend_{nullptr,         result.rows,         result.columns,
-                result.channels, result.pixel_stride, result.row_stride,
-                result.held_rows},
+                result.channels, result.pixel_stride, result.row_stride},
         result_(result),
         count_(count),
         threads_(operands.threads) {
     if constexpr (std::is_same_v<T, float>) {
       if (const auto* addend = optional_input(operands, kAddend)) {
         addend_.data = addend->as<float>();
+        addend_.row_offsets = addend->rows;
         kernel_.store.addend = &addend_;
       }
     }
@@ -58,11 +40,15 @@ class ConvolutionStep final : public Step {
 
   void run() override {
     for (std::size_t i = 0; i < count_; ++i) {
-      run_(kernel_, source_, result_, {0, result_.rows}, threads_);
+      run_rows({0, result_.rows});
       move(1);
     }
     move(-static_cast<std::ptrdiff_t>(count_));
   }
+
+  bool makes_rows() const override { return true; }
+  bool finds_rows(std::size_t input) const override { return input == 0 || input == kAddend; }
+  void run_rows(RowRange rows) override { run_(kernel_, source_, result_, rows, threads_); }
 
   const char* backend() const override { return "arenite"; }
 
@@ -99,14 +85,27 @@ std::unique_ptr<Step> image_step(const Operands& operands,
       operands, run, kernel, first_image<const T>(source), first_image<T>(result), source.shape[0]);
 }
 
-// Returns a step that reads so many rows and makes as many.
+// Returns a step that reads so many pixels and makes as many, row by row where both have the same
+// rows.
 template <typename T, typename Kernel>
 std::unique_ptr<Step> pixel_step(const Operands& operands,
                                  typename ConvolutionStep<Kernel, T>::Run run, const Kernel& kernel,
-                                 std::size_t rows) {
-  return std::make_unique<ConvolutionStep<Kernel, T>>(operands, run, kernel,
-                                                      as_pixels<const T>(*operands.inputs[0], rows),
-                                                      as_pixels<T>(*operands.outputs[0], rows), 1);
+                                 std::size_t pixels) {
+  const auto& source = *operands.inputs[0];
+  const auto& result = *operands.outputs[0];
+  const bool by_rows =
+      operands.in_bands || source.rows != nullptr || result.rows != nullptr ||
+      (optional_input(operands, kAddend) != nullptr && operands.inputs[kAddend]->rows != nullptr);
+  if (!by_rows) {
+    return std::make_unique<ConvolutionStep<Kernel, T>>(
+        operands, run, kernel, as_pixels<const T>(source, pixels), as_pixels<T>(result, pixels), 1);
+  }
+  require(operands,
+          source.rank() >= 3 && result.rank() >= 3 && source.shape[0] == 1 &&
+              result.shape[0] == 1 && source.shape[1] == result.shape[1],
+          "it runs by rows, and its input and output have not the same");
+  return std::make_unique<ConvolutionStep<Kernel, T>>(
+      operands, run, kernel, as_rows<const T>(source), as_rows<T>(result), 1);
 }
 
 }  // namespace arenite

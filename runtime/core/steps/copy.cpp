@@ -10,6 +10,8 @@
 #include "kernels/strided_copy.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "row_moves.hpp"
+#include "steps/by_rows.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -17,6 +19,19 @@ namespace arenite {
 namespace {
 
 constexpr std::size_t kMaxAxes = 16;
+
+// Fills memory with an element.
+void fill_with(const std::string& element, std::byte* data, std::size_t size) {
+  const bool is_even = std::all_of(element.begin(), element.end(),
+                                   [&element](char byte) { return byte == element[0]; });
+  if (is_even) {
+    std::memset(data, element[0], size);
+    return;
+  }
+  for (std::size_t at = 0; at < size; at += element.size()) {
+    std::memcpy(data + at, element.data(), element.size());
+  }
+}
 
 class CopyStep final : public Step {
  public:
@@ -35,7 +50,7 @@ class CopyStep final : public Step {
 
   void run() override {
     for (const auto* view : filled_) {
-      fill(*view);
+      fill_with(fill_, view->data, view->size);
     }
     for (const auto& part : parts_) {
       part.copy.run(part.source, part.target, threads_);
@@ -45,20 +60,6 @@ class CopyStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
-  void fill(const TensorView& view) const {
-    bool is_even = true;
-    for (const char byte : fill_) {
-      is_even = is_even && byte == fill_[0];
-    }
-    if (is_even) {
-      std::memset(view.data, fill_[0], view.size);
-      return;
-    }
-    for (std::size_t at = 0; at < view.size; at += fill_.size()) {
-      std::memcpy(view.data + at, fill_.data(), fill_.size());
-    }
-  }
-
   std::vector<Part> parts_;
   std::vector<const TensorView*> filled_;
   std::string fill_;
@@ -77,6 +78,145 @@ class RowJoinStep final : public Step {
  private:
   RowJoin join_;
 };
+
+// Whether a move whose two sides begin at one address leaves every element where it is.
+bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
+  for (const auto& axis : axes) {
+    if (axis.length != 1 && axis.source != axis.target) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Copies row by row, from rows that lie anywhere.
+class RowCopyStep final : public Step {
+ public:
+  struct Move {
+    StridedCopy copy;  // of a piece
+    const std::byte* source;
+    const std::uint64_t* source_rows;  // null: so many bytes apart
+    std::size_t source_row;
+    bool stays_in_place;  // where both sides begin at one address
+  };
+  struct Piece {
+    std::size_t move;
+    std::size_t target_row;
+    std::size_t source_row;
+    std::size_t source_place;  // bytes
+    std::size_t target_place;
+  };
+
+  // Pieces of one row stand together.
+  RowCopyStep(const TensorView& target, std::vector<Move> moves, std::vector<Piece> pieces,
+              std::string fill)
+      : target_(target),
+        row_size_(target.size / target.shape[1]),
+        moves_(std::move(moves)),
+        pieces_(std::move(pieces)),
+        fill_(std::move(fill)) {}
+
+  void run() override { run_rows({0, target_.shape[1]}); }
+  bool makes_rows() const override { return true; }
+  bool finds_rows(std::size_t /*input*/) const override { return true; }
+
+  void run_rows(RowRange rows) override {
+    const std::size_t end = rows.first + rows.count;
+    for (std::size_t row = rows.first; row < end && !fill_.empty(); ++row) {
+      fill_with(fill_, target(row), row_size_);
+    }
+    const auto before = [](const Piece& piece, std::size_t row) { return piece.target_row < row; };
+    auto piece = std::lower_bound(pieces_.begin(), pieces_.end(), rows.first, before);
+    for (; piece != pieces_.end() && piece->target_row < end; ++piece) {
+      const Move& move = moves_[piece->move];
+      const std::byte* from = source(*piece);
+      std::byte* to = target(piece->target_row) + piece->target_place;
+      if (from != to || !move.stays_in_place) {
+        move.copy.run(from, to, nullptr);
+      }
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  const std::byte* source(const Piece& piece) const {
+    const Move& move = moves_[piece.move];
+    const std::size_t row = move.source_rows == nullptr
+                                ? piece.source_row * move.source_row
+                                : static_cast<std::size_t>(move.source_rows[piece.source_row]);
+    return move.source + row + piece.source_place;
+  }
+
+  std::byte* target(std::size_t row) const {
+    return target_.data + (target_.rows == nullptr ? row * row_size_
+                                                   : static_cast<std::size_t>(target_.rows[row]));
+  }
+
+  const TensorView target_;
+  std::size_t row_size_;
+  std::vector<Move> moves_;
+  std::vector<Piece> pieces_;
+  std::string fill_;
+};
+
+// Returns the step, if every move is one between rows. What the moves say of themselves is checked.
+std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Copy& attributes,
+                                    std::string fill) {
+  const auto& target = *operands.outputs[0];
+  const bool are_images = operands.outputs.size() == 1 && is_one_image(target) &&
+                          std::all_of(operands.inputs.begin(), operands.inputs.end(),
+                                      [](const TensorView* view) { return is_one_image(*view); });
+  require(operands, are_images, "it runs by rows, and has not one image of each");
+  const std::size_t element = element_size(target.type);
+  const auto bytes = [element](std::int64_t count) {
+    return count * static_cast<std::int64_t>(element);
+  };
+  std::vector<RowCopyStep::Move> moves;
+  std::vector<RowCopyStep::Piece> pieces;
+  for (flatbuffers::uoffset_t i = 0;
+       attributes.moves() != nullptr && i < attributes.moves()->size(); ++i) {
+    const auto& move = *attributes.moves()->Get(i);
+    if (std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end()) {
+      continue;
+    }
+    const auto& source = *operands.inputs[move.input()];
+    const std::size_t source_row = source.size / source.shape[1];
+    const std::size_t target_row = target.size / target.shape[1];
+    const auto found = RowMove::of(move, source_row / element, target_row / element);
+    require(operands, found.has_value(), "it runs by rows, and a move goes across them");
+    std::vector<StridedCopy::Axis> axes;
+    for (const auto& axis : found->columns) {
+      axes.push_back({axis.length, bytes(axis.source), bytes(axis.target)});
+    }
+    for (std::size_t k = 0; k < found->num_pieces(); ++k) {
+      const auto piece = found->piece(k);
+      pieces.push_back({moves.size(), static_cast<std::size_t>(piece.target_row),
+                        static_cast<std::size_t>(piece.source_row),
+                        static_cast<std::size_t>(bytes(piece.source_place)),
+                        static_cast<std::size_t>(bytes(piece.target_place))});
+    }
+    const bool stays = is_identity(axes);
+    const auto row_of = [](const TensorView& view, std::size_t row, std::size_t size) {
+      return view.data +
+             (view.rows == nullptr ? row * size : static_cast<std::size_t>(view.rows[row]));
+    };
+    for (std::size_t k = 0; k < found->num_pieces(); ++k) {
+      const RowCopyStep::Piece& piece = pieces[pieces.size() - 1 - k];
+      const std::byte* from = row_of(source, piece.source_row, source_row);
+      const std::byte* to = row_of(target, piece.target_row, target_row);
+      const bool is_there = stays && from + piece.source_place == to + piece.target_place;
+      require(operands, is_there || from + source_row <= to || to + target_row <= from,
+              "a move is between rows that share bytes");
+    }
+    moves.push_back(
+        {StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows, source_row, stays});
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const auto& a, const auto& b) { return a.target_row < b.target_row; });
+  return std::make_unique<RowCopyStep>(target, std::move(moves), std::move(pieces),
+                                       std::move(fill));
+}
 
 // Requires that a strided region lies inside a tensor. All numbers in elements.
 void require_inside(const Operands& operands, const TensorView& view, std::uint64_t start,
@@ -135,16 +275,6 @@ void check_move(const Operands& operands, const program::Move& move) {
   require_inside(operands, source, move.input_start(), *move.shape(), *move.input_strides());
   require_inside(operands, target, move.output_start(), *move.shape(), *move.output_strides());
   require_room(operands, target, *move.shape());
-}
-
-// Whether a move whose two sides begin at one address leaves every element where it is.
-bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
-  for (const auto& axis : axes) {
-    if (axis.length != 1 && axis.source != axis.target) {
-      return false;
-    }
-  }
-  return true;
 }
 
 bool share_bytes(const TensorView& a, const TensorView& b) {
@@ -234,18 +364,22 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       require(operands, view != nullptr && view->type == type, "its tensors differ in type");
     }
   }
+  const bool by_rows = operands.in_bands || lie_apart(operands);
   std::vector<CopyStep::Part> parts;
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) {
       check_move(operands, *move);
     }
-    if (auto join = make_row_join(operands)) {
+    if (auto join = by_rows ? nullptr : make_row_join(operands)) {
       return join;
     }
     for (const auto* move : *attributes.moves()) {
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
       if (is_empty(*move)) {
+        continue;
+      }
+      if (by_rows) {
         continue;
       }
       const auto bytes = static_cast<std::int64_t>(element);
@@ -275,6 +409,9 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     require(operands, attributes.fill()->size() == element, "its fill is not one element");
     fill.assign(attributes.fill()->begin(), attributes.fill()->end());
     filled.assign(operands.outputs.begin(), operands.outputs.end());
+  }
+  if (by_rows) {
+    return make_row_copy(operands, attributes, std::move(fill));
   }
   return std::make_unique<CopyStep>(std::move(parts), std::move(filled), std::move(fill),
                                     operands.threads);

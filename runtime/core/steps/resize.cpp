@@ -7,6 +7,7 @@
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/images.hpp"
 
 namespace arenite {
 
@@ -55,11 +56,9 @@ template <typename T>
 class ResizeStep final : public Step {
  public:
   ResizeStep(const Operands& operands, const Table& rows, const Table& columns)
-      : source_(operands.inputs[0]->as<T>()),
-        target_(operands.outputs[0]->as<T>()),
-        height_(operands.inputs[0]->shape[1]),
-        width_(operands.inputs[0]->shape[2]),
-        channels_(operands.inputs[0]->shape[3]),
+      : source_(first_image<const T>(*operands.inputs[0])),
+        target_(first_image<T>(*operands.outputs[0])),
+        channels_(source_.channels),
         num_images_(operands.inputs[0]->shape[0]),
         rows_(rows),
         columns_(columns),
@@ -72,11 +71,22 @@ class ResizeStep final : public Step {
     if (is_empty_) {
       return;
     }
-    const std::size_t new_width = columns_.count;
-    const bool interpolates = rows_.weight != nullptr;
-    parallel(threads_, num_images_ * rows_.count, 8 * sizeof(T) * new_width * channels_,
-             [this, interpolates](std::size_t first, std::size_t count) {
-               if (interpolates) {
+    make({0, num_images_ * rows_.count});
+  }
+
+  bool makes_rows() const override { return num_images_ == 1 && !is_empty_; }
+  bool finds_rows(std::size_t /*input*/) const override { return num_images_ == 1; }
+  void run_rows(RowRange rows) override { make(rows); }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  // Rows are counted through all images; those of several images follow one another.
+  void make(RowRange rows) const {
+    parallel(threads_, rows.count, 8 * sizeof(T) * columns_.count * channels_,
+             [this, rows](std::size_t first, std::size_t count) {
+               first += rows.first;
+               if (rows_.weight != nullptr) {
                  vectors() == Vectors::any ? interpolate(first, count)
                                            : interpolate_for_avx2(first, count);
                  return;
@@ -87,17 +97,14 @@ class ResizeStep final : public Step {
              });
   }
 
-  const char* backend() const override { return "arenite"; }
-
- private:
   const T* input_row(std::size_t image, std::size_t row) const {
-    return source_ + (image * height_ + row) * width_ * channels_;
+    return source_.row(image * source_.rows + row);
   }
 
   void copy_row(std::size_t index) const {
     const std::size_t row = index % rows_.count;
     const T* source = input_row(index / rows_.count, rows_.low[row]);
-    T* target = target_ + index * columns_.count * channels_;
+    T* target = target_.row(index);
     for (std::size_t column = 0; column < columns_.count; ++column) {
       const T* from = source + columns_.low[column] * channels_;
       std::copy(from, from + channels_, target);
@@ -131,7 +138,7 @@ class ResizeStep final : public Step {
           blend_columns(chunk, above, held[top], blended[top]);
           const std::size_t bottom = below == above ? top : 1 - top;
           blend_columns(chunk, below, held[bottom], blended[bottom]);
-          T* target = target_ + (i * columns_.count + column) * channels_ + channel;
+          T* target = target_.row(i) + column * channels_ + channel;
           blend_rows(blended[top], blended[bottom], rows_.weight[row], chunk.columns * width,
                      target);
         }
@@ -178,10 +185,8 @@ class ResizeStep final : public Step {
     }
   }
 
-  const T* source_;
-  T* target_;
-  std::size_t height_;
-  std::size_t width_;
+  Image<const T> source_;
+  Image<T> target_;
   std::size_t channels_;
   std::size_t num_images_;
   Table rows_;

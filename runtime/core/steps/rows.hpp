@@ -7,6 +7,7 @@
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
 #include "operand_checks.hpp"
+#include "steps/by_rows.hpp"
 
 namespace arenite {
 
@@ -55,15 +56,33 @@ class RowStep final : public Step {
         target_(operands.outputs[0]->as<Target>()),
         num_rows_(num_rows),
         length_(length),
+        pair_(operands),
         row_(std::move(row)),
         rows_(find_rows<Source, Target, Row>()),
         threads_(operands.threads) {}
 
   void run() override {
+    if (pair_.lies_apart) {
+      run_rows({0, pair_.target.rows});
+      return;
+    }
     parallel(threads_, num_rows_, 4 * sizeof(Source) * length_,
              [this](std::size_t first, std::size_t count) {
                rows_(source_ + first * length_, target_ + first * length_, count, length_, row_);
              });
+  }
+
+  // Rows of an image: whole numbers of those that are treated alone.
+  bool makes_rows() const override {
+    return pair_.has_rows && length_ > 0 && pair_.source.row_stride % length_ == 0;
+  }
+  bool finds_rows(std::size_t input) const override { return input == 0 && makes_rows(); }
+  void run_rows(RowRange rows) override {
+    const std::size_t each = pair_.source.row_stride / length_;
+    pair_.each(threads_, rows, 4 * sizeof(Source) * pair_.source.row_stride,
+               [this, each](const Source* source, Target* target, std::size_t count) {
+                 rows_(source, target, count * each, length_, row_);
+               });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -73,6 +92,7 @@ class RowStep final : public Step {
   Target* target_;
   std::size_t num_rows_;
   std::size_t length_;
+  RowPair<Source, Target> pair_;
   Row row_;
   Rows<Source, Target, Row> rows_;
   pthreadpool_t threads_;

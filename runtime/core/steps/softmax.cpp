@@ -21,7 +21,7 @@ T largest(const T* source, std::size_t count) {
 void softmax(const float* source, float* target, std::size_t count, float beta) {
   const float top = largest(source, count);
   for (std::size_t i = 0; i < count; ++i) {
-    target[i] = exponential(beta * (source[i] - top));
+    target[i] = exponential_below(beta * (source[i] - top));
   }
   const float factor = 1.0f / sum_of(count, [=](std::size_t i) { return target[i]; });
   for (std::size_t i = 0; i < count; ++i) {
@@ -32,7 +32,7 @@ void softmax(const float* source, float* target, std::size_t count, float beta) 
 void log_softmax(const float* source, float* target, std::size_t count, float beta) {
   const float top = largest(source, count);
   const float sum =
-      sum_of(count, [=](std::size_t i) { return exponential(beta * (source[i] - top)); });
+      sum_of(count, [=](std::size_t i) { return exponential_below(beta * (source[i] - top)); });
   const float logarithm = std::log(sum);
   for (std::size_t i = 0; i < count; ++i) {
     target[i] = beta * (source[i] - top) - logarithm;
@@ -47,7 +47,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
   return make_rows<T>(operands, length, [=](const T* source, T* target, std::size_t count) {
     const float top = in.dequantise(largest(source, count));
     const auto power = [=](std::size_t i) {
-      return exponential(beta * (in.dequantise(source[i]) - top));
+      return exponential_below(beta * (in.dequantise(source[i]) - top));
     };
     const float sum = sum_of(count, power);
     const float logarithm = std::log(sum);

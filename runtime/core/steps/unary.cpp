@@ -11,6 +11,7 @@
 #include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/by_rows.hpp"
 
 namespace arenite {
 
@@ -26,14 +27,28 @@ class MapStep final : public Step {
       : source_(operands.inputs[0]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
         count_(operands.inputs[0]->num_elements()),
-        function_(function),
-        map_(find_map<Source, Target, Function>()),
+        rows_(operands),
+        map_(function),
         threads_(operands.threads) {}
 
   void run() override {
+    if (rows_.lies_apart) {
+      run_rows({0, rows_.target.rows});
+      return;
+    }
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      map_(source_ + first, target_ + first, count, function_);
+      map_(source_ + first, target_ + first, count);
     });
+  }
+
+  bool makes_rows() const override { return rows_.has_rows; }
+  bool finds_rows(std::size_t /*input*/) const override { return rows_.has_rows; }
+  void run_rows(RowRange rows) override {
+    const std::size_t length = rows_.source.row_stride;
+    rows_.each(threads_, rows, 4 * sizeof(Source) * length,
+               [this, length](const Source* source, Target* target, std::size_t count) {
+                 map_(source, target, count * length);
+               });
   }
 
   const char* backend() const override { return "arenite"; }
@@ -42,7 +57,7 @@ class MapStep final : public Step {
   const Source* source_;
   Target* target_;
   std::size_t count_;
-  Function function_;
+  RowPair<Source, Target> rows_;
   Map<Source, Target, Function> map_;
   pthreadpool_t threads_;
 };
@@ -57,6 +72,12 @@ template <typename T>
 std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary& attributes) {
   const Scale source = Scale::of(*operands.inputs[0]);
   const Scale target = Scale::of(*operands.outputs[0]);
+  if (attributes.function() == UnaryFunction::clamp && source.scale == target.scale &&
+      source.zero_point == target.zero_point) {
+    const T low = target.template quantise<T>(attributes.alpha());
+    const T high = target.template quantise<T>(attributes.beta());
+    return make_map<T, T>(operands, [=](T x) { return std::min(std::max(x, low), high); });
+  }
   std::array<T, 256> table{};
   with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
     for (std::size_t bits = 0; bits < table.size(); ++bits) {

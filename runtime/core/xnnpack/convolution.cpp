@@ -118,52 +118,6 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
                    true);
 }
 
-std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
-  const auto& attributes = *operands.step.kernel_as_TransposedConv2D();
-  require_arity(operands, 2, 3);
-  const auto& source = *operands.inputs[0];
-  const auto& filter = *operands.inputs[1];
-  const auto& result = *operands.outputs[0];
-  require(operands, filter.rank() == 4, "its filter must have rank 4");
-  const SlidingWindow window = filter_window(operands, attributes, filter);
-  const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
-  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
-  require(operands, source.shape[0] == result.shape[0] && source.size > 0, "the batches differ");
-  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
-                                    std::uint64_t{window.padding[3]} + window.padding[1]};
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    require(operands,
-            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0 &&
-                adjustment[axis] < window.strides[axis],
-            "a window, stride or adjustment does not fit");
-    const std::uint64_t full = std::uint64_t{window.strides[axis]} * (source.shape[axis + 1] - 1) +
-                               std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) +
-                               1 + adjustment[axis];
-    require(operands, full >= margins[axis] && full - margins[axis] == result.shape[axis + 1],
-            "the windows do not make the rows and columns of the output");
-  }
-  const std::size_t groups = attributes.groups();
-  const std::size_t num_outputs = filter.shape[0];
-  require_weights(operands, num_outputs, 0);
-  require(operands,
-          groups > 0 && num_outputs % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
-              result.shape[3] == num_outputs,
-          "groups and channels do not fit");
-  Node node(operands);
-  const auto x = node.input(source);
-  const auto y = node.output(result);
-  const auto weights = node.constant(filter);
-  const auto bias = node.bias(optional_input(operands, 2), source, filter);
-  const auto [top, right, bottom, left] = window.padding;
-  return node.make(
-      xnn_define_deconvolution_2d(
-          node.graph(), top, right, bottom, left, adjustment[0], adjustment[1], window.kernel[0],
-          window.kernel[1], window.strides[0], window.strides[1], window.dilations[0],
-          window.dilations[1], static_cast<std::uint32_t>(groups), filter.shape[3],
-          num_outputs / groups, attributes.min(), attributes.max(), x, weights, bias, y, 0),
-      true);
-}
-
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
   require_arity(operands, 2, 5);
@@ -203,7 +157,6 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
 const Registration registered[] = {
     {program::Operator::Conv2D, make_conv_2d, KernelSet::xnnpack},
     {program::Operator::DepthwiseConv2D, make_depthwise_conv_2d, KernelSet::xnnpack},
-    {program::Operator::TransposedConv2D, make_transposed_conv_2d, KernelSet::xnnpack},
     {program::Operator::FullyConnected, make_fully_connected, KernelSet::xnnpack},
 };
 

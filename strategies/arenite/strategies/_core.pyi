@@ -29,6 +29,15 @@ def minimise(
     max_nodes: int,
     watch: Callable[[list[int], int, int], bool],
 ) -> tuple[list[int], int]: ...
+def place_outlined(
+    records: Records,
+    outlines: Sequence[Sequence[int]],
+    orders: Sequence[Sequence[int]],
+    lower_bound: int,
+    seed: int,
+    max_work: int,
+    watch: Callable[[list[int], int], bool],
+) -> list[int]: ...
 
 class OrderProblem:
     def __init__(

@@ -6,9 +6,10 @@ from typing import ClassVar
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
+from arenite.planner.strategy import Strategy, StrategyKind, Watch, run_on_hulls, silent
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
+from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.table import PLACE
 from arenite.strategies.registered import registered
 from arenite.strategies.share.table import SHARE
@@ -35,6 +36,9 @@ class Best:
     until a plan fits or it is proved that none does. The plan names the strategy that made it;
     of equal plans, the earlier in the table wins.
 
+    Records with outlines are placed by `stairs`. All others take them for whole rectangles, and
+    run only if that can give a lower plan.
+
     Attributes:
         max_nodes_to_fit: Nodes that may be visited to fit the capacity; None for no limit.
     """
@@ -44,6 +48,7 @@ class Best:
     complexity: ClassVar[str] = "sum of the quick strategies, then a short search"
     source: ClassVar[str] = "our own; no one-pass order dominates the others"
     quick: ClassVar[bool] = False
+    knows_outlines: ClassVar[bool] = True
 
     max_nodes_to_fit: int | None = _MOST_NODES_TO_FIT
 
@@ -53,6 +58,8 @@ class Best:
 
     def why_not_searched(self, problem: Problem) -> str | None:
         """Return why the quick strategies are all that it runs; None if it goes on from them."""
+        if problem.has_outlines:
+            return Stairs().why_unsupported(problem)
         return Optimal().why_unsupported(problem)
 
     def __call__(self, problem: Problem) -> Plan:
@@ -64,6 +71,8 @@ class Best:
 
         It may exceed the problem's capacity; its lower bound tells whether every plan does.
         """
+        if problem.has_outlines:
+            return self._search_outlines(problem, watch)
         plan = lowest_plan(quick_strategies(), problem, watch)
         if plan is None:
             raise UnsupportedProblemError(self.name, "has no quick strategy that handles it")
@@ -77,6 +86,20 @@ class Best:
             long = Optimal(max_nodes=self.max_nodes_to_fit)
             plan = _improved(long, problem, plan, watch, until_it_fits=True)
         return plan
+
+    def _search_outlines(self, problem: Problem, watch: Watch) -> Plan:
+        stairs = Stairs()
+        if stairs.why_unsupported(problem) is not None:
+            return run_on_hulls(self, problem, watch)
+        plan = stairs.search(problem, watch)
+        if plan.height <= problem.hulls().lower_bound or watch(plan, plan.lower_bound):
+            return plan
+
+        def on_progress(best: Plan | None, lower_bound: int) -> bool:
+            is_lower = best is not None and best.height < plan.height
+            return watch(best if is_lower else plan, lower_bound)
+
+        return min(plan, run_on_hulls(self, problem, on_progress), key=lambda each: each.height)
 
 
 def _improved(

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, Watch, silent
+from arenite.planner.strategy import Strategy, Watch, run, silent
 
 
 def lowest_plan(
@@ -17,9 +18,10 @@ def lowest_plan(
     lower_bound = problem.lower_bound
     best: Plan | None = None
     for strategy in strategies:
-        if strategy.why_unsupported(problem) is not None:
+        try:
+            plan = run(strategy, problem)
+        except UnsupportedProblemError:
             continue
-        plan = strategy(problem)
         if best is None or plan.height < best.height:
             best = plan
         if watch(best, lower_bound) or best.height == lower_bound:

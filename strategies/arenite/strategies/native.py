@@ -18,7 +18,10 @@ else:
     except ImportError:
         core = None
 
-__all__ = ["check_sizes", "core", "fits", "is_built", "records_of", "require", "size_fault"]
+__all__ = [
+    "check_sizes", "core", "fits", "is_built", "outlines_of", "records_of", "require",
+    "size_fault",
+]  # fmt: skip
 
 _LIMIT = 1 << 62
 
@@ -102,3 +105,15 @@ def records_of(problem: Problem) -> "core.Records":
         [record.alignment for record in records],
         [-1 if record.offset is None else record.offset for record in records],
     )
+
+
+def outlines_of(problem: Problem) -> list[list[int]]:
+    """Convert the outlines of a problem's records for the core: four numbers a stair."""
+    return [
+        [
+            number
+            for stair in record.outline
+            for number in (stair.offset, stair.size, stair.start, stair.end)
+        ]
+        for record in problem.records
+    ]

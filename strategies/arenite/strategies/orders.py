@@ -11,6 +11,8 @@ from arenite.planner.problem import UsageRecord, load_spans
 def breadth_order(records: Sequence[UsageRecord]) -> list[int]:
     """Return the indices by the heaviest step a record lives at, then by size.
 
+    Of records with an outline, the load is that of their stairs.
+
     This is the walk over the steps by non-increasing load, lower step first among equals,
     that takes the records not seen before by non-increasing size, equal sizes by index.
 
@@ -33,7 +35,10 @@ def breadth_order(records: Sequence[UsageRecord]) -> list[int]:
     starts = [span.start for span in spans]
     turns = []
     for record in records:
-        first, last = bisect_left(starts, record.start), bisect_left(starts, record.end)
+        # The steps between the stairs may have no span, those where one begins do.
+        begin = min(stair.start for stair in record.outline) if record.outline else record.start
+        end = max(stair.end for stair in record.outline) if record.outline else record.end
+        first, last = bisect_left(starts, begin), bisect_left(starts, end)
         level = (last - first).bit_length() - 1
         turns.append(min(int(lowest[level][first]), int(lowest[level][last - 2**level])))
     return sorted(range(len(records)), key=lambda index: (turns[index], -records[index].size))

@@ -1,3 +1,4 @@
+import random
 import re
 import struct
 import subprocess
@@ -10,6 +11,7 @@ from arenite.planner import strategy
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -84,6 +86,26 @@ def test_a_program_of_two_memories_takes_memory_of_the_caller(check, tmp_path):
     assert f"memory {FAST.name} {fast + 128} {FAST.alignment} 1\n" in printed
     assert f"held {height + fast + 2 * 128} " in printed
     assert "allocations 0\n" in printed
+
+
+def test_a_program_in_bands_runs_as_it_does_in_python(check, prefix, tmp_path):
+    network = Network((14, 6, 4))
+    network.conv(24, Sliding((3, 3), padding=(1, 1, 1, 1)))
+    network.depthwise(Sliding((3, 3), strides=(2, 2)))
+    network.product(5)
+    path = tmp_path / "banded.arena"
+    path.write_bytes(network.file(in_bands(network, [2]), scatter=random.Random(0)))
+    session = Session(path)
+    image = random_image(session)
+    image.tofile(tmp_path / "in")
+    expected = session.run({"x": image})["y"]
+    printed = check("file", path, tmp_path / "in", tmp_path / "out")
+    assert np.fromfile(tmp_path / "out", np.float32).tolist() == expected.ravel().tolist()
+    assert "allocations 0\n" in printed
+    command = [prefix / "bin/arenite-run", path, "--input", tmp_path / "in"]
+    done = run([*command, "--output", tmp_path / "again", "--threads", "2"])
+    assert np.fromfile(tmp_path / "again", np.float32).tolist() == expected.ravel().tolist()
+    assert f"arena    {session.arena_bytes + 128} B" in done.stdout
 
 
 def test_shapes_are_the_models_and_strides_the_storages(check, tmp_path):

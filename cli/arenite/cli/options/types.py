@@ -4,6 +4,7 @@ import math
 
 import click
 
+from arenite.planner.budget import Budget
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.units import parse_size
 from arenite.runtime.rewrites.weight_budget import WeightBudget
@@ -67,6 +68,23 @@ class WeightBudgetType(click.ParamType[WeightBudget]):
         try:
             return WeightBudget.parse(str(value).strip())
         except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
+
+
+class BudgetType(click.ParamType[Budget]):
+    """Bytes such as `256KiB`, or a percentage of what there is without a budget."""
+
+    name = "budget"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Budget:
+        """Return the budget."""
+        if isinstance(value, Budget):
+            return value
+        try:
+            return Budget.parse(str(value).strip())
+        except ValueError as error:
             self.fail(str(error), param, ctx)
 
 

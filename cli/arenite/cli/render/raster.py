@@ -16,7 +16,7 @@ def rasterise(problem: Problem, plan: Plan, scale: TimeScale, rows: int) -> Grid
 
     A cell of which less than half is used is free, whatever lies in the rest.
 
-    Cost: time O(n + cells touched by each record), memory O(cells).
+    Cost: time O(n + cells touched by each record), memory O(cells), n counting the stairs.
     """
     # Areas are counted in units of 1/columns step by 1/rows byte, so that all are whole.
     cell_time, cell_bytes = scale.num_steps, plan.height
@@ -24,16 +24,19 @@ def rasterise(problem: Problem, plan: Plan, scale: TimeScale, rows: int) -> Grid
     largest = [[0] * scale.columns for _ in range(rows)]
     grid: Grid = [[None] * scale.columns for _ in range(rows)]
     for index, (record, offset) in enumerate(zip(problem.records, plan.offsets, strict=True)):
-        across = _overlaps(record.start * scale.columns, record.end * scale.columns, cell_time)
-        up = _overlaps(offset * rows, (offset + record.size) * rows, cell_bytes)
-        for row, height in up:
-            row = rows - 1 - row
-            for column, width in across:
-                area = width * height
-                used[row][column] += area
-                if area > largest[row][column]:
-                    largest[row][column] = area
-                    grid[row][column] = index
+        areas: dict[tuple[int, int], int] = {}
+        for stair in record.stairs:
+            first = offset + stair.offset
+            across = _overlaps(stair.start * scale.columns, stair.end * scale.columns, cell_time)
+            for row, height in _overlaps(first * rows, (first + stair.size) * rows, cell_bytes):
+                for column, width in across:
+                    cell = rows - 1 - row, column
+                    areas[cell] = areas.get(cell, 0) + width * height
+        for (row, column), area in areas.items():
+            used[row][column] += area
+            if area > largest[row][column]:
+                largest[row][column] = area
+                grid[row][column] = index
     for row in range(rows):
         for column in range(scale.columns):
             if 2 * used[row][column] < cell_time * cell_bytes:

@@ -64,7 +64,7 @@ class Colouring:
     Attributes:
         names: Of the groups, the largest first; what is beyond the palette is in the last.
         colours: One for each name.
-        groups: For each record, the index of its name.
+        groups: For each rectangle, the index of its name.
     """
 
     names: tuple[str, ...]
@@ -78,7 +78,8 @@ class ModelFigures:
 
     Attributes:
         item: The figures as Bokeh embeds them.
-        offsets: For each strategy that is offered, those of all records.
+        offsets: For each strategy that is offered, those of all rectangles: one a record, or
+            one for each stair of its outline.
         heights: The same, its arena.
         bound: Bytes any plan needs.
         colourings: By what they show.
@@ -130,7 +131,10 @@ def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> Mod
         plots.append(_load(diagnosis, steps))
     return ModelFigures(
         dict(json_item(column(*plots, sizing_mode="stretch_width"))),
-        {result.strategy: result.plan.offsets for result in offered},
+        {
+            result.strategy: tuple(each.offset for each in problem.rectangles(result.plan.offsets))
+            for result in offered
+        },
         {result.strategy: result.height for result in offered},
         report.best_bound,
         colourings,
@@ -140,7 +144,7 @@ def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> Mod
 def _colouring(problem: Problem, names: Sequence[str]) -> Colouring:
     sizes: Counter[str] = Counter()
     for record, name in zip(problem.records, names, strict=True):
-        sizes[name] += record.size * record.lifetime
+        sizes[name] += sum(each.size * (each.end - each.start) for each in record.stairs)
     ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
     shown, rest = ranked[: len(PALETTE)], ranked[len(PALETTE) :]
     index = {name: group for group, name in enumerate(shown)}
@@ -148,7 +152,11 @@ def _colouring(problem: Problem, names: Sequence[str]) -> Colouring:
     return Colouring(
         (*map(printable, shown), *(["others"] if rest else [])),
         (*PALETTE[: len(shown)], *([OTHER] if rest else [])),
-        tuple(index[name] for name in names),
+        tuple(
+            index[name]
+            for record, name in zip(problem.records, names, strict=True)
+            for _ in record.stairs
+        ),
     )
 
 
@@ -160,18 +168,20 @@ def _memory_map(
     steps: Range1d,
 ) -> figure:
     problem = report.source.problem
-    records, offsets = problem.records, result.plan.offsets
+    records = problem.records
+    drawn = list(problem.rectangles(result.plan.offsets))
+    owners = [fact for record, fact in zip(records, facts, strict=True) for _ in record.stairs]
     source = ColumnDataSource(
         {
-            "left": [record.start for record in records],
-            "right": [record.end for record in records],
-            "bottom": list(offsets),
-            "top": [at + record.size for record, at in zip(records, offsets, strict=True)],
-            "size": [record.size for record in records],
-            "name": [elided(printable(record.name), _NAME_LENGTH) for record in records],
-            "about": [fact.about for fact in facts],
-            "producer": [fact.producer for fact in facts],
-            "consumers": [fact.consumers for fact in facts],
+            "left": [each.start for each in drawn],
+            "right": [each.end for each in drawn],
+            "bottom": [each.offset for each in drawn],
+            "top": [each.offset + each.size for each in drawn],
+            "size": [each.size for each in drawn],
+            "name": [elided(printable(each.name), _NAME_LENGTH) for each in drawn],
+            "about": [fact.about for fact in owners],
+            "producer": [fact.producer for fact in owners],
+            "consumers": [fact.consumers for fact in owners],
             "fill": [colouring.colours[group] for group in colouring.groups],
         },
         name="records",

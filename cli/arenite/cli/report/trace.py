@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from arenite.planner.plan import Plan
-from arenite.planner.problem import UsageRecord, load_spans
+from arenite.planner.problem import Rectangle, load_spans
 from arenite.planner.report import ModelReport
 
 _STEP_US = 1000
@@ -35,24 +35,28 @@ def _model(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]:
     yield _label("thread_name", process, _OPERATORS_TRACK, "operators")
     for step, operator in enumerate(problem.steps):
         yield _slice(process, _OPERATORS_TRACK, operator, step, step + 1)
-    # Records that begin at the same address never meet, so their slices do not overlap.
-    tracks = {
-        offset: track for track, offset in enumerate(sorted({*plan.offsets}), _FIRST_ADDRESS_TRACK)
-    }
+    # What begins at the same address never meets, so the slices do not overlap.
+    rectangles = list(problem.rectangles(plan.offsets))
+    addresses = sorted({each.offset for each in rectangles})
+    tracks = {offset: track for track, offset in enumerate(addresses, _FIRST_ADDRESS_TRACK)}
     for offset, track in tracks.items():
         yield _label("thread_name", process, track, f"address {offset}")
         yield {
             "name": "thread_sort_index", "ph": "M", "pid": process, "tid": track,
             "args": {"sort_index": track},
         }  # fmt: skip
-    for record, offset in zip(problem.records, plan.offsets, strict=True):
-        yield _slice(process, tracks[offset], record.name, record.start, record.end) | {
-            "args": {"bytes": record.size, "first": offset, "last": offset + record.size - 1}
-        }
-    yield from _counters(process, report, plan)
+    for each in rectangles:
+        yield _slice(process, tracks[each.offset], each.name, each.start, each.end) | {
+            "args": {
+                "bytes": each.size, "first": each.offset, "last": each.offset + each.size - 1,
+            }
+        }  # fmt: skip
+    yield from _counters(process, report, rectangles)
 
 
-def _counters(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]:
+def _counters(
+    process: int, report: ModelReport, rectangles: Sequence[Rectangle]
+) -> Iterator[_Event]:
     records = report.source.problem.records
     end = 0
     for span in load_spans(records):
@@ -61,26 +65,26 @@ def _counters(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]
         yield _counter(process, "load", span.start, span.load)
         end = span.end
     yield _counter(process, "load", end, 0)
-    for step, top in _tops(records, plan.offsets):
+    for step, top in _tops(rectangles):
         yield _counter(process, "highest address", step, top)
     if (diagnosis := report.diagnosis) is not None:
         for load in diagnosis.steps:
             yield _counter(process, "carried", load.step, load.carried)
 
 
-def _tops(records: Sequence[UsageRecord], offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _tops(rectangles: Sequence[Rectangle]) -> Iterator[tuple[int, int]]:
     """Yield the steps at which the first byte above everything live changes, and that byte.
 
     Cost: O(n log n).
     """
-    born: dict[int, list[tuple[int, int]]] = {record.end: [] for record in records}
-    for record, offset in zip(records, offsets, strict=True):
-        born.setdefault(record.start, []).append((-(offset + record.size), record.end))
+    born: dict[int, list[tuple[int, int]]] = {each.end: [] for each in rectangles}
+    for each in rectangles:
+        born.setdefault(each.start, []).append((-(each.offset + each.size), each.end))
     live: list[tuple[int, int]] = []
     last = -1
     for step in sorted(born):
-        for each in born[step]:
-            heapq.heappush(live, each)
+        for top_and_end in born[step]:
+            heapq.heappush(live, top_and_end)
         while live and live[0][1] <= step:
             heapq.heappop(live)
         top = -live[0][0] if live else 0

@@ -62,4 +62,5 @@ class Generic:
             alignment=plan_file.alignment if uniform else None,
             order=problem.steps,
             aliases=plan_file.aliases,
+            outlines=problem.has_outlines,
         )

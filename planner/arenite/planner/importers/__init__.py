@@ -79,6 +79,7 @@ def read(
     capacity: int | None = None,
     order: FindOrder | tuple[str, ...] | None = None,
     aliases: Collection[AliasKind] = (),
+    outlines: bool = False,
 ) -> Source:
     """Read a model file and derive what is to be placed.
 
@@ -93,6 +94,7 @@ def read(
         order: Step names in order, or a function that finds an order; by default the file's
             own order.
         aliases: What may share storage; ignored for a CSV.
+        outlines: Whether records state which of their bytes are needed when; ignored for a CSV.
 
     Raises:
         ModelError: As in `load`.
@@ -110,6 +112,7 @@ def read(
             boundary,
             DEFAULT_ALIGNMENT if alignment is None else alignment,
             capacity,
+            outlines,
         )
         found = derive(program, rules, order)
         return Source(path.name, digest, found.program, found.problem, found.order)

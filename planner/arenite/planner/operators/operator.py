@@ -115,6 +115,22 @@ class Operator:
         """Return how a window slides over the first input, None if none does."""
         return None
 
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether any rows of the first output can be made apart from the others.
+
+        Rows are axis 1 of one image or of one list: N = 1, of at least three axes. They are made
+        from rows of the inputs that may lie apart, too: those of `input_region`.
+        """
+        return False
+
+    def accumulates_rows(self, operands: Operands) -> int:
+        """Return the bytes of working memory in which it sums up rows of its first input.
+
+        Whatever rows it is given at once, from the first to the last, the sums are the same, and
+        so is the result, which is made with the last row. 0: it sums up no rows.
+        """
+        return 0
+
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the region of an input that a region of the first output depends on.
 

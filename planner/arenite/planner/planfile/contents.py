@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from arenite.planner.liveness import Boundary
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
@@ -129,6 +130,10 @@ class PlanFile:
         entry["tensors"] = list(record.tensors)
         if record.overlaps:
             entry["overlaps"] = {overlap.record: overlap.size for overlap in record.overlaps}
+        if record.outline:
+            entry["outline"] = [
+                [stair.offset, stair.size, stair.start, stair.end] for stair in record.outline
+            ]
         return entry
 
     def check_digest(self, digest: str) -> None:
@@ -174,24 +179,27 @@ def _kinds(memories: Sequence[Memory]) -> list[Memory]:
     return [replace(memory, capacity=None) for memory in memories]
 
 
-_Extent: TypeAlias = tuple[int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str]
+_Extent: TypeAlias = tuple[
+    int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str, tuple[Stair, ...]
+]
 
 
 def _extent(record: UsageRecord) -> _Extent:
     return (
         record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps,
-        record.memory,
+        record.memory, record.outline,
     )  # fmt: skip
 
 
 def _describe(extent: _Extent | None) -> str:
     if extent is None:
         return "absent"
-    size, start, end, alignment, tensors, overlaps, memory = extent
+    size, start, end, alignment, tensors, overlaps, memory, outline = extent
     may_overlap = "".join(f", {each.size} B of it over {each.record!r}" for each in overlaps)
+    stairs = f", an outline of {len(outline)} stairs" if outline else ""
     return (
         f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
-        f"{may_overlap} in memory {memory!r}"
+        f"{may_overlap} in memory {memory!r}{stairs}"
     )
 
 

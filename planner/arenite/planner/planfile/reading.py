@@ -2,12 +2,14 @@
 
 import re
 import reprlib
+from dataclasses import replace
 from pathlib import Path
 
 from arenite.planner.errors import ModelError, about_file
 from arenite.planner.files import read_json
 from arenite.planner.liveness import Boundary
 from arenite.planner.memory import Memory
+from arenite.planner.outline import Stair
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.planfile import values
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
@@ -35,7 +37,7 @@ _FIELDS = (
 _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
-_RECORD_OPTIONS = ("memory", "alignment", "overlaps")
+_RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline")
 _BUDGET = re.compile(r"[1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%")
 """Bytes, or per cent."""
 
@@ -183,7 +185,7 @@ def _record(value: object, index: int, alignment: int, memories: dict[str, Memor
         raise UnknownMemoryError(f"{where} lies in {memory!r}, which memories does not have")
     start = values.number(entry, "start")
     overlaps = values.member(entry, "overlaps") if "overlaps" in entry else {}
-    return UsageRecord(
+    record = UsageRecord(
         name=values.text(entry, "name"),
         size=values.number(entry, "size", 1),
         start=start,
@@ -195,6 +197,26 @@ def _record(value: object, index: int, alignment: int, memories: dict[str, Memor
         ),
         memory=memory,
     )
+    if "outline" not in entry:
+        return record
+    try:
+        return replace(record, outline=_outline(entry, where))
+    except ModelError as error:
+        raise InconsistentError(error.reason) from error
+
+
+def _outline(entry: Object, where: str) -> tuple[Stair, ...]:
+    stairs = values.items(entry, "outline")
+    if not stairs:
+        raise OutOfRangeError(f"{where} has an empty outline, at least one stair expected")
+    return tuple(_stair(stair, where) for stair in stairs)
+
+
+def _stair(value: object, where: str) -> Stair:
+    if not isinstance(value, list) or len(value) != 4:
+        raise values.wrong_type(f"a stair of {where}", value, "a list of four numbers")
+    offset, size, start, end = (values.as_number(number, "a stair") for number in value)
+    return Stair(offset, size, start, end)
 
 
 def _plan(document: Object) -> Plan:

@@ -43,6 +43,14 @@ def _long(shape: Shape, order: Iterable[int]) -> list[int]:
     return [axis for axis in order if shape[axis] != 1]
 
 
+def usual(shape: Shape, order: Order) -> Order:
+    """Return the order of an image or of the model itself, if it puts every element there too."""
+    for each in (channels_last(len(order)), as_written(len(order))):
+        if len(order) > 1 and same_bytes(shape, order, each):
+            return each
+    return order
+
+
 def strides(shape: Shape, order: Order) -> tuple[int, ...]:
     """Return, for each of the model's axes, the elements from one index to the next."""
     found = [0] * len(shape)

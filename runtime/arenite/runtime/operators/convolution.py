@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Region, same_layout
 from arenite.planner.operators.sliding import Sliding, Window
 from arenite.planner.tensors import Tensor
@@ -16,6 +17,7 @@ from arenite.runtime.operators.base import (
     RuntimeOperator,
     Sides,
 )
+from arenite.runtime.operators.rows import makes_one_image
 
 PANEL = 16
 """Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
@@ -65,6 +67,8 @@ class Convolution(Clamped):
 
     ADDEND: ClassVar[int] = 3
     """Position of the addend."""
+    SCALES: ClassVar[int] = 4
+    """Position of the scales of the sums."""
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the addend, whose elements are read before those of the result are written."""
@@ -123,6 +127,11 @@ class Conv2D(Convolution, SlidingOperator):
             return 0
         return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
 
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether its filter is packed and it makes one image."""
+        packed = _filter(operands, 3, 5) is not None
+        return packed and self.sliding(operands) is not None and makes_one_image(operands)
+
     def _window(self, operands: Operands) -> Pair | None:
         weights = _filter(operands, 3, 4, 5)
         if weights is None:
@@ -158,6 +167,13 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
 
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether it makes one image, of floats or of integers that have scales of sums."""
+        weights = _filter(operands, 4)
+        if weights is None or self.sliding(operands) is None or not makes_one_image(operands):
+            return False
+        return weights.dtype is DType.FLOAT32 or operands.input(self.SCALES) is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransposedConv2D(Clamped):
@@ -181,6 +197,40 @@ class TransposedConv2D(Clamped):
             return 0
         products = weights.num_elements // weights.shape[3] // self.groups
         return source.num_elements * products
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether it makes one image."""
+        source, result = operands.source, operands.result
+        if _filter(operands, 4) is None or source is None or result is None:
+            return False
+        return len(source.shape) == len(result.shape) == 4 and makes_one_image(operands)
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the region of the image whose elements reach the region of the result."""
+        # Not super(): a dataclass with slots is a copy of the class that this names.
+        everything = Clamped.input_region(self, operands, position, region)
+        weights, source, result = _filter(operands, 4), operands.source, operands.result
+        if position or weights is None or source is None or result is None:
+            return everything
+        if len(source.shape) != 4 or len(result.shape) != 4 or 0 in result.shape:
+            return everything
+        rows, columns = (
+            self._read(axis, weights.shape[1 + axis], source.shape[1 + axis], region[1 + axis])
+            for axis in range(2)
+        )
+        outputs, inputs = result.shape[3] // self.groups, source.shape[3] // self.groups
+        start, stop = region[3]
+        channels = (start // outputs * inputs, -(-stop // outputs) * inputs)
+        return (region[0], rows, columns, channels)
+
+    def _read(self, axis: int, kernel: int, length: int, made: tuple[int, int]) -> tuple[int, int]:
+        """Return the indices of an axis that reach those of the result; some between may not."""
+        stride, reach = self.strides[axis], (kernel - 1) * self.dilations[axis]
+        before = self.padding[0] if axis == 0 else self.padding[3]
+        low = -(-(made[0] + before - reach) // stride)
+        high = (made[1] - 1 + before) // stride + 1
+        low = min(max(low, 0), length)
+        return low, max(min(high, length), low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +258,13 @@ class FullyConnected(Convolution):
             # Not super(): a dataclass with slots is a copy of the class that this names.
             return Convolution.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether its weights are packed, and its rows are those of one image or list."""
+        weights, source, result = _filter(operands, 3), operands.source, operands.result
+        if weights is None or source is None or result is None or not makes_one_image(operands):
+            return False
+        return source.shape[:-1] == result.shape[:-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from arenite.planner.operators.elementwise import ElementWise
 from arenite.runtime.operators.base import Clamped, RuntimeOperator
+from arenite.runtime.operators.rows import RowWise
 
 
 class UnaryFunction(StrEnum):
@@ -47,7 +48,7 @@ class UnaryFunction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unary(ElementWise, RuntimeOperator):
+class Unary(RowWise, ElementWise, RuntimeOperator):
     """Applies a function to each element.
 
     alpha and beta: clamp [alpha, beta]; leaky_relu, elu, celu, thresholded_relu and swish alpha;
@@ -87,7 +88,7 @@ class BinaryFunction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binary(ElementWise, Clamped):
+class Binary(RowWise, ElementWise, Clamped):
     """Applies a function to each pair of elements; shapes broadcast."""
 
     number: ClassVar[int] = 8
@@ -96,21 +97,21 @@ class Binary(ElementWise, Clamped):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiplyAdd(ElementWise, Clamped):
+class MultiplyAdd(RowWise, ElementWise, Clamped):
     """Reads x: ..., C, factors and terms of C: x * factor + term."""
 
     number: ClassVar[int] = 23
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Select(ElementWise, RuntimeOperator):
+class Select(RowWise, ElementWise, RuntimeOperator):
     """Reads a condition, the values where it is true, and the values where it is false."""
 
     number: ClassVar[int] = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Convert(ElementWise, RuntimeOperator):
+class Convert(RowWise, ElementWise, RuntimeOperator):
     """Converts to the output's type; also quantises and dequantises."""
 
     number: ClassVar[int] = 21

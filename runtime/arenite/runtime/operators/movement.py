@@ -3,12 +3,14 @@
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, TypeAlias
 
-from arenite.planner.operators.operator import Operands
+from arenite.planner.operators.operator import Operands, Region
 from arenite.planner.operators.parts import Part
 from arenite.planner.tensors import Tensor
 from arenite.runtime.operators.base import Lengths, Offset, RuntimeOperator, Strides
+from arenite.runtime.operators.rows import ROW_AXIS, is_one_image, makes_one_image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,85 @@ def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
+MovedRows: TypeAlias = dict[int, tuple[int, int]]
+"""Of each row of a result that an input gives elements, the first and last row that give any."""
+
+
+@cache
+def moved_rows(
+    moves: tuple[Move, ...], inputs: tuple[tuple[int, ...], ...], result: tuple[int, ...]
+) -> tuple[MovedRows, ...] | None:
+    """Return, of each input, the rows that moves take to each row of the result.
+
+    None where elements of a row are moved to several rows by one stride: along an axis of a move
+    either the row stays the same or the place in the row does, on each side.
+    """
+    found: tuple[MovedRows, ...] = tuple({} for _ in inputs)
+    for move in moves:
+        if 0 in move.shape:
+            continue
+        pairs = _row_pairs(move, math.prod(inputs[move.input][2:]), math.prod(result[2:]))
+        if pairs is None:
+            return None
+        rows = found[move.input]
+        for taken, made in pairs:
+            first, last = rows.get(made, (taken, taken))
+            rows[made] = (min(first, taken), max(last, taken))
+    return found
+
+
+def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, int]] | None:
+    """Return the pairs of rows, of the input and of the result, between which elements move.
+
+    Args:
+        move: What is moved.
+        input_row: Elements of a row of the input.
+        output_row: Elements of a row of the result.
+    """
+    axes = _split_at_rows(move, input_row, output_row)
+    pairs = [(0, 0)]
+    spans = [[move.input_start % input_row] * 2, [move.output_start % output_row] * 2]
+    for length, *strides in axes:
+        steps = [0, 0]
+        for side, (stride, row) in enumerate(zip(strides, (input_row, output_row), strict=True)):
+            if stride % row == 0:
+                steps[side] = stride // row
+            else:
+                spans[side][stride > 0] += stride * (length - 1)
+        if any(steps):
+            pairs = [
+                (taken + i * steps[0], made + i * steps[1])
+                for taken, made in pairs
+                for i in range(length)
+            ]
+    fits = all(
+        span[0] >= 0 and span[1] < row
+        for span, row in zip(spans, (input_row, output_row), strict=True)
+    )
+    if not fits:
+        return None
+    first = (move.input_start // input_row, move.output_start // output_row)
+    return [(first[0] + taken, first[1] + made) for taken, made in pairs]
+
+
+def _split_at_rows(move: Move, input_row: int, output_row: int) -> list[tuple[int, int, int]]:
+    """Return length and strides of the axes, those that run on from row to row in two."""
+    found: list[tuple[int, int, int]] = []
+    axes = zip(move.shape, move.input_strides, move.output_strides, strict=True)
+    for length, taken, made in axes:
+        inner = length
+        for stride, row in ((taken, input_row), (made, output_row)):
+            if 0 < stride < row < stride * length and row % stride == 0:
+                inner = math.gcd(inner, row // stride)
+        if length == 1:
+            continue
+        if inner < length:
+            found.append((length // inner, taken * inner, made * inner))
+        if inner > 1:
+            found.append((inner, taken, made))
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(RuntimeOperator):
     """Moves elements, after filling the outputs with the element `fill`, if there is one."""
@@ -121,6 +202,30 @@ class Copy(RuntimeOperator):
             begin += row[0]
             strides.add(row[1])
         return strides == {begin} and target.dtype.bits >= 8
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether every move takes each row, or part of it, from one row of an input."""
+        return makes_one_image(operands) and self._rows(operands) is not None
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the rows, whole, that are moved to those of the region."""
+        everything = RuntimeOperator.input_region(self, operands, position, region)
+        found = self._rows(operands) if makes_one_image(operands) else None
+        if found is None:
+            return everything
+        taken = [row for made in range(*region[ROW_AXIS]) for row in found[position].get(made, ())]
+        rows = (min(taken), max(taken) + 1) if taken else (0, 0)
+        return (everything[0], rows, *everything[ROW_AXIS + 1 :])
+
+    def _rows(self, operands: Operands) -> "tuple[MovedRows, ...] | None":
+        """Return, of each input, the rows that are moved to each row of the result."""
+        result = operands.result
+        inputs = tuple(each.shape for each in operands.inputs if each is not None)
+        if result is None or len(inputs) < len(operands.inputs):
+            return None
+        if not all(is_one_image(each) for each in operands.inputs):
+            return None
+        return moved_rows(self.moves, inputs, result.shape)
 
 
 def _row_parts(operands: Operands) -> tuple[Part, ...]:
@@ -176,6 +281,21 @@ class Resize2D(RuntimeOperator):
     row_weight: tuple[float, ...] = ()
     column_high: tuple[int, ...] = ()
     column_weight: tuple[float, ...] = ()
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether it makes one image."""
+        return operands.source is not None and makes_one_image(operands)
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the region from the first to the last row and column that it takes."""
+        rows = _taken(region[1], self.row_low, self.row_high)
+        columns = _taken(region[2], self.column_low, self.column_high)
+        return (region[0], rows, columns, region[3])
+
+
+def _taken(made: tuple[int, int], low: tuple[int, ...], high: tuple[int, ...]) -> tuple[int, int]:
+    lowest, highest = low[slice(*made)], (high or low)[slice(*made)]
+    return min(min(lowest), min(highest)), max(max(lowest), max(highest)) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

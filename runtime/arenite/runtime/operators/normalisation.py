@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.operators.normalising import Normalising
+from arenite.planner.operators.operator import Operands
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.rows import AlongLastAxes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Softmax(Normalising, RuntimeOperator):
+class Softmax(AlongLastAxes, Normalising, RuntimeOperator):
     """Softmax of beta * x over the last axis, or its logarithm."""
 
     number: ClassVar[int] = 10
@@ -18,7 +20,7 @@ class Softmax(Normalising, RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalResponseNorm(RuntimeOperator):
+class LocalResponseNorm(AlongLastAxes, RuntimeOperator):
     """Normalises over `size` neighbours along the last axis."""
 
     number: ClassVar[int] = 13
@@ -30,13 +32,17 @@ class LocalResponseNorm(RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerNorm(Normalising, RuntimeOperator):
+class LayerNorm(AlongLastAxes, Normalising, RuntimeOperator):
     """Reads x, a scale and an optional bias of the last `num_axes` axes."""
 
     number: ClassVar[int] = 14
 
     epsilon: float
     num_axes: int = 1
+
+    def num_whole_axes(self, operands: Operands) -> int:
+        """Return the number of axes that it normalises over."""
+        return self.num_axes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +55,7 @@ class InstanceNorm(Normalising, RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class L2Norm(Normalising, RuntimeOperator):
+class L2Norm(AlongLastAxes, Normalising, RuntimeOperator):
     """Divides by the Euclidean norm along the last axis, but at least by epsilon."""
 
     number: ClassVar[int] = 16

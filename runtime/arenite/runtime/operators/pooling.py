@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.sliding import Sliding
-from arenite.runtime.operators.base import NO_PADDING, Pair, Sides
+from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Pair, Sides
 from arenite.runtime.operators.convolution import SlidingOperator, sliding_over
+from arenite.runtime.operators.rows import makes_one_image
 
 
 class PoolKind(StrEnum):
@@ -43,3 +44,17 @@ class Pool2D(SlidingOperator):
         return sliding_over(
             operands, self.window, self.strides, self.dilations, self.padding, channels
         )
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether it pools one image, tells no places, and sums up no rows as they come."""
+        is_image = self.sliding(operands) is not None and makes_one_image(operands)
+        return is_image and not self.accumulates_rows(operands)
+
+    def accumulates_rows(self, operands: Operands) -> int:
+        """Return the bytes of a sum for each element, if the result of an average has one row."""
+        sliding, result = self.sliding(operands), operands.result
+        if sliding is None or result is None or self.kind is not PoolKind.AVERAGE:
+            return 0
+        if sliding.rows.count != 1 or not makes_one_image(operands):
+            return 0
+        return FLOAT_BYTES * result.num_elements

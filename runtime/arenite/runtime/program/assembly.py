@@ -12,13 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.program import Array, Port, Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.external import External
+from arenite.runtime.program.row_tables import RowTables, is_contiguous
 
 _ALIGNMENT = 64
 """Alignment of each constant, in bytes: a cache line."""
@@ -88,6 +90,8 @@ class _Assembler:
             if not record.tensors
         }
         self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
+        self._row_tables = RowTables(program)
+        self._row_tensors: dict[str, int] = {}
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
@@ -96,8 +100,8 @@ class _Assembler:
         self._weights_size = 0
 
     def assemble(self, digest: str, producer: str) -> Assembly:
-        program, plan = self._program, self._plan
-        steps = [self._step(number, step) for number, step in enumerate(program.steps)]
+        program = self._program
+        steps, turns = self._steps()
         root = {
             "name": program.name,
             "digest": digest,
@@ -107,22 +111,88 @@ class _Assembler:
             "inputs": [self._port(port) for port in program.inputs],
             "outputs": [self._port(port) for port in program.outputs],
             "states": list(self._states()),
-            "records": [
-                {
-                    "name": record.name, "memory": self._memory_numbers[record.memory],
-                    "offset": offset, "size": record.size, "start": record.start,
-                    "end": record.end,
-                }
-                for record, offset in zip(self._problem.records, plan.offsets, strict=True)
-            ],
+            "records": list(self._rectangles()),
             "tensors": self._entries,
             "weights_size": align_up(self._weights_size, _ALIGNMENT) + _SLACK,
-        }  # fmt: skip
+        }
+        if turns:
+            root["turns"] = turns
         return Assembly(
             json.dumps(root, allow_nan=False),
             tuple(self._constants),
             align_up(self._weights_size, _ALIGNMENT) + _SLACK,
         )
+
+    def _rectangles(self) -> Iterator[dict[str, Any]]:
+        for each in self._problem.rectangles(self._plan.offsets):
+            yield {
+                "name": self._row_tables.wholes.get(each.name, each.name),
+                "memory": self._memory_numbers[each.memory],
+                "offset": each.offset, "size": each.size, "start": each.start, "end": each.end,
+            }  # fmt: skip
+
+    def _steps(self) -> tuple[list[dict[str, Any]], list[dict[str, int]]]:
+        """Return the steps, those that run in bands once, and all turns if there are such."""
+        steps: list[dict[str, Any]] = []
+        turns: list[dict[str, int]] = []
+        banded: dict[str, int] = {}
+        for number, step in enumerate(self._program.steps):
+            band = step.operator
+            if not isinstance(band, Band):
+                turns.append({"step": len(steps), "first": 0, "count": 0})
+                steps.append(self._step(number, step))
+                continue
+            if band.step not in banded:
+                banded[band.step] = len(steps)
+                steps.append(self._banded_step(band, step))
+            turns.append({"step": banded[band.step], "first": band.first, "count": band.rows})
+        return steps, turns if banded else []
+
+    def _banded_step(self, band: Band, step: Step) -> dict[str, Any]:
+        """Return the step whose rows are made at several turns, from one of these."""
+        assert isinstance(band.operator, RuntimeOperator)
+        entry: dict[str, Any] = {
+            "name": band.step,
+            "kernel_type": type(band.operator).__name__,
+            "kernel": self._operator(band.operator),
+            "inputs": [self._operand(each) for each in band.inputs],
+            "outputs": [self._operand(each) for each in band.outputs],
+        }
+        if band.sums:
+            name = step.outputs[-1]
+            root, offset = self._program.root(name)
+            size = self._program.tensors[name].size
+            place = self._place_of(self._records[root], offset)
+            entry["scratch"] = self._working_memory(band.step, size, place)
+        return entry
+
+    def _operand(self, pieces: Pieces | None) -> int:
+        """Return the tensor of an operand: it may have rows at places of their own."""
+        if pieces is None:
+            return -1
+        if not pieces.firsts:
+            return self._tensor(pieces.tensor)
+        if pieces.tensor not in self._row_tensors:
+            self._row_tensors[pieces.tensor] = len(self._entries)
+            self._entries.append(self._row_tensor(pieces.tensor))
+        return self._row_tensors[pieces.tensor]
+
+    def _row_tensor(self, name: str) -> dict[str, Any]:
+        piece = self._program.tensors[self._row_tables.a_piece(name)]
+        memory, starts = self._row_tables.rows(name, self._place_of_tensor)
+        entry = {
+            "name": name, "type": _TYPES[piece.dtype],
+            "shape": list(self._row_tables.shapes[name]), **_quantisation(piece),
+            "place": "memory", "memory": self._memory_numbers[memory],
+        }  # fmt: skip
+        if is_contiguous(starts, piece.size // piece.shape[1]):
+            return {**entry, "offset": starts[0]}
+        return {**entry, "rows": starts}
+
+    def _place_of_tensor(self, name: str) -> tuple[str, int]:
+        root, offset = self._program.root(name)
+        memory, start = self._records[root]
+        return memory, start + offset
 
     def _step(self, number: int, step: Step) -> dict[str, Any]:
         assert isinstance(step.operator, RuntimeOperator)
@@ -135,14 +205,16 @@ class _Assembler:
         }
         scratch = step.operator.scratch(self._program.operands(step))
         if scratch:
-            entry["scratch"] = len(self._entries)
-            self._entries.append(
-                {
-                    "name": f"{step.name}/scratch", "type": "uint8", "shape": [scratch],
-                    **self._place_of(self._scratch[number], 0),
-                }
-            )  # fmt: skip
+            place = self._place_of(self._scratch[number], 0)
+            entry["scratch"] = self._working_memory(step.name, scratch, place)
         return entry
+
+    def _working_memory(self, step: str, size: int, place: dict[str, Any]) -> int:
+        """Return the tensor of bytes that is a step's working memory."""
+        self._entries.append(
+            {"name": f"{step}/scratch", "type": "uint8", "shape": [size], **place}
+        )
+        return len(self._entries) - 1
 
     def _memories(self) -> Iterator[dict[str, Any]]:
         """Yield the memories, each with the height of the plan as its size."""
@@ -181,10 +253,7 @@ class _Assembler:
             entry: dict[str, Any] = {
                 "name": name, "type": _TYPES[tensor.dtype], "shape": list(tensor.shape), **place,
             }  # fmt: skip
-            if tensor.quantisation is not None:
-                entry["scales"] = list(map(float, tensor.quantisation.scales))
-                entry["zero_point"] = tensor.quantisation.zero_point
-                entry["axis"] = tensor.quantisation.axis
+            entry |= _quantisation(tensor)
             self._tensors[name] = len(self._entries)
             self._entries.append(entry)
         return self._tensors[name]
@@ -242,6 +311,16 @@ class _Assembler:
                 if name in self._program.initial:
                     entry["initial"] = self._tensor(self._program.initial[name])
                 yield entry
+
+
+def _quantisation(tensor: Tensor) -> dict[str, Any]:
+    stated = tensor.quantisation
+    if stated is None:
+        return {}
+    return {
+        "scales": list(map(float, stated.scales)), "zero_point": stated.zero_point,
+        "axis": stated.axis,
+    }  # fmt: skip
 
 
 def _read_as_they_are(program: Program) -> frozenset[str]:

@@ -23,7 +23,7 @@ from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.program.assembly import Assembly
 
 MAGIC = b"ARENITE\x1a"
-VERSION = 3
+VERSION = 4
 _HEAD = struct.Struct("<8sIIQQ")
 _PAGE = 4096
 

@@ -98,6 +98,8 @@ class _Packer:
             array = packed_integer_filter(weights, _groups(step))
         if isinstance(operator, Conv2D):
             operator = replace(operator, kernel=(weights.shape[1], weights.shape[2]))
+        if bias:  # its scales are those of the sums
+            self.tensors[bias] = replace(self.tensors[bias], quantisation=None)
         name = self._constant(step, lambda: array, Quantisation((1.0,), zero_point))
         factors = np.ascontiguousarray(np.broadcast_to(scales, (outputs,)))
         scales_name = self._new(f"{step.outputs[0]}/scales", factors)

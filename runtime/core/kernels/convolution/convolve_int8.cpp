@@ -199,7 +199,8 @@ class Work {
   }
 
   // Elements [first, first + count) of the depth of some pixels; quads begun are filled up. This
-  // and what it calls are the only ones that know of padding, strides, dilations, groups and rings.
+  // and what it calls are the only ones that know of padding, strides, dilations, groups and where
+  // rows lie.
   void copy_tile(std::size_t group, std::size_t pixel, std::size_t pixels, std::size_t first,
                  std::size_t count, std::byte* to) const {
     std::size_t row = rows_.first + pixel / result_.columns;
@@ -210,7 +211,7 @@ class Work {
       if (is_pointwise_) {
         // Pixels of one row, each a run.
         done = std::min(pixels - p, result_.columns - column);
-        const T* from = source_row(row * window_.strides[0]) + group * inputs_ + first +
+        const T* from = source_.row(row * window_.strides[0]) + group * inputs_ + first +
                         column * window_.strides[1] * source_.pixel_stride;
         copy_runs(from, count, done, window_.strides[1] * source_.pixel_stride, kernel_.stride, to);
       } else if (count != depth_ || !copy_inside(group, row, column, to)) {
@@ -238,11 +239,6 @@ class Work {
         to);
   }
 
-  const T* source_row(std::size_t index) const {
-    return source_.held_rows < source_.rows ? source_.row(index)
-                                            : source_.data + index * source_.row_stride;
-  }
-
   // All of the depth of a pixel whose window lies inside; otherwise false.
   bool copy_inside(std::size_t group, std::size_t row, std::size_t column, std::byte* to) const {
     const std::int64_t top = place(row, 0);
@@ -256,13 +252,14 @@ class Work {
     const std::size_t bytes = kernel_.element_bytes();
     const std::size_t offset =
         static_cast<std::size_t>(left) * source_.pixel_stride + group * inputs_;
-    if (runs_in_row_ == 1 && source_.held_rows >= source_.rows) {
-      copy_runs(source_row(static_cast<std::size_t>(top)) + offset, run_, window_.kernel[0],
+    if (runs_in_row_ == 1 && source_.row_offsets == nullptr) {
+      copy_runs(source_.row(static_cast<std::size_t>(top)) + offset, run_, window_.kernel[0],
                 window_.dilations[0] * source_.row_stride, run_ * bytes, to);
       return true;
     }
     for (std::size_t i = 0; i < window_.kernel[0]; ++i) {
-      const T* from = source_row(static_cast<std::size_t>(top) + i * window_.dilations[0]) + offset;
+      const T* from =
+          source_.row(static_cast<std::size_t>(top) + i * window_.dilations[0]) + offset;
       copy_runs(from, run_, runs_in_row_, window_.dilations[1] * source_.pixel_stride, run_ * bytes,
                 to + i * runs_in_row_ * run_ * bytes);
     }
@@ -304,7 +301,7 @@ class Work {
       if (high > low) {
         const std::int64_t at = x * static_cast<std::int64_t>(source_.pixel_stride) +
                                 static_cast<std::int64_t>(group * inputs_ + low);
-        copy_runs(source_row(static_cast<std::size_t>(y)) + at, high - low, 1, 0, 0, to);
+        copy_runs(source_.row(static_cast<std::size_t>(y)) + at, high - low, 1, 0, 0, to);
         to += (high - low) * bytes;
       }
       fill(stop - high, to);

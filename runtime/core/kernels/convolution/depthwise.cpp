@@ -30,12 +30,13 @@ ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
   const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
   const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
   const float* filter = strip.filter;
-  std::size_t row = strip.first_row;
+  const std::uint64_t* offset = strip.row_offsets;
+  std::size_t row = 0;
   for (std::size_t r = 0; r < strip.num_rows; ++r) {
-    taps.add(source + row, filter, sums);
+    taps.add(source + row + *offset / sizeof(float), filter, sums);
     filter += strip.window_columns * strip.channels;
     row += strip.row_step;
-    row -= row >= strip.end_row ? strip.end_row : 0;
+    offset += strip.offset_step;
   }
   const Lanes min = all_lanes(strip.min);
   const Lanes max = all_lanes(strip.max);
@@ -184,9 +185,10 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
   const SlidingWindow& window = convolution.window;
   const FloatStore& kept = convolution.store;
   Strip strip{};
-  strip.source = source.data;
-  strip.row_step = window.dilations[0] % source.held_rows * source.row_stride;
-  strip.end_row = source.held_rows * source.row_stride;
+  static constexpr std::uint64_t kZero = 0;
+  const bool has_offsets = source.row_offsets != nullptr;
+  (has_offsets ? strip.offset_step : strip.row_step) =
+      window.dilations[0] * (has_offsets ? 1 : source.row_stride);
   strip.source_columns = source.columns;
   strip.result_columns = result.columns;
   strip.pixel_stride = source.pixel_stride;
@@ -208,7 +210,8 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
                                static_cast<std::ptrdiff_t>(window.padding[0]);
     const Taps under = inside(top, window.dilations[0], window.kernel[0], source.rows);
     const std::size_t first = under.count == 0 ? 0 : top + under.first * window.dilations[0];
-    strip.first_row = first % source.held_rows * source.row_stride;
+    strip.source = has_offsets ? source.data : source.row(first);
+    strip.row_offsets = has_offsets ? source.row_offsets + first : &kZero;
     strip.num_rows = under.count;
     strip.filter = convolution.filter + under.first * window.kernel[1] * result.channels;
     strip.addend = kept.addend == nullptr ? nullptr : kept.addend->row(row);

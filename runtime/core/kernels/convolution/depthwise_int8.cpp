@@ -100,14 +100,14 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
                                        source.channels,
                                        source.pixel_stride,
                                        source.row_stride,
-                                       source.held_rows};
+                                       source.row_offsets};
   const Image<std::uint8_t> to{reinterpret_cast<std::uint8_t*>(result.data),
                                result.rows,
                                result.columns,
                                result.channels,
                                result.pixel_stride,
                                result.row_stride,
-                               result.held_rows};
+                               result.row_offsets};
   const Int8DepthwiseRows all{convolution,
                               from,
                               to,

@@ -15,11 +15,13 @@ namespace {
 
 // A row of the result and what it is made of. Strides are in floats.
 struct Strip {
-  const float* source;    // row 0 of those that are held
-  std::size_t first_row;  // offset of the first row under the window that exists
-  std::size_t row_step;   // from a row under the window to the next, before it wraps around
-  std::size_t end_row;    // offset at which rows start again at 0
-  std::size_t num_rows;   // under the window that exist
+  // The first row under the window that exists; with offsets, what they are counted from.
+  const float* source;
+  const std::uint64_t*
+      row_offsets;          // bytes, from that row on; a zero where rows are row_step apart
+  std::size_t row_step;     // from a row under the window to the next; 0 with offsets
+  std::size_t offset_step;  // the same in offsets; 0 without
+  std::size_t num_rows;     // under the window that exist
   std::size_t source_columns;
   std::size_t result_columns;
   std::size_t pixel_stride;  // of the source

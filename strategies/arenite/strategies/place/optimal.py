@@ -1,15 +1,16 @@
 """The lowest plan, with a proof if time permits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind, Watch, silent
 from arenite.strategies import native
 from arenite.strategies.compaction import compacted
+from arenite.strategies.fixed import colliding
 from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.greedy_by_area import GreedyByArea
 from arenite.strategies.place.greedy_by_size import GreedyBySize
@@ -37,8 +38,9 @@ class Optimal:
     the bound, or when a complete search below it found none.
 
     Permitted overlaps are used at the end, by moving the records down as far as the
-    overlaps allow. Where there are any, what the search proves of plans without them is no bound,
-    and only the problem's own is stated.
+    overlaps allow. Records with outlines are searched as whole rectangles. Where there are any of
+    either, what the search proves of plans without them is no bound, and only the problem's own
+    is stated.
 
     Attributes:
         seed: Decides the random orders among those that are tried.
@@ -62,9 +64,9 @@ class Optimal:
         fault = native.size_fault(problem)
         if fault is not None:
             return f"cannot add up the sizes: {fault}"
-        colliding = _colliding(problem.records)
-        if colliding:
-            a, b = colliding
+        collision = colliding(problem.hulls().records)
+        if collision:
+            a, b = collision
             return f"cannot keep both {a.name!r} and {b.name!r} where they are fixed"
         return None
 
@@ -120,7 +122,7 @@ class Optimal:
             nonlocal best
             if height < best.height:
                 best = replace(best, offsets=tuple(offsets), heights=(height,))
-            if not may_overlap:
+            if not (may_overlap or problem.has_outlines):
                 best = best.with_bound(lower_bound)
             return watch(best, best.lower_bound)
 
@@ -136,6 +138,8 @@ class Optimal:
         )
         if may_overlap:
             return Plan.of(problem, compacted(problem, offsets), self.name, best.parameters)
+        if problem.has_outlines:
+            return Plan.of(problem, tuple(offsets), self.name, best.parameters)
         return Plan.of(
             problem, tuple(offsets), self.name, best.parameters, lower_bound=lower_bound
         )
@@ -144,16 +148,3 @@ class Optimal:
         if self.max_nodes is None:
             return {"seed": self.seed}
         return {"seed": self.seed, "max_nodes": self.max_nodes}
-
-
-def _colliding(records: Sequence[UsageRecord]) -> tuple[UsageRecord, UsageRecord] | None:
-    """Return two records that share bytes at some step where they are fixed, if any do."""
-    live: list[tuple[int, UsageRecord]] = []
-    fixed = ((record.offset, record) for record in records if record.offset is not None)
-    for offset, record in sorted(fixed, key=lambda item: item[1].start):
-        live = [item for item in live if item[1].end > record.start]
-        for other_offset, other in live:
-            if other_offset < offset + record.size and offset < other_offset + other.size:
-                return other, record
-        live.append((offset, record))
-    return None

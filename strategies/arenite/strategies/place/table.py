@@ -9,6 +9,7 @@ from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.onnxruntime_pattern import OnnxruntimePattern
 from arenite.strategies.place.optimal import Optimal
+from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.strip_packing import StripPacking
 from arenite.strategies.place.tflite_cpu import TfliteCpu
 from arenite.strategies.place.tflm import Tflm
@@ -31,6 +32,7 @@ PLACE: tuple[Strategy, ...] = (
     TvmByConflicts(),
     TvmHillClimb(),
     XlaBestFit(),
+    Stairs(),
     CpSat(),
     Optimal(),
 )

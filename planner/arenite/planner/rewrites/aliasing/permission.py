@@ -12,7 +12,8 @@ def permit_overlaps(program: Program, problem: Problem) -> Problem:
     """Return the problem with the overlaps that the program's operators allow.
 
     A result may overlap its operand as far as `permitted_overlap` says if its storage begins
-    at that step and the operand's ends there. Only for targets with naive kernels.
+    at that step and the operand's ends there, and neither has an outline. Only for targets
+    with naive kernels.
 
     Args:
         program: The program in its final order, with storage shared.
@@ -33,6 +34,8 @@ def permit_overlaps(program: Program, problem: Problem) -> Problem:
         reads = [program.root(name)[0] for name in step.reads]
         operand, written = by_name.get(above), by_name.get(below)
         if operand is None or written is None or reads.count(above) > 1 or above == below:
+            continue
+        if operand.outline or written.outline:
             continue
         if above in kept or operand.end != number + 1 or written.start != number:
             continue

@@ -8,7 +8,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape
+from arenite.runtime.lowering.layout import Order, Shape, usual
 from arenite.runtime.lowering.moves import padded, picked, tiled, whole
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
@@ -36,7 +36,7 @@ def concat(t: Translation) -> None:
     values = [t.value(position) for position in range(len(t.step.inputs))]
     values = [value for value in values if math.prod(value.shape)]
     axis = t.axis(0, len(t.shape))
-    order = _common_order(values)
+    order = usual(t.shape, _common_order(values))
     parts: list[Value | None] = []
     moves: list[Move] = []
     begin = [0] * len(t.shape)

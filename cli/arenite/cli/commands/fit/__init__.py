@@ -1,0 +1,1 @@
+"""`arenite fit`: programs that need less memory, and what they cost."""

@@ -1,0 +1,120 @@
+"""`arenite fit`: a program within a budget, or the frontier of memory against time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from arenite.cli.commands.fit import page, shown
+from arenite.cli.commands.fit.fitting import Fit, Fitting
+from arenite.cli.console.results import Results
+from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import time_limit_option
+from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
+from arenite.cli.planning.programs import SUFFIX
+from arenite.cli.targets.reading import Reading
+from arenite.planner.budget import Budget
+from arenite.planner.importers import InputValues, Shapes
+from arenite.runtime.rewrites.weight_budget import WeightBudget
+
+
+@click.command(
+    cls=SectionedCommand,
+    sections={
+        "Reading the model": ("order_name", "dims", "shapes", "values"),
+        "Search": ("time_limit_s",),
+    },
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--budget", type=BudgetType(), metavar="SIZE|N%",
+    help="Bytes that the arena may take, such as 256KiB, or a share of what it takes whole.",
+)  # fmt: skip
+@click.option(
+    "--weights", "weight_budget", type=WeightBudgetType(), metavar="SIZE|N%",
+    help="Keep at most this much of the weights resident; stream the rest.",
+)  # fmt: skip
+@click.option(
+    "--slowdown", type=PercentType(), metavar="N%",
+    help="Take at most this much more time, as far as it can be predicted.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+    help="Program file to write, MODEL.arena; without a budget a page of the frontier, "
+    "PAGE.html.",
+)  # fmt: skip
+@click.option(
+    "--measure", is_flag=True, help="Run each program of the frontier and show its latency."
+)
+@order_option
+@dim_option
+@shape_option
+@value_option
+@time_limit_option(text="Keep the best so far after S seconds.")
+@json_option
+def fit(
+    model: Path,
+    budget: Budget | None,
+    weight_budget: WeightBudget | None,
+    slowdown: float | None,
+    output: Path | None,
+    measure: bool,
+    order_name: str | None,
+    dims: Mapping[str, int],
+    shapes: Shapes,
+    values: InputValues,
+    time_limit_s: float | None,
+    as_json: bool,
+) -> None:
+    """Fit MODEL into a budget of memory at the least price in time.
+
+    Parts of the network run in bands of rows: each step makes the few rows that the next one
+    needs, and a row goes when its last reader is done. Nothing is computed twice, and the results
+    are the same to the bit.
+
+    Without --budget or --slowdown it shows the frontier: what each size costs.
+
+    Ctrl-C keeps the best so far.
+    """
+    is_frontier = budget is None and slowdown is None
+    _check_output(output, is_frontier=is_frontier)
+    if measure and not is_frontier:
+        raise click.UsageError("--measure is for the frontier; it goes without --budget")
+    results = Results(as_json=as_json)
+    results.reserve(output, sources=(model,))
+    reading = Reading(
+        dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
+    fitting = Fitting(model, reading)
+    if is_frontier:
+        found = fitting.frontier()
+        latencies = fitting.latencies(found) if measure else ()
+        results.write(output, lambda: page.frontier_page(fitting, found, latencies))
+        results.show(
+            shown.frontier_as_json(fitting, found, latencies, output),
+            shown.frontier_text(fitting, found, latencies, output),
+        )
+        return
+    chosen: Fit = fitting.within(budget, slowdown)
+    held = fitting.held(chosen) if output is None else fitting.write(output, chosen)
+    results.show(
+        shown.fit_as_json(fitting, chosen, budget, held, output),
+        shown.fit_text(fitting, chosen, budget, held, output),
+    )
+
+
+def _check_output(output: Path | None, *, is_frontier: bool) -> None:
+    """Refuse an output of the other kind before anything is read.
+
+    Raises:
+        UsageError: It is not a page for a frontier, or not a program for a budget.
+    """
+    if output is None:
+        return
+    wanted = ".html" if is_frontier else SUFFIX
+    if output.suffix != wanted:
+        what = "the frontier is a page" if is_frontier else "what fits a budget is a program"
+        raise click.UsageError(f"-o {output}: {what}; name it *{wanted}")

@@ -1,0 +1,222 @@
+"""Programs that need less memory, found and measured while the user watches."""
+
+import math
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from rich.status import Status
+
+from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
+from arenite.cli.console.streams import progress
+from arenite.cli.planning.programs import held_bytes, random_inputs, write_program
+from arenite.cli.planning.search import Outcome
+from arenite.cli.render.numbers import exact, percent
+from arenite.cli.targets.order_search import order_finder
+from arenite.cli.targets.reading import Reading
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import derive
+from arenite.planner.errors import PlanError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.program import Program
+from arenite.planner.strategy import run
+from arenite.planner.verify import verify
+from arenite.runtime.compiler import Compiled, lower_model, rules
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session, SessionMemory
+from arenite.strategies import find
+from arenite.strategies.deadline import time_is_up
+from arenite.strategies.fit.bands import Banded, Banding
+
+DESKTOP = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
+"""A core of a desktop: 30 thousand million multiply-adds a second, 20 GB/s of cache and memory."""
+
+_ROUNDS = 7
+"""Interleaved rounds in which latencies are measured."""
+_ROUND_S = 0.05
+"""Seconds that a program runs in each round, at least."""
+_SEED = 0
+
+
+class SlowdownError(PlanError):
+    """The budget can be met, but not at the price.
+
+    Attributes:
+        budget: Bytes.
+        slowdown: The least that is predicted.
+        allowed: The most that is wanted.
+    """
+
+    def __init__(self, budget: int, slowdown: float, allowed: float) -> None:
+        super().__init__(
+            f"a budget of {budget} B is predicted to take {percent(slowdown)} more time, "
+            f"{percent(allowed)} is allowed; raise --slowdown or --budget"
+        )
+        self.budget = budget
+        self.slowdown = slowdown
+        self.allowed = allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A program that may run in bands, next to the one that does not.
+
+    Attributes:
+        banded: The program and its plan.
+        whole: The program that runs whole.
+    """
+
+    banded: Banded
+    whole: Banded
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.banded.height
+
+    @property
+    def multiply_adds_ratio(self) -> float:
+        """Multiply-adds over those of the whole program."""
+        whole = self.whole.multiply_adds
+        return self.banded.multiply_adds / whole if whole else 1.0
+
+    @property
+    def slowdown(self) -> float:
+        """Predicted time over that of the whole program, less 1."""
+        return self.banded.seconds / self.whole.seconds - 1 if self.whole.seconds else 0.0
+
+
+class Fitting:
+    """A model and the ways to run it in less memory."""
+
+    def __init__(self, model: Path, reading: Reading) -> None:
+        """Read a model.
+
+        Raises:
+            ModelError: It cannot be read or run.
+            WeightBudgetError: The budget of its weights cannot be met.
+        """
+        self.model = model
+        self.lowered = lower_model(
+            model,
+            dims=reading.dims,
+            shapes=reading.shapes,
+            values=reading.values,
+            weight_budget=reading.weight_budget,
+        )
+        program = self.lowered.program
+        order = order_finder(reading.order_name or "best", reading.time_limit_s)
+        found = derive(program, rules(), order).order
+        self.program: Program = program if found is None else program.reordered(found.steps)
+        self._request = StopRequest()
+        self._is_over = time_is_up(
+            math.inf if reading.time_limit_s is None else reading.time_limit_s
+        )
+        with self._stoppable():
+            self._banding = Banding(
+                self.program, rules(), DESKTOP, self._placed, self._should_stop
+            )
+
+    @property
+    def whole(self) -> Banded:
+        """The program that runs whole."""
+        return self._banding.whole
+
+    def within(self, budget: Budget | None, slowdown: float | None) -> Fit:
+        """Return the quickest program within a budget, or the smallest within a slowdown.
+
+        Raises:
+            UnmetBudgetError: There is none.
+        """
+        if budget is None:
+            assert slowdown is not None
+            quick = [fit for fit in self.frontier() if fit.slowdown <= slowdown]
+            return min(quick, key=lambda fit: fit.height)
+        size = budget.bytes_of(self.whole.height)
+        assert size is not None
+        with self._stoppable():
+            fit = self._fit(self._banding.within(size))
+        if slowdown is not None and fit.slowdown > slowdown:
+            raise SlowdownError(size, fit.slowdown, slowdown)
+        return fit
+
+    def frontier(self) -> list[Fit]:
+        """Return programs that need less and less, as many as are found in time."""
+        found: list[Fit] = []
+        with self._stoppable() as status:
+            for banded in self._banding.frontier():
+                found.append(self._fit(banded))
+                status.update(f"fit: {len(found)} programs, the least {exact(banded.height)}")
+        return found
+
+    def held(self, fit: Fit) -> SessionMemory:
+        """Return the bytes that a session of a program holds.
+
+        Raises:
+            UnloadableError: None runs it.
+        """
+        return held_bytes(self.compiled(fit), fit.banded.plan)
+
+    def latencies(self, fits: Sequence[Fit]) -> list[float]:
+        """Return the median latency of each program on one thread, in seconds.
+
+        They take turns, so that what else the machine does meets all of them.
+        """
+        arrays = random_inputs(self.program, _SEED)
+        with ExitStack() as stack:
+            sessions = [stack.enter_context(self._session(fit)) for fit in fits]
+            rounds = [[_timed(each, arrays) for each in sessions] for _ in range(_ROUNDS)]
+        return [statistics.median(times) for times in zip(*rounds, strict=True)]
+
+    def compiled(self, fit: Fit) -> Compiled:
+        """Return the program of a fit, ready to be assembled with its plan."""
+        return self.lowered.compiled(fit.banded.derivation)
+
+    def write(self, output: Path, fit: Fit) -> SessionMemory:
+        """Write the program file, once it has been loaded, and return what it then holds.
+
+        Raises:
+            UnloadableError: No session runs it.
+            OutputError: It cannot be written.
+        """
+        outcome = Outcome(fit.banded.plan, 0.0, interrupted=False)
+        return write_program(output, self.compiled(fit), outcome)
+
+    def _session(self, fit: Fit) -> Session:
+        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.banded.plan)))
+        return Session.of_pieces(pieces, self.lowered.name)
+
+    def _fit(self, banded: Banded) -> Fit:
+        return Fit(banded, self.whole)
+
+    def _should_stop(self) -> bool:
+        return self._request.asked or self._is_over()
+
+    def _placed(self, problem: Problem) -> Plan:
+        plan = run(find("best"), problem, lambda _best, _bound: self._should_stop())
+        verify(problem, plan)
+        return plan
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[Status]:
+        """Show that a search is under way, and let Ctrl-C end it."""
+        with stop_on_interrupt() as request, progress().status("fit: running") as status:
+            self._request = request
+            yield status
+
+
+def _timed(session: Session, arrays: Mapping[str, NDArray[Any]]) -> float:
+    """Return the least seconds of a run, of as many as fill a round."""
+    best, end = math.inf, time.perf_counter() + _ROUND_S
+    while best == math.inf or time.perf_counter() < end:
+        begun = time.perf_counter()
+        session.run(arrays)
+        best = min(best, time.perf_counter() - begun)
+    return best

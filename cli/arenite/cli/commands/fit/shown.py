@@ -1,0 +1,153 @@
+"""What `arenite fit` shows: in the terminal, and as JSON."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from arenite.cli.commands.fit.fitting import Fit, Fitting
+from arenite.cli.render.held import held_as_json, held_row
+from arenite.cli.render.numbers import both, distance, duration, grouped, percent, plural
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name
+from arenite.planner.budget import Budget
+from arenite.planner.program import Program
+from arenite.planner.rewrites.bands.walk import Region
+from arenite.runtime.session import SessionMemory
+
+Show = Callable[[Console], None]
+
+
+def fit_as_json(
+    fitting: Fitting, fit: Fit, budget: Budget | None, held: SessionMemory, output: Path | None
+) -> dict[str, Any]:
+    """Return what was chosen, for programs."""
+    return {
+        "model": str(fitting.model),
+        "budget": None if budget is None else budget.bytes_of(fitting.whole.height),
+        **_figures(fit),
+        "resident_bytes": held.total,
+        "held": held_as_json(held),
+        "whole_height": fitting.whole.height,
+        "regions": [_region_as_json(fitting.program, region) for region in fit.banded.regions],
+        "output": output and str(output),
+    }
+
+
+def fit_text(
+    fitting: Fitting, fit: Fit, budget: Budget | None, held: SessionMemory, output: Path | None
+) -> Show:
+    """Return what prints what was chosen, in words and bytes."""
+
+    def show(console: Console) -> None:
+        console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
+        rows = [
+            ("arena", f"{both(fit.height)}, {distance(fit.banded.plan)}"),
+            ("whole", both(fitting.whole.height)),
+        ]
+        if budget is not None:
+            size = budget.bytes_of(fitting.whole.height)
+            assert size is not None
+            rows.append(("budget", f"{both(size)}, {both(size - fit.height)} free"))
+        rows += [
+            ("in bands", _regions_in_words(fitting.program, fit.banded.regions)),
+            ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
+            ("price", _price(fit)),
+            held_row(held),
+        ]
+        if output is not None:
+            rows.append(("written", str(output)))
+        console.print(facts((label, name(text)) for label, text in rows))
+
+    return show
+
+
+def frontier_as_json(
+    fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float], output: Path | None
+) -> dict[str, Any]:
+    """Return the frontier, for programs; latencies are those measured, if any were."""
+    entries = [_figures(fit) for fit in fits]
+    for entry, latency in zip(entries, latencies, strict=False):
+        entry["latency_ms"] = 1000 * latency
+    return {
+        "model": str(fitting.model),
+        "lower_bound_whole": fitting.whole.plan.lower_bound,
+        "frontier": entries,
+        "output": output and str(output),
+    }
+
+
+def frontier_text(
+    fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float], output: Path | None
+) -> Show:
+    """Return what prints the frontier as a table."""
+
+    def show(console: Console) -> None:
+        console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
+        columns = ["arena>", "of whole>", "multiply-adds>", "turns>", "predicted>"]
+        if latencies:
+            columns += ["measured>", "of whole>"]
+        rows = []
+        for number, fit in enumerate(fits):
+            row = [
+                both(fit.height),
+                percent(fit.height / fits[0].height),
+                f"{fit.multiply_adds_ratio:.3f}",
+                grouped(fit.banded.num_turns),
+                f"{1 + fit.slowdown:.2f}",
+            ]
+            if latencies:
+                row += [duration(latencies[number]), f"{latencies[number] / latencies[0]:.2f}"]
+            rows.append(row)
+        console.print(listing(columns, rows))
+        if len(fits) == 1:
+            console.print("Nothing in it can run in bands for less.")
+        if output is not None:
+            console.print(facts([("written", name(str(output)))]))
+
+    return show
+
+
+def _figures(fit: Fit) -> dict[str, Any]:
+    return {
+        "height": fit.height,
+        "lower_bound": fit.banded.plan.lower_bound,
+        "macs_ratio": fit.multiply_adds_ratio,
+        "bytes_moved": 0,
+        "steps": fit.banded.num_turns,
+        "predicted_slowdown": fit.slowdown,
+    }
+
+
+def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
+    return {
+        "first": program.steps[region.start].name,
+        "last": program.steps[region.stop - 1].name,
+        "steps": region.stop - region.start,
+        "rows": region.rows,
+    }
+
+
+def _steps(fitting: Fitting) -> int:
+    return len(fitting.program.steps)
+
+
+def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
+    if not regions:
+        return "nothing: it fits as it is"
+    lines = []
+    for region in regions:
+        first, last = program.steps[region.start].name, program.steps[region.stop - 1].name
+        rows = "row by row" if region.rows == 1 else f"{region.rows} rows at a time"
+        lines.append(f"{plural(region.stop - region.start, 'step')}, {rows}: {first} to {last}")
+    return "\n".join(lines)
+
+
+def _price(fit: Fit) -> str:
+    if not fit.banded.regions:
+        return "none"
+    return (
+        f"{percent(fit.slowdown)} more time, predicted; {fit.multiply_adds_ratio:.3f} times the "
+        "multiply-adds"
+    )

@@ -1,0 +1,81 @@
+"""Rows of what an operator makes, as a step of their own."""
+
+from dataclasses import dataclass
+
+from arenite.planner.operators.operator import Operands, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """An operand of a step as its bands see it: one tensor, or pieces of some rows each.
+
+    Attributes:
+        tensor: Name of the operand in the program that did not run in bands.
+        shape: Its shape.
+        firsts: The first row of each piece that is there, ascending; () if it is one tensor.
+    """
+
+    tensor: str
+    shape: tuple[int, ...]
+    firsts: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of tensors."""
+        return max(1, len(self.firsts))
+
+
+@dataclass(frozen=True, slots=True)
+class Band(Operator):
+    """Some rows of what an operator makes; of those it sums up, if it does.
+
+    What sums up rows has one operand more, where it keeps the sums: an output of its first turn,
+    input and output of the later ones.
+
+    Attributes:
+        operator: Makes all the rows.
+        step: Name of the step that these rows are a part of.
+        first: The first row.
+        rows: Number of rows.
+        inputs: Its operands, in the order of the operator's; None where one is left out.
+        outputs: Its results.
+        replaceable: Operands that lie below each other as the result does, whose place it may
+            take.
+        sums: Whether it sums up rows. Only the last turn writes the result.
+        work: Multiply-adds of these rows.
+    """
+
+    operator: Operator
+    step: str
+    first: int
+    rows: int
+    inputs: tuple[Pieces | None, ...]
+    outputs: tuple[Pieces | None, ...]
+    replaceable: tuple[int, ...] = ()
+    sums: bool = False
+    work: int = 0
+
+    @property
+    def label(self) -> str:
+        """Name of the operator."""
+        return self.operator.label
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return those of these rows."""
+        return self.work
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the only piece of each operand that has the rows of the only piece made."""
+        made = self.outputs[0]
+        if made is None or made.count != 1 or len(operands.outputs) != 1:
+            return ()
+        found: list[int] = []
+        place = 0
+        for position, pieces in enumerate(self.inputs):
+            if position in self.replaceable and pieces is not None and pieces.count == 1:
+                same = pieces.firsts == made.firsts
+                one, other = operands.inputs[place], operands.result
+                if same and one is not None and other is not None and one.shape == other.shape:
+                    found.append(place)
+            place += 1 if pieces is None else pieces.count
+        return tuple(found)

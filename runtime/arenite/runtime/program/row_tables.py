@@ -1,0 +1,71 @@
+"""Where each row of a tensor lies whose rows are pieces of a banded program."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.program import Program
+
+Place: TypeAlias = tuple[str, int]
+"""Memory, and the byte in it."""
+
+_ROW_AXIS = 1
+
+
+class RowTables:
+    """The pieces of each tensor that steps read or write by rows.
+
+    Attributes:
+        shapes: Shapes of these tensors, by the name that they had as a whole.
+        wholes: That name, by piece.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.wholes: dict[str, str] = {}
+        self._pieces: dict[str, dict[int, str]] = {}
+        for step in program.steps:
+            if isinstance(step.operator, Band):
+                self._note(step.operator.inputs, step.inputs)
+                self._note(step.operator.outputs, step.outputs)
+
+    def _note(self, operands: Sequence[Pieces | None], names: Sequence[str]) -> None:
+        place = 0
+        for pieces in operands:
+            count = 1 if pieces is None else pieces.count
+            if pieces is not None and pieces.firsts:
+                self.shapes[pieces.tensor] = pieces.shape
+                found = self._pieces.setdefault(pieces.tensor, {})
+                found.update(zip(pieces.firsts, names[place : place + count], strict=True))
+                self.wholes.update(dict.fromkeys(names[place : place + count], pieces.tensor))
+            place += count
+
+    def a_piece(self, tensor: str) -> str:
+        """Return the name of the first piece of a tensor."""
+        return self._pieces[tensor][min(self._pieces[tensor])]
+
+    def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
+        """Return the memory of a tensor, and the byte where each of its rows begins.
+
+        Args:
+            tensor: The name that it had as a whole.
+            place: Returns the place of a piece.
+        """
+        shape, pieces = self.shapes[tensor], self._pieces[tensor]
+        starts: list[int | None] = [None] * shape[_ROW_AXIS]
+        memories: set[str] = set()
+        for first, name in pieces.items():
+            piece = self._program.tensors[name]
+            count = piece.shape[_ROW_AXIS]
+            memory, begin = place(name)
+            memories.add(memory)
+            for row in range(count):
+                starts[first + row] = begin + row * (piece.size // count)
+        (memory,) = memories
+        return memory, [start for start in starts if start is not None]
+
+
+def is_contiguous(starts: Sequence[int], row_bytes: int) -> bool:
+    """Tell whether rows lie one behind the other."""
+    return all(start == starts[0] + row * row_bytes for row, start in enumerate(starts))

@@ -1,0 +1,72 @@
+// A step that pools every image of a batch.
+#pragma once
+
+#include <pthreadpool.h>
+
+#include <memory>
+
+#include "kernels/image.hpp"
+#include "kernels/pool.hpp"
+#include "kernels/pool_int8.hpp"
+#include "operand_checks.hpp"
+
+namespace arenite {
+
+// Of elements T, whose sums are numbers Sum. In bands an average with one row takes rows of the
+// image into sums.
+template <typename T, typename Sum, typename Kernel>
+class PoolStep final : public Step {
+ public:
+  PoolStep(const Operands& operands, const Kernel& kernel, Image<const T> source, Image<T> result,
+           std::size_t num_images)
+      : kernel_(kernel),
+        source_(source),
+        result_(result),
+        num_images_(num_images),
+        threads_(operands.threads) {
+    if (operands.in_bands && kernel.is_average && result.rows == 1) {
+      const std::size_t bytes = sizeof(Sum) * result.columns * result.channels;
+      sums_ = reinterpret_cast<Sum*>(require_scratch(operands, bytes));
+    }
+  }
+
+  void run() override {
+    Image<const T> source = source_;
+    Image<T> result = result_;
+    for (std::size_t i = 0; i < num_images_; ++i) {
+      pool(kernel_, source, result, {0, result.rows}, threads_);
+      source.data += source.rows * source.row_stride;
+      result.data += result.rows * result.row_stride;
+    }
+  }
+
+  bool makes_rows() const override { return num_images_ == 1; }
+  bool finds_rows(std::size_t input) const override { return input == 0 && num_images_ == 1; }
+  void run_rows(RowRange rows) override {
+    if (sums_ != nullptr) {
+      take_rows(kernel_, source_, result_, rows, sums_);
+    } else {
+      pool(kernel_, source_, result_, rows, threads_);
+    }
+  }
+
+  const char* backend() const override { return "arenite"; }
+
+ private:
+  Kernel kernel_;
+  Image<const T> source_;
+  Image<T> result_;
+  Sum* sums_ = nullptr;
+  std::size_t num_images_;
+  pthreadpool_t threads_;
+};
+
+// Returns the step that pools the first image of its input into that of its output, and so on.
+template <typename T, typename Sum, typename Kernel>
+std::unique_ptr<Step> make_pool_step(const Operands& operands, const Kernel& kernel,
+                                     Image<const T> source, Image<T> result) {
+  return std::make_unique<PoolStep<T, Sum, Kernel>>(operands, kernel, source, result,
+                                                    operands.inputs[0]->shape[0]);
+}
+
+}  // namespace arenite

@@ -1,0 +1,437 @@
+// Transposed convolutions, as one convolution for each phase of the strides.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "kernels/convolution/convolve.hpp"
+#include "kernels/convolution/convolve_int8.hpp"
+#include "kernels/quantised.hpp"
+#include "registry.hpp"
+#include "sliding_window.hpp"
+#include "steps/images.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Type;
+
+// The indices of a result along an axis that are alike: each `stride`-th from `first` on. They read
+// the taps first_tap, first_tap + tap_step, ... of the filter, the last one from the lowest index
+// of the source.
+struct Phase {
+  std::size_t first;
+  std::size_t stride;
+  std::size_t count;
+  std::size_t first_tap;
+  std::size_t tap_step;
+  std::size_t num_taps;
+  std::uint32_t dilation;  // of the taps in the source
+  std::uint32_t padding;   // before the source
+  std::size_t skipped;     // of the source, where nothing of it is padded
+};
+
+std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axis, std::size_t length) {
+  const std::size_t stride = window.strides[axis];
+  const std::size_t dilation = window.dilations[axis];
+  const std::size_t before = axis == 0 ? window.padding[0] : window.padding[3];
+  const std::size_t common = std::gcd(stride, dilation);
+  std::vector<Phase> found;
+  for (std::size_t first = 0; first < std::min(stride, length); ++first) {
+    Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1,
+                0,     0};
+    // Whether tap k reaches index `first`.
+    const auto reaches = [&](std::size_t k) {
+      const auto distance =
+          static_cast<std::int64_t>(first + before) - static_cast<std::int64_t>(k * dilation);
+      return distance % static_cast<std::int64_t>(stride) == 0;
+    };
+    const std::size_t most = std::min<std::size_t>(window.kernel[axis], phase.tap_step);
+    while (phase.first_tap < most && !reaches(phase.first_tap)) {
+      ++phase.first_tap;
+    }
+    if (phase.first_tap < most) {
+      phase.num_taps = (window.kernel[axis] - phase.first_tap - 1) / phase.tap_step + 1;
+      phase.dilation = static_cast<std::uint32_t>(dilation / common);
+      const std::int64_t base = (static_cast<std::int64_t>(first + before) -
+                                 static_cast<std::int64_t>(phase.first_tap * dilation)) /
+                                static_cast<std::int64_t>(stride);
+      const std::int64_t padding =
+          static_cast<std::int64_t>((phase.num_taps - 1) * phase.dilation) - base;
+      phase.padding = static_cast<std::uint32_t>(std::max<std::int64_t>(padding, 0));
+      phase.skipped = static_cast<std::size_t>(std::max<std::int64_t>(-padding, 0));
+    }
+    found.push_back(phase);
+  }
+  return found;
+}
+
+// Whether the phases of all indices read the same of the source, and are as many.
+bool are_alike(const std::vector<Phase>& phases) {
+  const Phase& first = phases.front();
+  return std::all_of(phases.begin(), phases.end(), [&](const Phase& phase) {
+    return phases.size() == phase.stride && phase.count == first.count &&
+           phase.num_taps == first.num_taps && phase.num_taps != 0 &&
+           phase.padding == first.padding && phase.skipped == first.skipped;
+  });
+}
+
+// A filter as the file has it: outputs, rows, columns, inputs of a group. It is packed for a phase
+// of rows and some phases of columns, whose outputs then follow one another.
+struct Filter {
+  const TensorView& view;
+  std::size_t groups;
+
+  std::size_t outputs() const { return view.shape[0] / groups; }
+  std::size_t inputs() const { return view.shape[3]; }
+
+  // Calls use(output, k, element) on the taps of two phases in the order in which windows read
+  // them; `output` counts those of a group, k the elements of a product.
+  template <typename T, typename Use>
+  void each(std::size_t group, const Phase& rows, const Phase& columns, const Use& use) const {
+    const T* data = view.as<T>();
+    for (std::size_t output = 0; output < outputs(); ++output) {
+      std::size_t k = 0;
+      for (std::size_t i = rows.num_taps; i-- > 0;) {
+        const std::size_t y = rows.first_tap + i * rows.tap_step;
+        for (std::size_t j = columns.num_taps; j-- > 0;) {
+          const std::size_t x = columns.first_tap + j * columns.tap_step;
+          const std::size_t tap =
+              ((group * outputs() + output) * view.shape[1] + y) * view.shape[2] + x;
+          for (std::size_t c = 0; c < inputs(); ++c) {
+            use(output, k++, data[tap * inputs() + c]);
+          }
+        }
+      }
+    }
+  }
+};
+
+struct Columns {
+  const Phase* phases;
+  std::size_t count;
+};
+
+std::size_t depth_of(const Filter& filter, const Phase& rows, const Columns& columns) {
+  // Without any taps, one of zeros.
+  return std::max<std::size_t>(rows.num_taps * columns.phases[0].num_taps, 1) * filter.inputs();
+}
+
+std::vector<float> pack(const Filter& filter, const Phase& rows, const Columns& columns, float) {
+  const std::size_t depth = depth_of(filter, rows, columns);
+  const std::size_t outputs = filter.outputs() * columns.count;
+  std::vector<float> packed(packed_filter_size(filter.groups, outputs * filter.groups, depth));
+  const std::size_t group_size = packed.size() / filter.groups;
+  for (std::size_t group = 0; group < filter.groups; ++group) {
+    float* to = packed.data() + group * group_size;
+    for (std::size_t i = 0; i < columns.count; ++i) {
+      const std::size_t first = i * filter.outputs();
+      filter.each<float>(group, rows, columns.phases[i],
+                         [&](std::size_t output, std::size_t k, float element) {
+                           output += first;
+                           to[(output / kPanel * depth + k) * kPanel + output % kPanel] = element;
+                         });
+    }
+  }
+  return packed;
+}
+
+template <typename T>
+std::vector<std::int8_t> pack(const Filter& filter, const Phase& rows, const Columns& columns, T) {
+  const std::size_t depth = depth_of(filter, rows, columns);
+  const std::size_t outputs = filter.outputs() * columns.count;
+  std::vector<std::int8_t> packed(packed_int8_filter_size(filter.groups, outputs, depth));
+  const std::size_t group_size = packed.size() / filter.groups;
+  const std::size_t quads = (depth + kInt8Quad - 1) / kInt8Quad;
+  const std::size_t panel_size = (quads + 1) * kInt8Panel * kInt8Quad;
+  const bool is_unsigned = filter.view.type == Type::uint8;
+  for (std::size_t group = 0; group < filter.groups; ++group) {
+    for (std::size_t i = 0; i < columns.count; ++i) {
+      const std::size_t first = i * filter.outputs();
+      const auto add = [&](std::size_t output, std::size_t k, std::uint8_t bits) {
+        output += first;
+        const auto weight = static_cast<std::int8_t>(is_unsigned ? bits ^ 0x80 : bits);
+        std::int8_t* panel = packed.data() + group * group_size + output / kInt8Panel * panel_size;
+        const std::size_t lane = output % kInt8Panel;
+        std::int32_t sum;
+        std::memcpy(&sum, panel + lane * sizeof sum, sizeof sum);
+        sum += weight;
+        std::memcpy(panel + lane * sizeof sum, &sum, sizeof sum);
+        panel[((1 + k / kInt8Quad) * kInt8Panel + lane) * kInt8Quad + k % kInt8Quad] = weight;
+      };
+      filter.each<std::uint8_t>(group, rows, columns.phases[i], add);
+    }
+  }
+  return packed;
+}
+
+// What is stated for each output, so many times: for phases of columns made together.
+template <typename T>
+std::vector<T> repeated(const T* given, std::size_t count, std::size_t times) {
+  std::vector<T> found;
+  for (std::size_t i = 0; i < times && given != nullptr; ++i) {
+    found.insert(found.end(), given, given + count);
+  }
+  return found;
+}
+
+// A kernel's store points at these.
+struct Stores {
+  std::vector<float> floats;  // biases, or scales of integers
+  std::vector<std::int32_t> biases;
+
+  void take(FloatStore& store, std::size_t count, std::size_t times) {
+    floats = repeated(store.bias, count, times);
+    store.bias = store.bias == nullptr ? nullptr : floats.data();
+  }
+  void take(QuantisedStore& store, std::size_t count, std::size_t times) {
+    floats = repeated(store.scales, count, times);
+    biases = repeated(store.bias, count, times);
+    store.scales = floats.data();
+    store.bias = store.bias == nullptr ? nullptr : biases.data();
+  }
+};
+
+// Images of T. Phases of rows and columns are convolutions whose results lie some pixels apart.
+template <typename T, typename Kernel, typename Element>
+class TransposedStep final : public Step {
+ public:
+  TransposedStep(const Operands& operands, const SlidingWindow& window, const Kernel& kernel)
+      : num_images_(operands.inputs[0]->shape[0]),
+        source_(first_image<const T>(*operands.inputs[0])),
+        result_(first_image<T>(*operands.outputs[0])),
+        threads_(operands.threads),
+        kernel_(kernel),
+        rows_(phases_of(window, 0, result_.rows)),
+        columns_(phases_of(window, 1, result_.columns)),
+        together_(kernel.groups == 1 && are_alike(columns_) ? columns_.size() : 1) {
+    stores_.take(kernel_.store, result_.channels, together_);
+    const Filter filter{*operands.inputs[1], kernel.groups};
+    for (const Phase& row : rows_) {
+      row_offsets_.emplace_back();
+      for (std::size_t q = 0; result_.row_offsets != nullptr && q < row.count; ++q) {
+        row_offsets_.back().push_back(result_.row_offsets[row.first + q * row.stride]);
+      }
+      for (std::size_t i = 0; i < columns_.size(); i += together_) {
+        if (row.num_taps != 0 && columns_[i].num_taps != 0) {
+          filters_.push_back(pack(filter, row, {&columns_[i], together_}, T{}));
+        } else if (zeros_.empty()) {
+          // One tap of zeros, whichever phases they are of.
+          Phase nothing = row;
+          nothing.num_taps = 0;
+          zeros_ = pack(filter, nothing, {&columns_[i], together_}, T{});
+        }
+      }
+    }
+  }
+
+  void run() override {
+    for (std::size_t image = 0; image < num_images_; ++image) {
+      make({0, result_.rows}, image);
+    }
+  }
+
+  bool makes_rows() const override { return num_images_ == 1; }
+  bool finds_rows(std::size_t input) const override { return input == 0 && num_images_ == 1; }
+  void run_rows(RowRange rows) override { make(rows, 0); }
+
+  const char* backend() const override { return "arenite"; }
+  bool has_packed(std::size_t input) const override { return input == 1; }
+
+ private:
+  // What makes the pixels of two phases.
+  struct Part {
+    Kernel kernel;
+    Image<const T> source;
+    Image<T> result;
+  };
+
+  Part part(const Phase& row, const std::vector<std::uint64_t>& offsets, const Phase& column,
+            const Element* filter) const {
+    const bool is_empty = row.num_taps == 0 || column.num_taps == 0;
+    const auto taps = [is_empty](const Phase& phase) {
+      return is_empty ? 1u : static_cast<std::uint32_t>(phase.num_taps);
+    };
+    Part made{kernel_, source_, result_};
+    // Windows lead beyond the last rows and columns, where there may be less of the source than of
+    // the result.
+    made.kernel.window = {{taps(row), taps(column)},
+                          {1, 1},
+                          {row.dilation, column.dilation},
+                          {row.padding, 1, 1, column.padding}};
+    made.kernel.filter = filter;
+    auto& source = made.source;
+    const std::size_t rows = std::min(row.skipped, source.rows);
+    const std::size_t columns = std::min(column.skipped, source.columns);
+    source.data += columns * source.pixel_stride;
+    source.columns -= columns;
+    source.rows -= rows;
+    if (source.row_offsets != nullptr) {
+      source.row_offsets += rows;
+    } else {
+      source.data += rows * source.row_stride;
+    }
+    auto& result = made.result;
+    result.data += column.first * result.pixel_stride;
+    result.columns = column.count;
+    result.pixel_stride *= column.stride;
+    result.channels *= together_;
+    result.rows = row.count;
+    if (result.row_offsets != nullptr) {
+      result.row_offsets = offsets.data();
+    } else {
+      result.data += row.first * result.row_stride;
+      result.row_stride *= row.stride;
+    }
+    return made;
+  }
+
+  void make(RowRange rows, std::size_t image) const {
+    std::size_t filter = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const Phase& row = rows_[i];
+      // Rows of the phase before some row of the result.
+      const auto before = [&row](std::size_t index) {
+        return index <= row.first ? 0 : (index - row.first + row.stride - 1) / row.stride;
+      };
+      const std::size_t first = before(rows.first);
+      const std::size_t count = before(rows.first + rows.count) - first;
+      for (std::size_t k = 0; k < columns_.size(); k += together_) {
+        const Phase& column = columns_[k];
+        const bool is_empty = row.num_taps == 0 || column.num_taps == 0;
+        const Element* packed = (is_empty ? zeros_ : filters_[filter]).data();
+        filter += is_empty ? 0 : 1;
+        if (count == 0) {
+          continue;
+        }
+        Part made = part(row, row_offsets_[i], column, packed);
+        made.source.data += image * source_.rows * source_.row_stride;
+        made.result.data += image * result_.rows * result_.row_stride;
+        convolve(made.kernel, made.source, made.result, {first, count}, threads_);
+      }
+    }
+  }
+
+  std::size_t num_images_;
+  Image<const T> source_;
+  Image<T> result_;
+  pthreadpool_t threads_;
+  Kernel kernel_;
+  std::vector<Phase> rows_;
+  std::vector<Phase> columns_;
+  std::size_t together_;  // phases of columns whose pixels follow one another, made as one
+  Stores stores_;
+  std::vector<std::vector<std::uint64_t>> row_offsets_;  // of the result, by phase of rows
+  std::vector<std::vector<Element>> filters_;            // by phases that have taps
+  std::vector<Element> zeros_;                           // of all others
+};
+
+template <typename T>
+std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingWindow& window,
+                                        const program::TransposedConv2D& attributes) {
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const auto* bias = optional_input(operands, 2);
+  require(operands, filter.type == Type::int8 || filter.type == Type::uint8,
+          "input and weights differ in type");
+  require(operands,
+          source.scales.size() == 1 && result.scales.size() == 1 &&
+              (filter.scales.size() == 1 ||
+               (filter.scales.size() == filter.shape[0] && filter.axis == 0)),
+          "its scales do not fit");
+  require(operands, bias == nullptr || bias->type == Type::int32, "its bias does not fit");
+  std::vector<float> scales(filter.shape[0]);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const float scale = filter.scales[filter.scales.size() == 1 ? 0 : i];
+    scales[i] = source.scales[0] * scale / result.scales[0];
+  }
+  const Scale out = Scale::of(result);
+  const std::int32_t low = out.quantise<T>(attributes.min());
+  const std::int32_t high = out.quantise<T>(attributes.max());
+  const Int8Convolution kernel{
+      window,
+      attributes.groups(),
+      nullptr,
+      source.zero_point,
+      filter.zero_point - (filter.type == Type::uint8 ? 128 : 0),
+      {bias == nullptr ? nullptr : bias->as<std::int32_t>(), Rounding::nearest_even, scales.data(),
+       nullptr, nullptr, result.zero_point, low, high}};
+  return std::make_unique<TransposedStep<T, Int8Convolution, std::int8_t>>(operands, window,
+                                                                           kernel);
+}
+
+// Requires a result that is as large as the windows make it.
+SlidingWindow require_window(const Operands& operands,
+                             const program::TransposedConv2D& attributes) {
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  require(operands, filter.rank() == 4, "its filter must have rank 4");
+  const SlidingWindow window = filter_window(operands, attributes, filter);
+  const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
+  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
+  require(operands, source.shape[0] == result.shape[0] && source.size > 0 && result.size > 0,
+          "the batches differ, or an image is empty");
+  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
+                                    std::uint64_t{window.padding[3]} + window.padding[1]};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    require(operands,
+            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0 &&
+                adjustment[axis] < window.strides[axis],
+            "a window, stride or adjustment does not fit");
+    const std::uint64_t full = std::uint64_t{window.strides[axis]} * (source.shape[axis + 1] - 1) +
+                               std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) +
+                               1 + adjustment[axis];
+    require(operands, full >= margins[axis] && full - margins[axis] == result.shape[axis + 1],
+            "the windows do not make the rows and columns of the output");
+  }
+  return window;
+}
+
+std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_TransposedConv2D();
+  require_arity(operands, 2, 3);
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const auto* bias = optional_input(operands, 2);
+  const SlidingWindow window = require_window(operands, attributes);
+  const std::size_t groups = attributes.groups();
+  require(operands,
+          groups > 0 && filter.size > 0 && filter.shape[0] % groups == 0 &&
+              filter.shape[3] * groups == source.shape[3] && result.shape[3] == filter.shape[0],
+          "groups and channels do not fit");
+  require(operands, filter.is_constant && filter.coded_size == 0, "its weights are not constant");
+  require(operands, bias == nullptr || bias->num_elements() == filter.shape[0],
+          "its bias does not fit");
+  require(operands, result.type == source.type, "input and output differ in type");
+  require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
+  switch (source.type) {
+    case Type::float32: {
+      require(operands,
+              filter.type == Type::float32 && (bias == nullptr || bias->type == Type::float32),
+              "input and weights differ in type");
+      const Convolution kernel{window,
+                               groups,
+                               nullptr,
+                               {bias == nullptr ? nullptr : bias->as<float>(), nullptr,
+                                attributes.min(), attributes.max()}};
+      return std::make_unique<TransposedStep<float, Convolution, float>>(operands, window, kernel);
+    }
+    case Type::int8:
+      return make_of_quantised<std::int8_t>(operands, window, attributes);
+    case Type::uint8:
+      return make_of_quantised<std::uint8_t>(operands, window, attributes);
+    default:
+      return nullptr;
+  }
+}
+
+const Registration registered{program::Operator::TransposedConv2D, make_transposed_conv_2d};
+
+}  // namespace
+
+}  // namespace arenite

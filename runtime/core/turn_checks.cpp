@@ -1,0 +1,230 @@
+#include "turn_checks.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "errors.hpp"
+#include "rows_read.hpp"
+#include "turns.hpp"
+
+namespace arenite {
+
+namespace {
+
+using Indices = flatbuffers::Vector<std::int32_t>;
+
+[[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
+
+std::size_t count(const Indices* indices) { return indices == nullptr ? 0 : indices->size(); }
+
+std::int64_t at_position(const Indices* indices, std::size_t position) {
+  return indices->Get(static_cast<flatbuffers::uoffset_t>(position));
+}
+
+std::string label_of(const program::Step& step) { return "step '" + step.name()->str() + "'"; }
+
+std::string interval(RowRange rows) {
+  return std::to_string(rows.first) + " to " + std::to_string(rows.first + rows.count);
+}
+
+// Bytes of a row along axis 1.
+std::uint64_t row_size(const TensorView& view) {
+  return view.size / std::max<std::size_t>(view.shape[1], 1);
+}
+
+}  // namespace
+
+TurnChecks::TurnChecks(const program::Program& program, const std::vector<TensorView>& tensors,
+                       const LiveRecords& records)
+    : program_(program), tensors_(tensors), records_(records), progress_(program.steps()->size()) {}
+
+void TurnChecks::check(std::size_t index) {
+  const auto turn = turn_at(program_, index);
+  const auto& steps = *program_.steps();
+  if (turn.step() >= steps.size()) {
+    refuse("turn " + std::to_string(index) + " is of step " + std::to_string(turn.step()) + " of " +
+           std::to_string(steps.size()));
+  }
+  const auto& step = *steps.Get(turn.step());
+  const std::string label = label_of(step);
+  Progress& progress = progress_[turn.step()];
+  if (turn.count() == 0) {
+    if (turn.first() != 0) {
+      refuse(label + " runs no rows from row " + std::to_string(turn.first()) + " on" + at(index));
+    }
+    check_whole(step, index, label);
+    progress.is_whole = true;
+    return;
+  }
+  const RowRange rows{turn.first(), turn.count()};
+  const std::size_t extent = num_rows(step, label);
+  if (rows.first >= extent || rows.count > extent - rows.first) {
+    refuse(label + " runs rows " + interval(rows) + " of " + std::to_string(extent) + at(index));
+  }
+  progress.extent = extent;
+  if (takes_rows(step, tensors_)) {
+    check_sums(step, rows, index, label, progress);
+  } else {
+    check_rows(step, rows, index, label);
+  }
+  progress.add(rows);
+}
+
+void TurnChecks::Progress::add(RowRange rows) {
+  std::size_t first = rows.first;
+  std::size_t end = rows.first + rows.count;
+  auto next = made.upper_bound(first);
+  if (next != made.begin() && std::prev(next)->second >= first) {
+    --next;
+    first = next->first;
+  }
+  while (next != made.end() && next->first <= end) {
+    end = std::max(end, next->second);
+    next = made.erase(next);
+  }
+  made.emplace(first, end);
+}
+
+void TurnChecks::finish() const {
+  for (std::size_t i = 0; has_turns(program_) && i < progress_.size(); ++i) {
+    const Progress& progress = progress_[i];
+    if (progress.is_whole) {
+      continue;
+    }
+    const auto number = static_cast<flatbuffers::uoffset_t>(i);
+    const std::string label = label_of(*program_.steps()->Get(number));
+    if (progress.made.empty()) {
+      refuse(label + " has no turn");
+    }
+    const auto [first, end] = *progress.made.begin();
+    const std::size_t missing = first > 0 ? 0 : end;
+    if (missing < progress.extent || progress.next != 0) {
+      refuse(label + " has no turn for row " +
+             std::to_string(missing < progress.extent ? missing : progress.next));
+    }
+  }
+}
+
+// Rows of the results, or of the first input if the step takes those.
+std::size_t TurnChecks::num_rows(const program::Step& step, const std::string& label) const {
+  const auto rows_of = [&](std::int64_t index) {
+    const auto& found = view(index);
+    if (found.rank() < 2 || found.shape[0] != 1 || found.size == 0) {
+      refuse(label + " runs by rows, which tensor '" +
+             program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index))->name()->str() +
+             "' does not have");
+    }
+    return found.shape[1];
+  };
+  if (takes_rows(step, tensors_)) {
+    return rows_of(at_position(step.inputs(), 0));
+  }
+  if (step.kernel_type() == program::Operator::External || count(step.outputs()) == 0) {
+    refuse(label + " runs by rows, and makes none");
+  }
+  const std::size_t extent = rows_of(at_position(step.outputs(), 0));
+  for (std::size_t i = 1; i < count(step.outputs()); ++i) {
+    if (rows_of(at_position(step.outputs(), i)) != extent) {
+      refuse(label + " runs by rows, and its results differ in theirs");
+    }
+  }
+  return extent;
+}
+
+void TurnChecks::check_whole(const program::Step& step, std::size_t turn,
+                             const std::string& label) const {
+  for (const auto* list : {step.inputs(), step.outputs()}) {
+    for (std::size_t i = 0; i < count(list); ++i) {
+      require_live(at_position(list, i), turn, label);
+    }
+  }
+  require_live(step.scratch(), turn, label);
+}
+
+void TurnChecks::check_rows(const program::Step& step, RowRange rows, std::size_t turn,
+                            const std::string& label) const {
+  for (std::size_t i = 0; i < count(step.inputs()); ++i) {
+    const auto index = at_position(step.inputs(), i);
+    const auto read = rows_read(step, tensors_, i, rows);
+    if (read.has_value()) {
+      require_rows_live(index, *read, turn, label);
+    } else {
+      require_live(index, turn, label);
+    }
+  }
+  for (std::size_t i = 0; i < count(step.outputs()); ++i) {
+    require_rows_live(at_position(step.outputs(), i), rows, turn, label);
+  }
+  require_live(step.scratch(), turn, label);
+}
+
+void TurnChecks::check_sums(const program::Step& step, RowRange rows, std::size_t turn,
+                            const std::string& label, Progress& progress) const {
+  if (rows.first != progress.next) {
+    refuse(label + " takes row " + std::to_string(rows.first) + at(turn) + ", where row " +
+           std::to_string(progress.next) + " is next");
+  }
+  require_rows_live(at_position(step.inputs(), 0), rows, turn, label);
+  require_live(step.scratch(), turn, label);
+  if (rows.first == 0 && step.scratch() >= 0) {
+    const auto& stated =
+        *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(step.scratch()));
+    progress.until = records_.held_until(
+        {stated.memory(), stated.offset(), stated.offset() + view(step.scratch()).size});
+  }
+  if (step.scratch() >= 0 && turn >= progress.until) {
+    refuse(label + ": its working memory is not live from row 0 on" + at(turn));
+  }
+  const bool is_last = rows.first + rows.count == progress.extent;
+  progress.next = is_last ? 0 : rows.first + rows.count;
+  for (std::size_t i = 0; is_last && i < count(step.outputs()); ++i) {
+    require_live(at_position(step.outputs(), i), turn, label);
+  }
+}
+
+void TurnChecks::require_live(std::int64_t index, std::size_t turn,
+                              const std::string& label) const {
+  if (index < 0 || view(index).is_constant || view(index).size == 0) {
+    return;
+  }
+  const auto& found = view(index);
+  if (found.rows != nullptr) {
+    require_rows_live(index, {0, found.shape[1]}, turn, label);
+    return;
+  }
+  const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  if (!records_.hold({tensor.memory(), tensor.offset(), tensor.offset() + found.size})) {
+    refuse(label + ": tensor '" + tensor.name()->str() + "' lies in no record that is live" +
+           at(turn));
+  }
+}
+
+void TurnChecks::require_rows_live(std::int64_t index, RowRange rows, std::size_t turn,
+                                   const std::string& label) const {
+  if (index < 0 || view(index).is_constant || view(index).size == 0 || rows.count == 0) {
+    return;
+  }
+  const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto& found = view(index);
+  const std::uint64_t size = row_size(found);
+  const auto require = [&](std::uint64_t begin, RowRange some) {
+    if (!records_.hold({tensor.memory(), begin, begin + some.count * size})) {
+      refuse(label + ": tensor '" + tensor.name()->str() + "', rows " + interval(some) +
+             ", lies in no record that is live" + at(turn));
+    }
+  };
+  if (found.rows == nullptr) {
+    require(tensor.offset() + rows.first * size, rows);
+    return;
+  }
+  for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
+    require(found.rows[row], {row, 1});
+  }
+}
+
+std::string TurnChecks::at(std::size_t turn) const {
+  return std::string(" at ") + turn_word(program_) + " " + std::to_string(turn);
+}
+
+}  // namespace arenite

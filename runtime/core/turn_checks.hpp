@@ -1,0 +1,63 @@
+// What the turns of a program touch, checked against the records that are live.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/image.hpp"
+#include "live_records.hpp"
+#include "program_generated.h"
+#include "tensor_view.hpp"
+
+namespace arenite {
+
+// Checks the turns of a program one after another.
+//
+// Each method throws ProgramError with one sentence.
+class TurnChecks {
+ public:
+  // Steps name tensors that exist, and tensors lie inside their memories.
+  TurnChecks(const program::Program& program, const std::vector<TensorView>& tensors,
+             const LiveRecords& records);
+
+  // Refuses a turn of a step or of rows that do not exist, or that touches what lies in no record
+  // that is live. The records are at this turn.
+  void check(std::size_t turn);
+  // Refuses steps of which something was never made.
+  void finish() const;
+  // Refuses a tensor some of which lies in no record that is live at this turn.
+  void require_live(std::int64_t tensor, std::size_t turn, const std::string& label) const;
+
+ private:
+  // What was run of a step so far.
+  struct Progress {
+    bool is_whole = false;
+    std::map<std::size_t, std::size_t> made;  // rows, or those taken into sums: ends by begins
+    std::size_t extent = 0;                   // rows that there are
+    std::size_t next = 0;                     // row to be taken; 0: it begins anew
+    std::size_t until = 0;                    // turn until which its working memory is live
+
+    void add(RowRange rows);
+  };
+
+  const TensorView& view(std::int64_t index) const {
+    return tensors_[static_cast<std::size_t>(index)];
+  }
+  void check_whole(const program::Step& step, std::size_t turn, const std::string& label) const;
+  void check_rows(const program::Step& step, RowRange rows, std::size_t turn,
+                  const std::string& label) const;
+  void check_sums(const program::Step& step, RowRange rows, std::size_t turn,
+                  const std::string& label, Progress& progress) const;
+  void require_rows_live(std::int64_t tensor, RowRange rows, std::size_t turn,
+                         const std::string& label) const;
+  std::size_t num_rows(const program::Step& step, const std::string& label) const;
+  std::string at(std::size_t turn) const;
+
+  const program::Program& program_;
+  const std::vector<TensorView>& tensors_;
+  const LiveRecords& records_;
+  std::vector<Progress> progress_;  // by step
+};
+
+}  // namespace arenite

@@ -1,0 +1,174 @@
+"""Fit a program into a budget by running parts of it in bands of rows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from arenite.planner.costs import Costs
+from arenite.planner.derive import Derivation, derive
+from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, load_spans
+from arenite.planner.program import Program
+from arenite.planner.rewrites.bands.expand import BandedRegion, expand
+from arenite.planner.rewrites.bands.walk import Region
+from arenite.planner.rules import Rules
+from arenite.strategies.fit.paths import (
+    Edges,
+    Path,
+    SearchStoppedError,
+    least_peak,
+    quickest,
+    smoothest,
+)
+from arenite.strategies.fit.regions import Regions
+
+Place: TypeAlias = Callable[[Problem], Plan]
+
+_LEVELS = 8
+"""Peaks that a frontier is asked for, from that of the whole program to the least."""
+_ATTEMPTS = 6
+"""Peaks that are tried before a plan fits a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Banded:
+    """A program of which parts run in bands, with a plan.
+
+    Attributes:
+        derivation: The program, its storage shared, and its records.
+        plan: Where they lie.
+        regions: What runs in bands.
+        seconds: Estimated time of what can run in bands.
+    """
+
+    derivation: Derivation
+    plan: Plan
+    regions: tuple[Region, ...]
+    seconds: float
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of a run."""
+        program = self.derivation.program
+        return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
+
+    @property
+    def num_turns(self) -> int:
+        """Steps that run, each band of one counted."""
+        return len(self.derivation.program.steps)
+
+
+class Banding:
+    """The ways to run a program in bands, within any budget."""
+
+    def __init__(
+        self,
+        program: Program,
+        rules: Rules,
+        costs: Costs,
+        place: Place,
+        should_stop: ShouldStop = never,
+    ) -> None:
+        """Find what can run in bands.
+
+        Args:
+            program: The program in its final order, none of its storage shared.
+            rules: How memory is counted.
+            costs: What a turn costs.
+            place: Makes plans.
+            should_stop: Asked again and again; once it says so, searches end with what they have.
+        """
+        self._rules = replace(rules, outlines=True)
+        self._place = place
+        self._regions = Regions(program)
+        whole = derive(program, rules)
+        loads = _loads(whole.problem, len(program.steps))
+        self._edges = Edges(self._regions, loads, costs, should_stop)
+        self.whole = Banded(
+            whole, place(whole.problem), (),
+            sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
+        )  # fmt: skip
+
+    def within(self, budget: int) -> Banded:
+        """Return the quickest program whose plan fits a budget.
+
+        Raises:
+            UnmetBudgetError: None fits, or none was found before the search was stopped.
+        """
+        if self.whole.height <= budget:
+            return self.whole
+        peak, lowest = budget, self.whole
+        try:
+            for _ in range(_ATTEMPTS):
+                path = quickest(self._edges, peak)
+                if path is None:
+                    break
+                lowest = min(self._planned(path), lowest, key=lambda each: each.height)
+                if lowest.height <= budget:
+                    return lowest
+                peak = min(peak - 1, peak * budget // lowest.height)
+            lowest = min(self._least(), lowest, key=lambda each: each.height)
+        except SearchStoppedError:
+            pass
+        if lowest.height <= budget:
+            return lowest
+        raise UnmetBudgetError("bands", budget, lowest.height)
+
+    def frontier(self) -> Iterator[Banded]:
+        """Yield programs that need less and less, and take longer and longer."""
+        lowest = self.whole
+        yield lowest
+        try:
+            for found in self._lower():
+                if found.height < lowest.height:
+                    lowest = found
+                    yield lowest
+        except SearchStoppedError:
+            return
+
+    def _lower(self) -> Iterator[Banded]:
+        top, least = max(self._edges.loads, default=0), least_peak(self._edges)
+        for level in range(1, _LEVELS + 1):
+            peak = max(least, int(top * (least / top) ** (level / _LEVELS)))
+            path = quickest(self._edges, peak)
+            if path is not None:
+                yield self._planned(path)
+        yield self._least()
+
+    def _least(self) -> Banded:
+        path = smoothest(self._edges, least_peak(self._edges))
+        return self.whole if path is None else self._planned(path)
+
+    def _planned(self, path: Path) -> Banded:
+        regions = tuple(edge.region for edge in path if edge.region is not None)
+        banded = expand(self._regions.program, map(self._banded, regions))
+        found = derive(banded, self._rules)
+        plan = self._place(found.problem)
+        seconds = sum(edge.seconds for edge in path)
+        return Banded(found, plan, regions, seconds)
+
+    def _banded(self, region: Region) -> BandedRegion:
+        walk, boundary = (
+            self._regions.walk(region),
+            self._regions.boundary(region.start, region.stop),
+        )
+        assert walk is not None
+        assert boundary is not None
+        steps = [each for each in self._regions.steps[region.start : region.stop] if each]
+        return BandedRegion(region.start, tuple(steps), walk.turns, boundary)
+
+
+def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:
+    """Return the bytes that are live at each step."""
+    loads = [0] * num_steps
+    for span in load_spans(problem.records):
+        for step in range(span.start, min(span.end, num_steps)):
+            loads[step] = span.load
+    return tuple(loads)

@@ -1,0 +1,213 @@
+"""The cheapest way through a program: whole steps and regions in bands, none above a peak."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from arenite.planner.costs import Costs
+from arenite.planner.ordering import ShouldStop
+from arenite.planner.rewrites.bands.geometry import RowStep, row_bytes
+from arenite.planner.rewrites.bands.walk import Region, Turn
+from arenite.strategies.fit.regions import Regions
+
+_LONGEST = 48
+"""Steps of the longest region that is tried."""
+_ROWS = (1, 2, 4, 8, 16, 32, 64)
+"""Rows of a band that are tried."""
+_SMOOTH = 6
+"""How much more a peak near the limit counts than a lower one: the power of their ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from one place between steps to a later one.
+
+    Attributes:
+        stop: Index after the last step.
+        peak: Most bytes that are live on the way.
+        turns: Turns that it takes.
+        seconds: Estimated time.
+        region: The region; None for a single step that runs whole.
+    """
+
+    stop: int
+    peak: int
+    turns: int
+    seconds: float
+    region: Region | None = None
+
+
+Path: TypeAlias = tuple[Edge, ...]
+
+
+class SearchStoppedError(Exception):
+    """The caller wants no more of a search."""
+
+
+@dataclass(slots=True)
+class Edges:
+    """The edges of a program, found when they are asked for.
+
+    Attributes:
+        regions: What can run in bands.
+        loads: Bytes that are live at each step of the program that runs whole.
+        costs: What turns cost.
+        should_stop: Asked between walks; what it says ends the search with `SearchStoppedError`.
+    """
+
+    regions: Regions
+    loads: tuple[int, ...]
+    costs: Costs
+    should_stop: ShouldStop
+    _known: dict[Region, Edge] = field(default_factory=dict)
+    _above: dict[Region, int] = field(default_factory=dict)
+
+    def within(self, start: int, peak: int, *, smooth: bool = False) -> Iterator[Edge]:
+        """Yield the edges from a place on that do not go above a peak.
+
+        Args:
+            start: Index of the first step.
+            peak: Bytes.
+            smooth: Whether to yield regions of single rows that could run whole, too; else only
+                those that cannot, with the most rows a band that the peak allows.
+        """
+        if self.loads[start] <= peak:
+            yield self.whole(start)
+        is_needed = smooth
+        for stop in self.regions.stops_after(start):
+            if stop - start > _LONGEST:
+                return
+            is_needed = is_needed or self.loads[stop - 1] > peak
+            if not is_needed:
+                continue
+            edge = self._edge(Region(start, stop), peak)
+            if edge is not None and not smooth:
+                edge = self._coarsest(edge, peak)
+            if edge is not None:
+                yield edge
+
+    def whole(self, start: int) -> Edge:
+        """Return the edge of one step that runs whole."""
+        row_step = self.regions.steps[start]
+        seconds = 0.0
+        if row_step is not None:
+            seconds = self._seconds(row_step, row_step.num_rows)
+        return Edge(start + 1, self.loads[start], 1, seconds)
+
+    def _coarsest(self, finest: Edge, peak: int) -> Edge:
+        """Return the edge of the same steps with the most rows a band that stays within a peak."""
+        best, region = finest, finest.region
+        assert region is not None
+        low, high = 0, len(_ROWS) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            rows = _ROWS[middle]
+            edge = self._edge(Region(region.start, region.stop, rows, rows), peak)
+            if edge is None:
+                high = middle - 1
+            else:
+                low = middle
+                best = edge if edge.seconds < best.seconds else best
+        return best
+
+    def _edge(self, region: Region, peak: int) -> Edge | None:
+        known = self._known.get(region)
+        if known is not None:
+            return known if known.peak <= peak else None
+        if self._above.get(region, -1) >= peak:
+            return None
+        if self.should_stop():
+            raise SearchStoppedError
+        walk = self.regions.walk(region, peak)
+        if walk is None or walk.peak is None:
+            self._above[region] = peak
+            return None
+        seconds = sum(map(self._turn_seconds, walk.turns))
+        edge = Edge(region.stop, walk.peak, len(walk.turns), seconds, region)
+        self._known[region] = edge
+        return edge
+
+    def _turn_seconds(self, turn: Turn) -> float:
+        row_step = self.regions.steps[turn.step]
+        assert row_step is not None
+        return self._seconds(row_step, turn.rows)
+
+    def _seconds(self, row_step: RowStep, rows: int) -> float:
+        """Return the time of some rows: a turn reads all of the weights, however few they are."""
+        costs = self.costs
+        touched = row_step.constant_bytes
+        if not row_step.accumulators:
+            touched += 2 * rows * row_bytes(row_step.result)
+        work = row_step.multiply_adds * rows / row_step.num_rows
+        speed = costs.by_label.get(row_step.step.operator.label, costs.multiply_adds_per_s)
+        return costs.step_s + max(work / speed, touched / costs.bytes_per_s)
+
+
+def least_peak(edges: Edges, precision: float = 0.002) -> int:
+    """Return the least peak below which there is a way through, within a fraction of it."""
+    low, high = 0, max(edges.loads, default=0)
+    while high - low > max(1, int(precision * high)):
+        middle = (low + high) // 2
+        path = _through(edges, middle)
+        if path is None:
+            low = middle
+        else:
+            high = max(edge.peak for edge in path)
+    return high
+
+
+def _through(edges: Edges, peak: int) -> Path | None:
+    """Return some way through that does not go above a peak, None if there is none."""
+    came: dict[int, tuple[int, Edge]] = {}
+    goal = len(edges.loads)
+    waiting, seen = [0], {0}
+    while waiting and goal not in came:
+        place = max(waiting)
+        waiting.remove(place)
+        for edge in edges.within(place, peak, smooth=True):
+            if edge.stop not in seen:
+                seen.add(edge.stop)
+                came[edge.stop] = (place, edge)
+                waiting.append(edge.stop)
+    return _back(came, goal) if goal in came or goal == 0 else None
+
+
+def smoothest(edges: Edges, peak: int) -> Path | None:
+    """Return the way through within a peak that is near it at the fewest places.
+
+    Plans of smooth profiles come closer to the load.
+    """
+    return _cheapest(
+        edges, peak, lambda edge: (edge.peak / peak) ** _SMOOTH + 1e-5 * edge.turns, smooth=True
+    )
+
+
+def quickest(edges: Edges, peak: int) -> Path | None:
+    """Return the way through within a peak that takes the least time, None if there is none."""
+    return _cheapest(edges, peak, lambda edge: edge.seconds)
+
+
+def _cheapest(
+    edges: Edges, peak: int, price: Callable[[Edge], float], *, smooth: bool = False
+) -> Path | None:
+    goal = len(edges.loads)
+    cost = {0: 0.0}
+    came: dict[int, tuple[int, Edge]] = {}
+    for place in range(goal):
+        if place not in cost:
+            continue
+        for edge in edges.within(place, peak, smooth=smooth):
+            total = cost[place] + price(edge)
+            if total < cost.get(edge.stop, math.inf):
+                cost[edge.stop] = total
+                came[edge.stop] = (place, edge)
+    return _back(came, goal) if goal in came or goal == 0 else None
+
+
+def _back(came: dict[int, tuple[int, Edge]], goal: int) -> Path:
+    path: list[Edge] = []
+    while goal:
+        goal, edge = came[goal]
+        path.append(edge)
+    return tuple(path[::-1])

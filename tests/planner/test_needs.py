@@ -1,0 +1,176 @@
+"""Outlines of the storages that a program's tensors lie in."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.planner.derive import derive
+from arenite.planner.dtypes import DType
+from arenite.planner.liveness import liveness
+from arenite.planner.outline import Stair
+from arenite.planner.program import Program
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import Alias, Tensor, TensorKind
+from support.steps import step
+
+ROW = 8
+
+
+def image(name, kind=TensorKind.ACTIVATION, rows=3, size=None):
+    return Tensor(name, DType.UINT8, (rows * ROW if size is None else size,), kind)
+
+
+def row(of, index, size=ROW):
+    return Tensor(f"{of}{index}", DType.UINT8, (size,), alias=Alias(of, index * ROW))
+
+
+def by_rows(tensors, operands, inputs=("x",), outputs=("y",), alignment=1):
+    """Return the outlines by storage of a program whose steps take and make rows."""
+    steps = [
+        step(f"op{index}", "Conv", reads, writes) for index, (reads, writes) in enumerate(operands)
+    ]
+    program = Program.of("rows", tensors, steps, inputs, outputs)
+    problem = liveness(program, alignment=alignment, outlines=True)
+    return {record.name: record.outline for record in problem.records}
+
+
+X, Y, A = image("x", TensorKind.INPUT), image("y", TensorKind.OUTPUT), image("a")
+XS, YS, AS = ([row(of, index) for index in range(3)] for of in "xya")
+WINDOWS = [(("x0", "x1"), ("y0",)), (("x0", "x1", "x2"), ("y1",)), (("x1", "x2"), ("y2",))]
+JOIN_A, JOIN_Y = ((("a0", "a1", "a2"), ("a",)), (("y0", "y1", "y2"), ("y",)))
+"""Steps that find the rows where they belong, and declare the whole written."""
+
+
+def test_rows_of_an_input_live_to_their_last_reader_and_of_an_output_from_their_writer():
+    assert by_rows([X, Y, *XS, *YS], [*WINDOWS, JOIN_Y]) == {
+        "x": (Stair(0, 8, 0, 2), Stair(8, 16, 0, 3)),
+        "y": (Stair(0, 8, 0, 4), Stair(8, 8, 1, 4), Stair(16, 8, 2, 4)),
+    }
+
+
+def test_rows_of_an_activation_live_from_writer_to_reader():
+    copies = [((f"x{row}",), (f"a{row}",)) for row in range(3)]
+    assert by_rows([X, Y, A, *XS, *AS], [*copies, JOIN_A, (("a",), ("y",))])["a"] == (
+        Stair(0, 8, 0, 5), Stair(8, 8, 1, 5), Stair(16, 8, 2, 5),
+    )  # fmt: skip
+
+
+def test_a_whole_tensor_read_by_rows_is_born_at_once():
+    operands = [
+        (("x",), ("a",)),
+        (("a0",), ("y0",)),
+        (("a1",), ("y1",)),
+        (("a2",), ("y2",)),
+        JOIN_Y,
+    ]
+    assert by_rows([X, Y, A, *AS, *YS], operands)["a"] == (
+        Stair(0, 8, 0, 2), Stair(8, 8, 0, 3), Stair(16, 8, 0, 4),
+    )  # fmt: skip
+
+
+def test_rows_that_nothing_touches_are_free():
+    operands = [(("x",), ("a0",)), (("a0",), ("a2",)), (("a2",), ("y",))]
+    found = by_rows([X, Y, A, *AS], operands)["a"]
+    assert found == (Stair(0, 8, 0, 2), Stair(16, 8, 1, 3))
+
+
+def test_the_bytes_that_rounding_adds_belong_to_the_last_row():
+    found = by_rows([X, Y, *XS, *YS], [*WINDOWS, JOIN_Y], alignment=16)
+    assert found["y"][-1] == Stair(16, 16, 2, 4)
+    assert found["x"][-1] == Stair(8, 24, 0, 3)
+
+
+def test_a_view_keeps_the_bytes_under_it():
+    view = Tensor("v", DType.UINT8, (4,), alias=Alias("x0", 2))
+    operands = [(("x",), ("a",)), (("v", "a"), ("y",))]
+    assert by_rows([X, Y, A, XS[0], view], operands)["x"] == (
+        Stair(0, 2, 0, 1), Stair(2, 4, 0, 2), Stair(6, 18, 0, 1),
+    )  # fmt: skip
+
+
+def test_a_result_that_overwrites_a_row_is_needed_as_long_as_both():
+    over = replace(row("a", 1), name="over")
+    operands = [(("x",), ("a",)), (("a1",), ("over",)), (("over",), ("y",))]
+    found = by_rows([X, Y, A, AS[1], over], operands)["a"]
+    assert found == (Stair(0, 8, 0, 1), Stair(8, 8, 0, 3), Stair(16, 8, 0, 1))
+
+
+def test_an_input_inside_a_larger_storage_holds_only_its_own_bytes_from_the_start():
+    x = replace(X, alias=Alias("all", 8), shape=(8,))
+    whole = image("all")
+    operands = [(("x",), ("a",)), (("a",), ("all0",)), (("x", "all0"), ("y",))]
+    assert by_rows([x, Y, A, whole, row("all", 0)], operands)["all"] == (
+        Stair(0, 8, 1, 3), Stair(8, 8, 0, 3),
+    )  # fmt: skip
+
+
+def test_states_and_storages_of_one_tensor_are_whole():
+    state = image("s", TensorKind.STATE)
+    operands = [(("x", "s0"), ("a",)), (("a",), ("y",))]
+    tensors = [X, Y, A, state, row("s", 0)]
+    assert set(by_rows(tensors, operands).values()) == {()}
+
+
+def test_outlines_are_asked_for():
+    tensors = [X, Y, *XS, *YS]
+    steps = [
+        step(f"op{i}", "Conv", reads, writes)
+        for i, (reads, writes) in enumerate([*WINDOWS, JOIN_Y])
+    ]
+    program = Program.of("rows", tensors, steps, ("x",), ("y",))
+    assert not derive(program, Rules()).problem.has_outlines
+    assert derive(program, Rules(outlines=True)).problem.has_outlines
+
+
+@st.composite
+def programs(draw):
+    """Draw programs whose steps take and make rows of two contiguous tensors."""
+    rows = draw(st.integers(1, 5))
+    tensors = [image("x", TensorKind.INPUT, rows), image("a", rows=rows), image("y", size=4)]
+    tensors += [row(of, index) for of in "xa" for index in range(rows)]
+    made = draw(st.permutations(range(rows)))
+    operands, known = [], ["x", *(f"x{index}" for index in range(rows))]
+    for index in made:
+        reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=4))
+        operands.append((tuple(reads), (f"a{index}",)))
+        known.append(f"a{index}")
+    last = draw(st.lists(st.sampled_from(known), unique=True, max_size=4))
+    steps = [step(f"op{i}", "Conv", reads, writes) for i, (reads, writes) in enumerate(operands)]
+    return Program.of(
+        "random", tensors, [*steps, step("last", "Conv", last, ("y",))], ("x",), ("y",)
+    )
+
+
+@given(program=programs(), alignment=st.sampled_from((1, 16, 64)))
+@settings(max_examples=80, deadline=None)
+def test_every_byte_is_needed_from_its_first_to_its_last_use(program, alignment):
+    outlined = liveness(program, alignment=alignment, outlines=True)
+    assert outlined.hulls() == liveness(program, alignment=alignment)
+    for record in outlined.records:
+        used = {}
+        for number, each in enumerate(program.steps):
+            for name in (*each.reads, *each.writes):
+                root, first = program.root(name)
+                if root == record.name:
+                    for byte in range(first, first + program.tensors[name].size):
+                        used.setdefault(byte, []).append(number)
+        if record.name == "x":
+            for byte in range(program.tensors["x"].size):
+                used.setdefault(byte, []).append(0)
+        if record.name == "y":
+            assert not record.outline
+            continue
+        needed = {
+            (byte, number)
+            for byte, steps in used.items()
+            for number in range(min(steps), max(steps) + 1)
+        }
+        size = program.tensors[record.name].size
+        covered = {
+            (byte, number)
+            for stair in record.stairs
+            for byte in range(stair.offset, min(size, stair.offset + stair.size))
+            for number in range(stair.start, stair.end)
+        }
+        assert covered == needed

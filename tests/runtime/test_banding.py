@@ -1,0 +1,166 @@
+"""Networks in bands of rows: the same bits as whole, in fewer bytes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arenite.planner.errors import UnmetBudgetError
+from arenite.runtime.compiler import lower_model, rules
+from arenite.strategies.fit.bands import Banding
+from support.banding import COSTS, assert_same_bits, banding, outputs, placed
+from support.running import with_random_weights
+from support.shared_material import shared
+from support.tiny_onnx import parse, save
+
+RESIDUAL = """(float[1,3,24,20] x) => (y)
+<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[10,16] f>
+{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
+  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
+  h = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(g)
+  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+
+
+U_SHAPED = """(float[1,4,16,16] x) => (y)
+<float[8,4,3,3] w, float[8,8,3,3] v, float[8,4,2,2] t, float[2,12,1,1] o>
+{ a = Conv<pads=[1,1,1,1]>(x, w) b = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a)
+  c = Conv<pads=[1,1,1,1]>(b, v) u = ConvTranspose<strides=[2,2]>(c, t)
+  k = Concat<axis=1>(u, a) y = Conv(k, o) }"""
+
+
+def network(text, folder):
+    """Return the file of a network with random weights."""
+    return save(folder, with_random_weights(parse(text)))
+
+
+def fed(lowered, seed=0):
+    """Return random inputs of a program."""
+    draw = np.random.default_rng(seed)
+    found = {}
+    for port in lowered.program.inputs:
+        tensor = lowered.program.tensors[port.tensor]
+        shape, dtype = port.shape(tensor.shape), np.dtype(tensor.dtype.label)
+        if dtype.kind == "f":
+            found[port.name] = draw.standard_normal(shape).astype(dtype)
+        else:
+            found[port.name] = draw.integers(-128, 128, shape).astype(dtype)
+    return found
+
+
+def check_frontier(path):
+    """Run every program of a frontier; return their heights."""
+    lowered, ways = banding(path)
+    arrays = fed(lowered)
+    whole = outputs(lowered, ways.whole, arrays)
+    heights = []
+    for found in ways.frontier():
+        assert_same_bits(outputs(lowered, found, arrays), whole)
+        heights.append(found.height)
+        assert found.multiply_adds == ways.whole.multiply_adds
+    assert heights == sorted(heights, reverse=True)
+    return heights
+
+
+def test_a_residual_network_needs_a_fraction(tmp_path):
+    heights = check_frontier(network(RESIDUAL, tmp_path))
+    assert heights[-1] < heights[0] / 1.5
+
+
+def test_what_a_skip_carries_falls_into_rows_too(tmp_path):
+    heights = check_frontier(network(U_SHAPED, tmp_path))
+    assert heights[-1] < heights[0]
+
+
+def test_a_budget_is_met_to_the_byte_or_refused_with_the_least(tmp_path):
+    _, ways = banding(network(RESIDUAL, tmp_path))
+    heights = [found.height for found in ways.frontier()]
+    for budget in heights:
+        assert ways.within(budget).height <= budget
+    with pytest.raises(UnmetBudgetError, match=f"comes to {heights[-1]} B, the budget is 64 B"):
+        ways.within(64)
+
+
+def test_what_fits_as_it_is_runs_whole(tmp_path):
+    _, ways = banding(network(RESIDUAL, tmp_path))
+    assert ways.within(10**9) is ways.whole
+    assert ways.whole.regions == ()
+
+
+def test_a_stopped_search_keeps_what_it_has(tmp_path):
+    program = lower_model(network(RESIDUAL, tmp_path)).program
+    ways = Banding(program, rules(), COSTS, placed, should_stop=lambda: True)
+    assert [found.height for found in ways.frontier()] == [ways.whole.height]
+    with pytest.raises(UnmetBudgetError):
+        ways.within(64)
+
+
+@st.composite
+def chains(draw):
+    """Draw a network of spatial steps with windows of every kind, some with a way around."""
+    rows, columns = draw(st.integers(1, 18)), draw(st.integers(1, 9))
+    channels, steps, weights = 4, [], []
+    last, count = "x", draw(st.integers(1, 5))
+    shape = [rows, columns]
+    for number in range(count):
+        kind = draw(st.sampled_from(["conv", "depthwise", "pool", "add", "relu", "resize"]))
+        name = f"t{number}"
+        if kind in ("conv", "depthwise", "pool"):
+            kernel = [draw(st.integers(1, 3)) for _ in range(2)]
+            strides = [draw(st.integers(1, 2)) for _ in range(2)]
+            dilations = [draw(st.integers(1, 2)) for _ in range(2)] if kind != "pool" else [1, 1]
+            pads = [draw(st.integers(0, k - 1)) for k in kernel * 2]
+            made = [
+                (shape[a] + pads[a] + pads[a + 2] - dilations[a] * (kernel[a] - 1) - 1)
+                // strides[a]
+                + 1
+                for a in range(2)
+            ]
+            if min(made) < 1:
+                continue
+            shape = made
+            given = f"strides={strides}, pads={pads}, dilations={dilations}"
+            if kind == "pool":
+                steps.append(f"{name} = MaxPool<{given}, kernel_shape={kernel}>({last})")
+            else:
+                group = channels if kind == "depthwise" else 1
+                weights.append(
+                    f"float[{channels},{channels // group},{kernel[0]},{kernel[1]}] w{number}"
+                )
+                steps.append(f"{name} = Conv<{given}, group={group}>({last}, w{number})")
+        elif kind == "add":
+            steps.append(f"r{number} = Relu({last}) {name} = Add(r{number}, {last})")
+        elif kind == "relu":
+            steps.append(f"{name} = Relu({last})")
+        else:
+            weights.append(f"float[4] s{number} = {{1,1,2,2}}")
+            steps.append(
+                f'{name} = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", '
+                f'nearest_mode="floor">({last}, , s{number})'
+            )
+            shape = [2 * length for length in shape]
+        last = name
+    steps.append(f"y = Abs({last})")
+    return (
+        f"(float[1,{channels},{rows},{columns}] x) => (y) <{', '.join(weights)}> "
+        f"{{ {' '.join(steps)} }}"
+    ).replace("<>", "")
+
+
+@settings(max_examples=25, deadline=None)
+@given(chains())
+def test_random_networks_make_the_same_bits_in_bands(tmp_path_factory, text):
+    check_frontier(network(text, tmp_path_factory.mktemp("network")))
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [
+        ("kws_ref_model", 5_000),
+        ("vww_96_int8", 29_200),
+        ("pretrainedResnet_quant", 12_000),
+        ("person_detect", 14_500),
+        ("mobilenet_v1_0.5_160_quant", 86_500),
+    ],
+)
+def test_public_networks_reach_what_bands_promise(model, least):
+    assert check_frontier(shared(f"models/tflite/{model}.tflite"))[-1] <= least

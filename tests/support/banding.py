@@ -1,0 +1,43 @@
+"""Networks run in bands as the search for a budget would have it, and whole."""
+
+from pathlib import Path
+
+import numpy as np
+
+from arenite.planner.costs import Costs, Link
+from arenite.planner.verify import verify
+from arenite.runtime.compiler import lower_model, rules
+from arenite.runtime.program import file as program_file
+from arenite.strategies import find
+from arenite.strategies.fit.bands import Banding
+from support.running import PoisonedSession
+
+COSTS = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
+
+
+def placed(problem):
+    """Return the best plan, verified."""
+    plan = find("best")(problem)
+    verify(problem, plan)
+    return plan
+
+
+def banding(path: Path):
+    """Return a model as steps of our runtime, and the ways to run it in bands."""
+    lowered = lower_model(path)
+    return lowered, Banding(lowered.program, rules(), COSTS, placed)
+
+
+def outputs(lowered, banded, arrays):
+    """Return what a banded program makes, whatever dead memory holds."""
+    assembly = lowered.compiled(banded.derivation).assemble(banded.plan)
+    data = b"".join(bytes(piece) for piece in program_file.pieces(assembly))
+    with PoisonedSession([data]) as session:
+        return session.run(arrays)
+
+
+def assert_same_bits(ours, theirs):
+    """Compare outputs bit for bit."""
+    assert ours.keys() == theirs.keys()
+    for name, array in ours.items():
+        assert array.tobytes() == np.asarray(theirs[name]).tobytes(), name
