@@ -69,9 +69,7 @@ def glance(context: click.Context, reading: Reading, model: Path, as_json: bool)
 
 def _rows(chosen: Chosen, plan: Plan) -> list[tuple[str, RenderableType]]:
     naive = chosen.source.problem.naive
-    rows: list[tuple[str, RenderableType]] = [
-        ("needs", f"{both(naive)} without reuse of memory")
-    ]
+    rows: list[tuple[str, RenderableType]] = [("needs", f"{both(naive)} without reuse of memory")]
     if plan.height:
         less = f"{percent(1 - plan.height / naive)} less" if plan.height < naive else "as much"
         saved = f"{less}, {distance(plan)}"
