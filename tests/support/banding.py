@@ -1,12 +1,13 @@
 """Networks run in bands as the search for a budget would have it, and whole."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from arenite.planner.costs import Costs, Link
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import lower_model, rules
+from arenite.runtime.compiler import lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
 from arenite.strategies.fit.bands import Banding
@@ -25,7 +26,13 @@ def placed(problem):
 def banding(path: Path):
     """Return a model as steps of our runtime, and the ways to run it in bands."""
     lowered = lower_model(path)
-    return lowered, Banding(lowered.program, rules(), COSTS, placed)
+    return lowered, Banding(
+        lowered.program,
+        rules(),
+        COSTS,
+        placed,
+        is_allowed=partial(runs_by_rows, lowered.program),
+    )
 
 
 def outputs(lowered, banded, arrays):

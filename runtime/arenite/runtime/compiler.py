@@ -13,10 +13,12 @@ from arenite.planner.ordering import FindOrder
 from arenite.planner.plan import Plan
 from arenite.planner.program import OperatorSet, Program
 from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 from arenite.planner.verify import verify
 from arenite.runtime import _core
+from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.program.assembly import Assembly, Code, assemble
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
@@ -157,6 +159,14 @@ def lower_model(
         streaming = stream_weights(program, weight_budget.bytes_of(program))
         program = streaming.program
     return Lowered(path.name, model_digest(path), fuse_sums(program), streaming)
+
+
+def runs_by_rows(program: Program, row_step: RowStep) -> bool:
+    """Tell whether the core has a kernel that makes rows of a step apart."""
+    operator = row_step.step.operator
+    return isinstance(operator, RuntimeOperator) and operator.has_kernel_by_rows(
+        program.operands(row_step.step)
+    )
 
 
 def lower(model: Program) -> Program:

@@ -1,10 +1,10 @@
 """From a model file to a program for C kernels, and its records."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.planner.derive import derive
+from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import load
@@ -13,7 +13,7 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
-from arenite.planner.tensors import TensorKind
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.cexport.lowering import lower_for_c, signed
 
 ALIGNMENT = 4
@@ -36,11 +36,13 @@ class CompiledForC:
 
     Attributes:
         source: The program in its final order, its storage shared, and its records.
+        whole: Its tensors as they were before some of them fell into rows.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         alignment: Bytes of every offset.
     """
 
     source: Source
+    whole: Mapping[str, Tensor]
     shifted: frozenset[str]
     alignment: int
 
@@ -49,6 +51,38 @@ class CompiledForC:
         """The program, in the order it runs."""
         assert self.source.program is not None
         return self.source.program
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredForC:
+    """A model as steps for C kernels, none of its storage shared yet.
+
+    Attributes:
+        name: File name, without folders.
+        digest: SHA-256 of its bytes, hexadecimal.
+        program: The steps, in the order of the file.
+        shifted: Tensors of bytes without a sign in the model, here stored less 128.
+        rules: How memory is counted.
+    """
+
+    name: str
+    digest: str
+    program: Program
+    shifted: frozenset[str]
+    rules: Rules
+
+    @property
+    def rules_in_bands(self) -> Rules:
+        """How memory is counted where rows come and go: without results over operands."""
+        aliases = tuple(kind for kind in self.rules.aliases if kind is not AliasKind.OVERLAP)
+        return replace(self.rules, aliases=aliases)
+
+    def compiled(self, derivation: Derivation) -> CompiledForC:
+        """Return the model as derived from this program, or from a rewrite of it."""
+        source = Source(
+            self.name, self.digest, derivation.program, derivation.problem, derivation.order
+        )
+        return CompiledForC(source, self.program.tensors, self.shifted, self.rules.alignment)
 
 
 def compile_for_c(
@@ -76,14 +110,31 @@ def compile_for_c(
         ModelError: The model cannot be read, or has an operator that has no translation.
         MissingDependencyError: The package of its format is absent.
     """
+    lowered = lower_model_for_c(
+        path, dims=dims, shapes=shapes, values=values, alignment=alignment, capacity=capacity
+    )
+    return lowered.compiled(derive(lowered.program, lowered.rules, order))
+
+
+def lower_model_for_c(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    alignment: int | None = None,
+    capacity: int | None = None,
+) -> LoweredForC:
+    """Lower a model for C kernels, for rewrites to change and `derive` to derive its records.
+
+    Args and errors are those of `compile_for_c`.
+    """
     with about_file(path):
         model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
         found = signed(lower_for_c(model))
     least = max(ALIGNMENT, _widest(found.program))
     rules = Rules(ALIASES, alignment=max(alignment or 1, least), capacity=capacity)
-    derived = derive(found.program, rules, order)
-    source = Source(path.name, model_digest(path), derived.program, derived.problem, derived.order)
-    return CompiledForC(source, found.shifted, rules.alignment)
+    return LoweredForC(path.name, model_digest(path), found.program, found.shifted, rules)
 
 
 def _widest(program: Program) -> int:

@@ -5,9 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from arenite.planner.operators.bands import Band
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
+from arenite.planner.program import Step
+from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
+from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.compiler import CompiledForC
 from arenite.runtime.cexport.constants import Constants
 from arenite.runtime.cexport.errors import NotExportedError, NotWrittenError
@@ -67,7 +71,7 @@ def export_c(
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
     layout = Layout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
     written = Written(Constants(name), options.rounding == "single")
-    calls = _written_steps(layout, written)
+    calls = _written_steps(layout, compiled.whole, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
     about = source.About(compiled.source.name, compiled.source.digest, digest, options)
@@ -95,7 +99,9 @@ def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
-def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
+def _written_steps(
+    layout: Layout, whole: Mapping[str, Tensor], written: Written
+) -> list[source.Calls]:
     """Return the calls of each step.
 
     Raises:
@@ -104,9 +110,14 @@ def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
     found: list[source.Calls] = []
     refused: list[tuple[str, str, str]] = []
     known = writers()
+    turns = Turns.of(layout, whole, written)
     for number, step in enumerate(layout.program.steps):
         writer = StepWriter(layout, step, number, written)
         try:
+            if isinstance(step.operator, Band):
+                turns.add(number, step)
+                found = _with_turn(found, step, len(turns.table))
+                continue
             write = known.get(type(step.operator))
             if write is None:
                 raise NotWrittenError("there is no kernel of it")
@@ -116,7 +127,18 @@ def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
         found.append(source.Calls(step, tuple(writer.calls)))
     if refused:
         raise NotExportedError(refused)
+    written.layers += turns.definitions()
     return found
+
+
+def _with_turn(found: list[source.Calls], step: Step, count: int) -> list[source.Calls]:
+    """Return the calls with one more turn, in a loop with those before it."""
+    begun = found[-1].turns if found else None
+    first = count - 1
+    if begun is not None:
+        first, step = begun[0], found[-1].step
+        found = found[:-1]
+    return [*found, source.Calls(step, (), (first, count))]
 
 
 def plan_digest(problem: Problem, plan: Plan) -> str:

@@ -1,12 +1,12 @@
 """Where the tensors of a planned program lie in the arena."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.tensors import Tensor, TensorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,14 @@ class Layout:
         offsets: First byte of each storage, by the name of its record.
         height: Bytes of the arena.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
+        rows: First byte of each row of the tensors whose rows lie at places of their own.
     """
 
     program: Program
     offsets: Mapping[str, int]
     height: int
     shifted: frozenset[str] = frozenset()
+    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -33,6 +35,13 @@ class Layout:
         records = zip(problem.records, plan.offsets, strict=True)
         offsets = {record.name: offset for record, offset in records}
         return cls(program, offsets, plan.height, shifted)
+
+    def with_rows(
+        self, tensors: Mapping[str, Tensor], rows: Mapping[str, tuple[int, ...]]
+    ) -> "Layout":
+        """Return the layout with tensors that are not in the program, but rows of them are."""
+        program = replace(self.program, tensors={**tensors, **self.program.tensors})
+        return replace(self, program=program, rows=rows)
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a tensor lies among the weights, not in the arena."""

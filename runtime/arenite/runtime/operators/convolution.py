@@ -128,9 +128,12 @@ class Conv2D(Convolution, SlidingOperator):
         return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether its filter is packed and it makes one image."""
-        packed = _filter(operands, 3, 5) is not None
-        return packed and self.sliding(operands) is not None and makes_one_image(operands)
+        """Tell whether it makes one image."""
+        return self.sliding(operands) is not None and makes_one_image(operands)
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether its filter is packed."""
+        return _filter(operands, 3, 5) is not None
 
     def _window(self, operands: Operands) -> Pair | None:
         weights = _filter(operands, 3, 4, 5)
@@ -168,11 +171,14 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
         return result.num_elements * weights.shape[1] * weights.shape[2]
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image, of floats or of integers that have scales of sums."""
+        """Tell whether it makes one image."""
+        return self.sliding(operands) is not None and makes_one_image(operands)
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether it computes in floats, or in integers that have scales of sums."""
         weights = _filter(operands, 4)
-        if weights is None or self.sliding(operands) is None or not makes_one_image(operands):
-            return False
-        return weights.dtype is DType.FLOAT32 or operands.input(self.SCALES) is not None
+        is_float = weights is not None and weights.dtype is DType.FLOAT32
+        return is_float or operands.input(self.SCALES) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,11 +266,15 @@ class FullyConnected(Convolution):
         return (*region[:-1], (0, source.shape[-1]))
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether its weights are packed, and its rows are those of one image or list."""
-        weights, source, result = _filter(operands, 3), operands.source, operands.result
+        """Tell whether its rows are those of one image or list."""
+        weights, source, result = _filter(operands, 2, 3), operands.source, operands.result
         if weights is None or source is None or result is None or not makes_one_image(operands):
             return False
         return source.shape[:-1] == result.shape[:-1]
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether its weights are packed."""
+        return _filter(operands, 3) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
+from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rewrites.bands.walk import Region
 from arenite.planner.rules import Rules
 from arenite.strategies.fit.paths import (
@@ -75,6 +76,7 @@ class Banding:
         costs: Costs,
         place: Place,
         should_stop: ShouldStop = never,
+        is_allowed: Callable[[RowStep], bool] = lambda _: True,
     ) -> None:
         """Find what can run in bands.
 
@@ -84,10 +86,11 @@ class Banding:
             costs: What a turn costs.
             place: Makes plans.
             should_stop: Asked again and again; once it says so, searches end with what they have.
+            is_allowed: Whether a step that could run row by row may.
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
-        self._regions = Regions(program)
+        self._regions = Regions(program, is_allowed)
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
         self._edges = Edges(self._regions, loads, costs, should_stop)

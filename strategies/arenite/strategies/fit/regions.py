@@ -1,6 +1,6 @@
 """Which parts of a program could run in bands of rows, and what each of them would need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from arenite.planner.program import Program
@@ -25,22 +25,31 @@ class _Storage:
     stop: int
 
 
+def _anything(_step: RowStep) -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class Regions:
     """The regions of a program, with what their surroundings need of them.
 
     Attributes:
         program: The program, none of its storage shared yet.
+        is_allowed: Whether a step that could run row by row may.
         steps: How each step runs row by row; None if it cannot.
     """
 
     program: Program
+    is_allowed: Callable[[RowStep], bool] = _anything
     steps: tuple[RowStep | None, ...] = ()
     _storages: dict[str, _Storage] = field(default_factory=dict)
     _boundaries: dict[tuple[int, int], Boundary | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.steps = tuple(row_step(self.program, step) for step in self.program.steps)
+        found = (row_step(self.program, step) for step in self.program.steps)
+        self.steps = tuple(
+            each if each is not None and self.is_allowed(each) else None for each in found
+        )
         self._storages = _storages(self.program)
 
     def stops_after(self, start: int) -> Iterator[int]:

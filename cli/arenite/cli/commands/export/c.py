@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,15 @@ from arenite.cli.planning.search import configured, search
 from arenite.cli.render.numbers import both
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.c import compiled_for_c
+from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import derive
 from arenite.planner.plan import Plan
+from arenite.planner.strategy import Strategy
+from arenite.runtime.cexport.bands import has_kernel_by_rows
+from arenite.runtime.cexport.compiler import CompiledForC, lower_model_for_c
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.folder import check_folder, write_folder
 from arenite.runtime.cexport.interface import Interface
@@ -27,6 +35,10 @@ from arenite.runtime.cexport.vectors import Vectors
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from arenite.strategies.fit.bands import Banding
+
+MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
+"""A small core: 30 million multiply-adds a second, 100 MB/s of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class CRequest:
         time_limit_s: Seconds of a search.
         name: Prefix of names; None for the model's.
         rounding: Of products of integers.
+        budget: Of the arena; None for what the whole program takes.
     """
 
     model: Path
@@ -52,6 +65,7 @@ class CRequest:
     time_limit_s: float | None
     name: str | None
     rounding: Rounding
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +132,12 @@ def write_c(request: CRequest) -> ExportedC:
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
     )
-    outcome = search(strategy, compiled.source.problem, time_limit_s=request.time_limit_s)
+    plan = search(strategy, compiled.source.problem, time_limit_s=request.time_limit_s).plan
+    if request.budget is not None:
+        size = request.budget.bytes_of(plan.height)
+        assert size is not None
+        if plan.height > size:
+            compiled, plan = _within(request, strategy, size)
     checked: list[Vectors] = []
 
     def check(interface: Interface) -> Vectors:
@@ -133,9 +152,37 @@ def write_c(request: CRequest) -> ExportedC:
         return checked[0]
 
     options = Options(request.name, request.rounding, version=version("arenite"))
-    export = export_c(compiled, outcome.plan, options, check)
+    export = export_c(compiled, plan, options, check)
     write_folder(request.folder, export.files)
-    return ExportedC(request, export, outcome.plan, checked[0].reference)
+    return ExportedC(request, export, plan, checked[0].reference)
+
+
+def _within(request: CRequest, strategy: Strategy, size: int) -> tuple[CompiledForC, Plan]:
+    """Return the program in bands of rows whose plan fits a budget.
+
+    Raises:
+        UnmetBudgetError: None does.
+    """
+    reading = request.reading
+    lowered = lower_model_for_c(
+        request.model,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        alignment=reading.alignment,
+    )
+    order = order_finder(reading.order_name or "best", request.time_limit_s)
+    program = derive(lowered.program, lowered.rules_in_bands, order)
+    ordered = lowered.program.reordered([step.name for step in program.program.steps])
+    banding = Banding(
+        ordered,
+        lowered.rules_in_bands,
+        MICROCONTROLLER,
+        lambda problem: search(strategy, problem, time_limit_s=request.time_limit_s).plan,
+        is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
+    )
+    banded = banding.within(size)
+    return lowered.compiled(banded.derivation), banded.plan
 
 
 def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:

@@ -15,12 +15,13 @@ from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import AlignmentType
+from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.planning import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
+from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport.options import Rounding
@@ -103,7 +104,7 @@ _C: Final = "c"
 @click.command(
     cls=SectionedCommand,
     sections={
-        "For C source (c)": ("c_name", "rounding", "alignment"),
+        "For C source (c)": ("c_name", "rounding", "alignment", "budget"),
         "For TensorFlow Lite Micro (tflm)": ("header_path",),
         "For TensorFlow Lite Micro and C": ("requested", "seed"),
         "For ONNX Runtime (onnxruntime) and C": ("order_name", "dims", "shapes", "values"),
@@ -159,6 +160,13 @@ _C: Final = "c"
     metavar="NAME",
     help="How to order the operators.  [default: best]",
 )
+@click.option(
+    "--budget",
+    type=BudgetType(),
+    metavar="SIZE|N%",
+    help="Bytes that the arena may take: parts of the network run in bands of rows where they "
+    "must.",
+)
 @dim_option
 @shape_option
 @value_option
@@ -172,6 +180,7 @@ def export(
     output: Path,
     c_name: str | None,
     rounding: Rounding,
+    budget: Budget | None,
     alignment: int | None,
     header_path: Path | None,
     order_name: str | None,
@@ -197,7 +206,9 @@ def export(
             time_limit_s=time_limit_s,
         )  # fmt: skip
         written = write_c(
-            CRequest(model, output, reading, requested, seed, time_limit_s, c_name, rounding)
+            CRequest(
+                model, output, reading, requested, seed, time_limit_s, c_name, rounding, budget
+            )
         )
         _show(results, model, written.rows(), [output], {**written.as_json, "output": str(output)})
         return

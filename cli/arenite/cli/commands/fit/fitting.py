@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from arenite.planner.problem import Problem
 from arenite.planner.program import Program
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Compiled, lower_model, rules
+from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
@@ -121,7 +122,12 @@ class Fitting:
         )
         with self._stoppable():
             self._banding = Banding(
-                self.program, rules(), DESKTOP, self._placed, self._should_stop
+                self.program,
+                rules(),
+                DESKTOP,
+                self._placed,
+                self._should_stop,
+                partial(runs_by_rows, self.program),
             )
 
     @property

@@ -49,10 +49,17 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """A step and its calls of kernels."""
+    """A step and its calls of kernels, or a run of turns of steps that make some rows each.
+
+    Attributes:
+        step: The step; the first of a run of turns.
+        calls: Calls of kernels.
+        turns: The first of the turns and the one after the last; None if the step runs whole.
+    """
 
     step: Step
     calls: tuple[str, ...]
+    turns: tuple[int, int] | None = None
 
 
 def text(
@@ -93,6 +100,14 @@ def _lines(
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
     for number, each in enumerate(steps):
+        if each.turns is not None:
+            first, end = each.turns
+            yield f"    /* {number}: rows of several steps, turn by turn */"
+            yield f"    for (int32_t turn = {first}; turn < {end}; ++turn) {{"
+            yield "        run_turn(arena, turn);"
+            yield f"        {macro}_STEP({number});"
+            yield "    }"
+            continue
         label = each.step.name.replace("*/", "").replace("/*", "").replace("\\", "/")
         yield f"    /* {number}: {each.step.operator.label} {label!r} */"
         yield from (f"    {call}" for call in each.calls)

@@ -37,6 +37,14 @@ def pool_2d(t: StepWriter) -> None:
         layer = t.layer("pool_layer", **geometry, lift=lift, low=low, high=high)
     else:
         layer = t.layer("pool_layer_f32", **geometry, low=operator.min, high=operator.max)
+    if t.sums:
+        if kind != "int8" or moves:
+            raise NotWrittenError("there is no kernel that takes its rows a few at a time")
+        t.call(
+            "average_pool_by_rows_s8", layer, t.sums, t.rows_of(source, width * depth),
+            t.rows_to(result, out_width * depth), 0, height,
+        )  # fmt: skip
+        return
     name = "average_pool" if operator.kind is PoolKind.AVERAGE else "max_pool"
     size = source.dtype.bits // 8
     for plane in t.planes(batch):

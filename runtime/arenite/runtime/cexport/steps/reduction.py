@@ -70,6 +70,12 @@ def reduce(t: StepWriter) -> None:
         0,
         found.before,
     )
+    if t.sums:
+        if kind != "int8":
+            raise NotWrittenError("there is no kernel that takes its rows a few at a time")
+        layer = _sum_of_bytes(t, operator.function, found)
+        t.call("sum_by_rows_s8", layer, t.sums, *places[:2], 0, found.rows)
+        return
     if kind == "int8":
         t.call("sum_s8", _sum_of_bytes(t, operator.function, found), *places)
         return

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array, Step
 from arenite.planner.tensors import Tensor
@@ -13,7 +15,10 @@ from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout
 from arenite.runtime.cexport.literals import number
 
-_ROWS = {"IN_ROWS": "in_rows", "OUT_ROWS": "out_rows"}
+_ROWS = {
+    "IN_ROWS": "in_rows", "OUT_ROWS": "out_rows", "in_rows_at": "in_rows",
+    "out_rows_at": "out_rows",
+}  # fmt: skip
 _MOST_CALLS = 64
 """Planes of a batch that are written as calls, one after the other."""
 
@@ -38,6 +43,11 @@ class Written:
     layers: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
 
+    @classmethod
+    def empty(cls, prefix: str, *, single_rounding: bool = False) -> "Written":
+        """Return a file without any steps, whose names begin with a prefix."""
+        return cls(Constants(prefix), single_rounding)
+
 
 @dataclass(slots=True)
 class StepWriter:
@@ -49,6 +59,8 @@ class StepWriter:
         number: Its place in the order.
         file: What it is written into.
         calls: The calls so far.
+        num_rows: Rows that its turns count, if it makes some at a time; 0 if it makes all at once.
+        sums: Where it sums up rows of its operand from turn to turn; "" if it does not.
     """
 
     layout: Layout
@@ -56,6 +68,8 @@ class StepWriter:
     number: int
     file: Written
     calls: list[str] = field(default_factory=list)
+    num_rows: int = 0
+    sums: str = ""
     _layers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -113,6 +127,8 @@ class StepWriter:
             bytes_each: Bytes of a plane.
         """
         shift = plane * bytes_each
+        if tensor.name in self.layout.rows:
+            raise NotWrittenError(f"it takes {tensor.name!r} whole, of which the rows lie apart")
         if not self.layout.is_constant(tensor.name):
             return f"arena + {self.layout.offset(tensor.name) + shift}"
         root, inside = self.layout.program.root(tensor.name)
@@ -124,11 +140,29 @@ class StepWriter:
 
     def rows_of(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
         """Return the rows of an operand that is read; `stride` in bytes."""
+        if tensor.name in self.layout.rows:
+            return f"in_rows_at({self._row_table(tensor, stride)})"
         return f"IN_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
 
     def rows_to(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
         """Return the rows of a result; `stride` in bytes."""
+        if tensor.name in self.layout.rows:
+            return f"out_rows_at({self._row_table(tensor, stride)})"
         return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
+
+    def _row_table(self, tensor: Tensor, stride: int) -> str:
+        """Return the place, stride and offsets of rows that lie apart.
+
+        Raises:
+            NotWrittenError: The kernel counts other rows than those of the tensor.
+        """
+        starts = self.layout.rows[tensor.name]
+        if stride * len(starts) != tensor.size:
+            raise NotWrittenError(f"its kernel takes other rows of {tensor.name!r}")
+        if all(start == starts[0] + row * stride for row, start in enumerate(starts)):
+            return f"arena + {starts[0]}, {stride}, 0"
+        self.need("ROW_TABLES")
+        return f"arena, {stride}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
 
     def constant(self, array: Array, hint: str) -> str:
         """Return the name of an array in flash."""
@@ -167,6 +201,10 @@ class StepWriter:
         place on the stack, and those of a whole function a place each.
         """
         self.file.kernels.add(kernel)
+        if self.num_rows:
+            if arguments[-2:] != (0, self.num_rows):
+                raise NotWrittenError("its kernel counts other rows than those of the result")
+            arguments = (*arguments[:-2], "first", "end")
         named: list[str] = []
         given: list[str] = []
         for argument in map(str, arguments):
@@ -180,6 +218,8 @@ class StepWriter:
 
     def plain_call(self, call: str) -> None:
         """Add a call of a function of C's own library."""
+        if self.num_rows:
+            raise NotWrittenError("it is not written by rows")
         self.calls.append(call)
 
     def define(self, text: str) -> None:

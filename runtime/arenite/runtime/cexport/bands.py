@@ -1,0 +1,161 @@
+"""Steps that run in bands of rows: a function each, and a table of their turns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.program import Program, Step
+from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.tensors import Tensor
+from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.steps import table  # noqa: F401  # lists the writers
+from arenite.runtime.cexport.steps.registry import writers
+from arenite.runtime.cexport.steps.writer import StepWriter, Written
+from arenite.runtime.program.row_tables import RowTables
+
+
+def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowStep) -> bool:
+    """Tell whether a step of a program that runs whole can be written by rows instead.
+
+    Args:
+        program: The program.
+        shifted: Its tensors of bytes without a sign in the model, stored less 128.
+        row_step: How the step would run by rows.
+    """
+    step = row_step.step
+    named = {reads.tensor for reads in row_step.reads} | {row_step.result.name}
+    if row_step.accumulators:
+        named.remove(row_step.result.name)
+    # Rows that lie apart, wherever: only what is written is of interest.
+    rows = {
+        name: tuple(2 * row * (tensor.size // tensor.shape[1]) for row in range(tensor.shape[1]))
+        for name, tensor in program.tensors.items()
+        if name in named
+    }
+    places = dict.fromkeys(program.tensors, 0)
+    layout = Layout(program, places, 0, shifted, rows)
+    sums = "arena" if row_step.accumulators else ""
+    try:
+        _write(layout, step, 0, Written.empty("trial"), row_step.num_rows, sums)
+    except NotWrittenError:
+        return False
+    return True
+
+
+def _write(
+    layout: Layout, step: Step, number: int, written: Written, num_rows: int, sums: str
+) -> list[str]:
+    """Return the calls of a step for the rows from `first` to before `end`.
+
+    Raises:
+        NotWrittenError: It cannot be written by rows.
+    """
+    write = writers().get(type(step.operator))
+    if write is None:
+        raise NotWrittenError("there is no kernel of it")
+    writer = StepWriter(layout, step, number, written, num_rows=num_rows, sums=sums)
+    write(writer)
+    return writer.calls
+
+
+@dataclass(slots=True)
+class Turns:
+    """The turns of a program's banded steps, in order.
+
+    Attributes:
+        layout: Where tensors and their rows lie.
+        written: The file.
+        table: For each turn the index of its function, its first row and the one after its last.
+    """
+
+    layout: Layout
+    written: Written
+    table: list[tuple[int, int, int]] = field(default_factory=list)
+    _functions: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, layout: Layout, whole: Mapping[str, Tensor], written: Written) -> "Turns":
+        """Return the turns of a program, none so far.
+
+        Args:
+            layout: Where its tensors lie.
+            whole: Tensors by the names that they had before they fell into rows.
+            written: The file.
+        """
+        tables = RowTables(layout.program)
+        rows = {
+            name: tuple(tables.rows(name, lambda piece: ("", layout.offset(piece)))[1])
+            for name in tables.shapes
+        }
+        return cls(layout.with_rows({name: whole[name] for name in rows}, rows), written)
+
+    def add(self, number: int, step: Step) -> None:
+        """Add a turn; the function of its step is written with the first.
+
+        Raises:
+            NotWrittenError: The step cannot be written by rows.
+        """
+        band = step.operator
+        assert isinstance(band, Band)
+        if band.step not in self._functions:
+            self._functions[band.step] = len(self._functions)
+            self._define(number, band, step)
+        self.table.append((self._functions[band.step], band.first, band.first + band.rows))
+
+    def _define(self, number: int, band: Band, step: Step) -> None:
+        sums, num_rows = "", self._rows_of(band.outputs[0])
+        if band.sums:
+            sums = f"arena + {self.layout.offset(step.outputs[-1])}"
+            num_rows = self._rows_of(band.inputs[0])
+        original = replace(
+            step, operator=band.operator, inputs=_names(band.inputs), outputs=_names(band.outputs)
+        )
+        calls = _write(self.layout, original, number, self.written, num_rows, sums)
+        label = band.step.replace("*/", "").replace("/*", "").replace("\\", "/")
+        self.written.layers += [
+            f"/* {band.label} {label!r} */",
+            f"static void turn_{self._functions[band.step]}"
+            "(uint8_t *arena, int32_t first, int32_t end)",
+            "{",
+            *(f"    {call}" for call in calls),
+            "}",
+        ]
+
+    def _rows_of(self, pieces: Pieces | None) -> int:
+        assert pieces is not None
+        return pieces.shape[1]
+
+    def definitions(self) -> Iterator[str]:
+        """Yield the table of the turns and what runs one of them; nothing without turns."""
+        if not self.table:
+            return
+        yield "/* What runs at each turn: a step, its first row, and the row after its last. */"
+        yield "static const struct {"
+        yield "    uint16_t step, first, end;"
+        yield "} turns[] = {"
+        line = "   "
+        for turn in self.table:
+            item = "{" + ", ".join(map(str, turn)) + "},"
+            if len(line) + len(item) + 1 > 98:
+                yield line
+                line = "   "
+            line += f" {item}"
+        yield line.rstrip(",")
+        yield "};"
+        yield ""
+        yield "static void run_turn(uint8_t *arena, int32_t turn)"
+        yield "{"
+        yield "    const int32_t first = turns[turn].first, end = turns[turn].end;"
+        yield "    switch (turns[turn].step) {"
+        last = len(self._functions) - 1
+        for number in self._functions.values():
+            yield "    default:" if number == last else f"    case {number}:"
+            yield f"        turn_{number}(arena, first, end);"
+            yield "        break;"
+        yield "    }"
+        yield "}"
+
+
+def _names(operands: tuple[Pieces | None, ...]) -> tuple[str, ...]:
+    return tuple("" if pieces is None else pieces.tensor for pieces in operands)
