@@ -128,7 +128,7 @@ typedef struct arenite_options {
 typedef struct arenite_resident {
   size_t struct_size;        /* sizeof(arenite_resident) */
   uint64_t memories;         /* of the model, the library's or the caller's */
-  uint64_t program;          /* of the file: the program */
+  uint64_t program;          /* a copy of the file's */
   uint64_t weights;          /* of the file: all weights */
   uint64_t weights_resident; /* of those, what runs read and do not give back */
   uint64_t decoded;          /* coded constants read without their code, and what decodes */

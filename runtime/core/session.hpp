@@ -32,7 +32,7 @@ struct SessionOptions {
 // runtime holds for its steps.
 struct SessionMemory {
   std::uint64_t memories = 0;          // the library's or the caller's, with the slack behind
-  std::uint64_t program = 0;           // of the file
+  std::uint64_t program = 0;           // a copy of the file's
   std::uint64_t weights = 0;           // of the file, mapped
   std::uint64_t weights_resident = 0;  // of those, what is read in runs and not given back
   std::uint64_t decoded = 0;           // constants without their code, and what decodes

@@ -365,3 +365,13 @@ def test_ctrl_c_keeps_the_best_plan_so_far(run, example, tmp_path):
     assert "the best plan so far is kept" in err
     assert "interrupted" in out
     assert planfile.read(path).plan.height == 234
+
+
+def test_an_optimum_of_the_given_order_is_not_called_one_of_all(run, model, example):
+    code, out, _ = run("plan", model, "--dim", "batch=2", *AS_WRITTEN)
+    assert code == 0
+    assert "reached: optimal in the given order" in out
+    for words in ((model, "--dim", "batch=2"), (example,)):  # records alone have no order
+        code, out, _ = run("plan", *words)
+        assert code == 0
+        assert "in the given order" not in out

@@ -1,6 +1,7 @@
 """Files of arrays as inputs: whole, named, missing, twice, and damaged in every way."""
 
 import io
+import resource
 import zipfile
 
 import click
@@ -188,3 +189,21 @@ def test_whatever_is_damaged_is_read_or_refused(tmp_path_factory, content, chang
     except InputFileError:
         return
     assert isinstance(fed["a"], np.ndarray)
+
+
+@pytest.mark.parametrize("kind", ["array", "archive"])
+def test_what_is_larger_than_any_input_is_refused_before_it_is_read(tmp_path, kind):
+    """Sparse, or packed: a small file on the disk, and gigabytes in memory."""
+    path = tmp_path / "huge.npy"
+    with path.open("wb") as stream:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (1 << 30,)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.truncate((1 << 32) + 128)
+    if kind == "archive":
+        path = tmp_path / "huge.npz"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.npy", bytes(3 << 20))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputFileError, match="the largest input of the model takes 24 B"):
+        read_feeds([Feed(path)], [A], PLAIN)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10

@@ -5,6 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from arenite.runtime.lowering.onnx import external
 from support.command_models import LACKING
 from support.tiny_chains import dense_chain
 from support.tiny_onnx import parse, save
@@ -88,8 +89,9 @@ def test_commands_agree_on_a_target_that_is_named(run_json, tmp_path, target):
     assert {each["target"] for each in (compared, *said)} == {target}
 
 
-def test_a_program_that_no_session_loads_is_planned_as_written_too(run, tmp_path):
-    # ONNX Runtime knows of Gradient's name alone, which shows when its session is made.
+@pytest.fixture
+def gradient(tmp_path):
+    """ONNX Runtime knows of Gradient's name alone, which shows when its session is made."""
     text = (
         '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview.training" : 1]> '
         "g (float[2] a, float[2] b) => (float[2] c, float[2] d) "
@@ -98,9 +100,26 @@ def test_a_program_that_no_session_loads_is_planned_as_written_too(run, tmp_path
     )
     model = tmp_path / "gradient.onnx"
     onnx.save(onnx.parser.parse_model(text), model)
-    code, _, err = run("plan", model)
+    return model
+
+
+@pytest.mark.parametrize("command", ["plan", "inspect", "compare"])
+def test_what_onnx_runtime_refuses_too_is_planned_as_written(run, gradient, command):
+    code, _, err = run(command, gradient)
+    assert code == 0
+    assert "planned as written, with --target generic: " in err
+    assert "onnxruntime refuses it" in err
+    code, _, err = run(command, gradient, "--target", "arenite")
+    assert code == 1
+    assert "no kernel runs" in err
+
+
+def test_a_program_that_no_session_loads_is_planned_as_written_too(run, gradient, monkeypatch):
+    """As where the lowering could not try the operator, and the session does."""
+    monkeypatch.setattr(external, "_why_refused", lambda _model: None)
+    code, _, err = run("plan", gradient)
     assert code == 0
     assert "note: planned as written, with --target generic: step" in err
-    code, _, err = run("plan", model, "--target", "arenite")
+    code, _, err = run("plan", gradient, "--target", "arenite")
     assert code == 1
     assert "our runtime does not run it" in err

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from arenite.cli.group import ENTRIES, arenite, commands
+from arenite.cli.main import main
 from arenite.cli.options.sections import SectionedCommand
 
 HEAVY = {"numpy", "rich", "onnx", "tflite", "bokeh", "jinja2"}
@@ -64,6 +66,21 @@ def test_a_command_imports_no_other(tmp_path):
     modules = json.loads(process.stderr)
     found = [module for module in modules if module.startswith("arenite.cli.commands.")]
     assert found == ["arenite.cli.commands.strategies"]
+
+
+def test_nothing_is_imported_before_an_interrupt_is_caught():
+    """A bare interpreter, and what the entry point adds to it: no package is searched for long."""
+    code = "import io, os, sys; before = set(sys.modules); import arenite.cli.main; "
+    code += "print(sorted(set(sys.modules) - before))"
+    path = os.pathsep.join(
+        str(Path(main.__code__.co_filename).parents[2]) if part is None else part
+        for part in (None, os.environ.get("PYTHONPATH", ""))
+    )
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+    assert ended.stdout == "['arenite', 'arenite.cli', 'arenite.cli.main']\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")

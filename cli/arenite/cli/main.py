@@ -8,21 +8,24 @@
     130  interrupted
     141  the reader of standard output went away
 
-This module imports nothing heavy: Ctrl-C while the rest is imported ends like any other.
+This module imports what every interpreter has loaded already: Ctrl-C while the rest is imported
+ends like any other.
 """
 
 import os
 import sys
-from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import Final
 
-FAILURE: Final = 1
-INTERRUPTED: Final = 130
-BROKEN_PIPE: Final = 141
+TYPE_CHECKING = False  # as type checkers know it; `typing` would take a good part of the start
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FAILURE = 1
+INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: "Sequence[str]") -> int:
     """Run the command line and return its exit code.
 
     Args:
@@ -35,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         return INTERRUPTED
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: "Sequence[str]") -> int:
     import click
 
     from arenite.cli.group import arenite

@@ -85,7 +85,8 @@ _align_option = click.option(
     type=AlignmentType(),
     metavar="N",
     help="Align every offset to N bytes, a power of two.  "
-    f"[default: {DEFAULT_ALIGNMENT}; a CSV states its own]",
+    f"[default: {DEFAULT_ALIGNMENT} for the graph as written, 64 for our runtime; a CSV states "
+    "its own]",
 )
 _alias_option = click.option(
     "--alias",

@@ -58,7 +58,7 @@ class MemoryGraph:
             before = {made_by[name] for name in made if name in made_by}
             for name in dict.fromkeys((*step.reads, *step.writes)):
                 storage = storages.get(roots[name])
-                if storage is not None and number not in touchers[storage]:
+                if storage is not None and touchers[storage][-1:] != [number]:
                     touchers[storage].append(number)
                 if program.tensors[roots[name]].kind is TensorKind.STATE:
                     # Reads and writes of a state keep their order.

@@ -2,13 +2,14 @@
 
 import lzma
 import tokenize
+import sys
 import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import click
 import numpy as np
@@ -27,6 +28,9 @@ _DAMAGE = (
     lzma.LZMAError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 """What numpy and the packages below it raise on files that are not as they should be."""
+
+_MOST_HEADER: Final = 1 << 20
+"""Bytes before the elements of an array in a file; numpy writes 128, and reads 10,000."""
 
 
 class InputFileError(FileError):
@@ -104,8 +108,9 @@ def read_feeds(
 
 
 def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) -> dict[str, Array]:
+    most = max((port.view.nbytes for port in ports.values()), default=0)
     if feed.holds_all:
-        return _load(feed.path)
+        return _load(feed.path, most)
     if feed.name is None and len(ports) != 1:
         raise click.UsageError(
             f"--input {feed.path}: the model has {len(ports)} inputs; name one, as in NAME=FILE: "
@@ -117,7 +122,7 @@ def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) ->
     if feed.path.suffix.lower() in SUFFIXES:
         port = ports[name]
         return {name: read_image(feed.path, port.shape, port.dtype, normalisation)}
-    stored = _load(feed.path)
+    stored = _load(feed.path, most)
     if name not in stored and len(stored) != 1:
         held = ", ".join(map(repr, stored)) or "nothing"
         raise InputFileError(f"has no array {name!r}; it holds {held}", path=feed.path)
@@ -130,17 +135,24 @@ def arrays_of(feed: Feed) -> dict[str, Array]:
     Raises:
         InputFileError: It cannot be read.
     """
-    return _load(feed.path)
+    return _load(feed.path, sys.maxsize)
 
 
-def _load(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file by name; that of a `.npy` has none."""
+def _load(path: Path, most: int) -> dict[str, Array]:
+    """Return the arrays of a file by name; that of a `.npy` has none.
+
+    Args:
+        path: The file.
+        most: Bytes of the largest array that is of use; larger ones are not read.
+    """
     try:
         with path.open("rb") as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
                 known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
                 raise InputFileError(f"must be one of {known}", path=path)
+            stream.seek(0)
+            _check_sizes(stream, path, most)
             stream.seek(0)
             loaded = np.load(stream, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -155,3 +167,18 @@ def _load(path: Path) -> dict[str, Array]:
         if not isinstance(array, np.ndarray):
             raise InputFileError(f"{key!r} in it is no array", path=path)
     return arrays
+
+
+def _check_sizes(stream: BinaryIO, path: Path, most: int) -> None:
+    """Return if no array of a file is larger than any input, as its directory or size says."""
+    if zipfile.is_zipfile(stream):
+        with zipfile.ZipFile(stream) as archive:
+            sizes = [entry.file_size for entry in archive.infolist()]
+    else:
+        sizes = [path.stat().st_size]
+    largest = max(sizes, default=0)
+    if largest > most + _MOST_HEADER:
+        raise InputFileError(
+            f"holds an array of {largest:,} B; the largest input of the model takes {most:,} B",
+            path=path,
+        )
