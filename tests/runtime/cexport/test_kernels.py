@@ -147,8 +147,10 @@ def binary(
     return operator_model(kind, tensors[:2], tensors[2:], options)
 
 
-def unary(kind: str, dtype: str, scale: float, zero: int, options: object = None) -> bytes:
-    source, result = act(dtype, 3, 50, scale=0.07), act(dtype, 3, 50, scale=scale, zero=zero)
+def unary(
+    kind: str, dtype: str, scale: float, zero: int, options: object = None, own: float = 0.07
+) -> bytes:
+    source, result = act(dtype, 3, 50, scale=own), act(dtype, 3, 50, scale=scale, zero=zero)
     return operator_model(kind, [source], [result], options)
 
 
@@ -311,6 +313,8 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "relu": lambda: unary("RELU", S8, 0.04, -100),
     "relu6": lambda: unary("RELU6", S8, 0.07, 3),
     "leaky": lambda: unary("LEAKY_RELU", S8, 0.06, 5, ("LeakyReluOptions", {"alpha": 0.3})),
+    "hard swish": lambda: unary("HARD_SWISH", S8, 0.06, -100),
+    "hard swish of a small scale": lambda: unary("HARD_SWISH", S8, 0.03, 5, None, 0.02),
     "mean of an image": lambda: mean(S8, (1, 2), keep=True),
     "mean, another scale": lambda: mean(S8, (1, 2), keep=False, scale=0.021),
     "mean of channels": lambda: mean(S8, (3,), keep=False),

@@ -9,6 +9,7 @@ from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.literals import comment
 from arenite.runtime.cexport.steps import table  # noqa: F401  # lists the writers
 from arenite.runtime.cexport.steps.registry import writers
 from arenite.runtime.cexport.steps.writer import StepWriter, Written
@@ -112,9 +113,8 @@ class Turns:
             step, operator=band.operator, inputs=_names(band.inputs), outputs=_names(band.outputs)
         )
         calls = _write(self.layout, original, number, self.written, num_rows, sums)
-        label = band.step.replace("*/", "").replace("/*", "").replace("\\", "/")
         self.written.layers += [
-            f"/* {band.label} {label!r} */",
+            f"/* {band.label} {comment(band.step)} */",
             f"static void turn_{self._functions[band.step]}"
             "(uint8_t *arena, int32_t first, int32_t end)",
             "{",

@@ -107,4 +107,5 @@ def _place(start: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
 def _is_zero(fill: bytes, tensor: Tensor) -> bool:
     """Tell whether a fill stands for 0 in a tensor."""
     zero = 0 if tensor.quantisation is None else tensor.quantisation.zero_point
-    return fill == np.array(zero, np.dtype(tensor.dtype.label)).tobytes()
+    dtype = np.dtype(tensor.dtype.label)
+    return fill == np.array(zero, dtype).tobytes()

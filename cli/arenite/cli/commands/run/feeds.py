@@ -1,8 +1,8 @@
 """Files as inputs of a model: arrays and pictures."""
 
 import lzma
-import tokenize
 import sys
+import tokenize
 import warnings
 import zipfile
 import zlib

@@ -12,6 +12,7 @@ from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.interface import Interface
 from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.literals import comment
 from arenite.runtime.cexport.options import Options
 from arenite.runtime.cexport.steps.writer import Written
 
@@ -41,8 +42,7 @@ class About:
 
     def banner(self) -> Iterator[str]:
         """Yield the comment that a file begins with."""
-        model = self.model.replace("*/", "")
-        yield f"/* {model}, written as C by Arenite; do not edit."
+        yield f"/* {comment(self.model)}, written as C by Arenite; do not edit."
         yield f"   Model {self.model_digest}"
         yield f"   Plan  {self.plan_digest} */"
 
@@ -108,8 +108,7 @@ def _lines(
             yield f"        {macro}_STEP({number});"
             yield "    }"
             continue
-        label = each.step.name.replace("*/", "").replace("/*", "").replace("\\", "/")
-        yield f"    /* {number}: {each.step.operator.label} {label!r} */"
+        yield f"    /* {number}: {each.step.operator.label} {comment(each.step.name)} */"
         yield from (f"    {call}" for call in each.calls)
         yield f"    {macro}_STEP({number});"
     yield "    return 0;"
@@ -143,11 +142,18 @@ def _hooks(macro: str) -> Iterator[str]:
         f"#define {macro}_ASSERT(condition) ((void)0)",
         "#endif",
         "",
-        "/* A check when this is compiled, in C99 and C++11 too. */",
+        "/* A check when this is compiled. */",
+        "#if defined(__cplusplus) && __cplusplus >= 201103L",
+        f"#define {macro}_CHECK(name, condition) static_assert(condition, #name)",
+        "#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L",
+        f"#define {macro}_CHECK(name, condition) _Static_assert(condition, #name)",
+        "#else",
         f"#define {macro}_CHECK(name, condition) typedef char name[(condition) ? 1 : -1]",
+        "#endif",
         f"{macro}_CHECK({macro.lower()}_bytes_have_8_bits, (unsigned char)~0u == 255);",
         f"{macro}_CHECK({macro.lower()}_ints_have_32_bits, sizeof(int) >= 4);",
         f"{macro}_CHECK({macro.lower()}_shifts_keep_signs, (-2 >> 1) == -1);",
+        f"{macro}_CHECK({macro.lower()}_arena_has_a_size, {macro}_ARENA_BYTES <= 2147483647);",
         "",
     )
 

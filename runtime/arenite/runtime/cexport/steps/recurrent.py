@@ -10,6 +10,7 @@ from arenite.runtime.cexport.arithmetic import (
     zero_of,
 )
 from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.lowering import UnbufferedLstm
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.recurrent import Lstm, Svdf
@@ -84,7 +85,7 @@ def _integer_svdf(
     )
 
 
-@writes(Lstm)
+@writes(UnbufferedLstm)
 def lstm(t: StepWriter) -> None:
     """Write a long short-term memory that keeps its state, one call a sequence of the batch."""
     operator = t.operator
