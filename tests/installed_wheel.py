@@ -12,14 +12,17 @@ import numpy as np
 from arenite.runtime.session import Session
 
 FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
-TYPING = ("_core.pyi", "_schema.pyi", "py.typed", "targets/onnxruntime/_allocator.pyi")
+FILES = (
+    "_core.pyi", "_schema.pyi", "py.typed", "targets/onnxruntime/_allocator.pyi",
+    "cexport/kernels/conv_s8.c", "cexport/kernels/rows.h",
+)  # fmt: skip
 
 
 def main() -> None:
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert not FORMATS & loaded, f"importing the session brought {FORMATS & loaded}"
     package = Path(sys.modules[Session.__module__].__file__ or "").parent
-    missing = [name for name in TYPING if not (package / name).is_file()]
+    missing = [name for name in FILES if not (package / name).is_file()]
     assert not missing, f"{package} lacks {missing}"
 
     from support.tiny_programs import classifier

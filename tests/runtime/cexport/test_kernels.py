@@ -13,6 +13,7 @@ import pytest
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.exported_c import Machine, Micro, compiled, drawn, exported
+from support.tflite_layers import integer_lstm
 from support.tflite_operator import Given, Reference, operator_model, weights
 
 SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
@@ -146,8 +147,10 @@ def binary(
     return operator_model(kind, tensors[:2], tensors[2:], options)
 
 
-def unary(kind: str, dtype: str, scale: float, zero: int, options: object = None) -> bytes:
-    source, result = act(dtype, 3, 50, scale=0.07), act(dtype, 3, 50, scale=scale, zero=zero)
+def unary(
+    kind: str, dtype: str, scale: float, zero: int, options: object = None, own: float = 0.07
+) -> bytes:
+    source, result = act(dtype, 3, 50, scale=own), act(dtype, 3, 50, scale=scale, zero=zero)
     return operator_model(kind, [source], [result], options)
 
 
@@ -234,8 +237,14 @@ def arg_max(dtype: str, out: str = "int32") -> bytes:
 
 def quantise(source: str, result: str) -> bytes:
     kind = "DEQUANTIZE" if result == F32 else "QUANTIZE"
+    scales = {S8: 0.07, U8: 0.07, "int16": 0.003, F32: 1.0}
+    into = {S8: (0.031, -20), "int16": (1e-4, 0), "int32": (1e-4, 0), F32: (1.0, 0)}
+    zero = 0 if source == "int16" else 3
+    (scale, to_zero) = into[result]
     return operator_model(
-        kind, [act(source, 3, 40, scale=0.07)], [act(result, 3, 40, scale=0.031, zero=-20)]
+        kind,
+        [act(source, 3, 40, scale=scales[source], zero=zero)],
+        [act(result, 3, 40, scale=scale, zero=to_zero)],
     )
 
 
@@ -304,12 +313,17 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "relu": lambda: unary("RELU", S8, 0.04, -100),
     "relu6": lambda: unary("RELU6", S8, 0.07, 3),
     "leaky": lambda: unary("LEAKY_RELU", S8, 0.06, 5, ("LeakyReluOptions", {"alpha": 0.3})),
+    "hard swish": lambda: unary("HARD_SWISH", S8, 0.06, -100),
+    "hard swish of a small scale": lambda: unary("HARD_SWISH", S8, 0.03, 5, None, 0.02),
     "mean of an image": lambda: mean(S8, (1, 2), keep=True),
     "mean, another scale": lambda: mean(S8, (1, 2), keep=False, scale=0.021),
     "mean of channels": lambda: mean(S8, (3,), keep=False),
     "requantise": lambda: quantise(S8, S8),
     "quantise": lambda: quantise(F32, S8),
     "dequantise": lambda: quantise(S8, F32),
+    "requantise 16 bits": lambda: quantise("int16", S8),
+    "requantise 16 bits to 32": lambda: quantise("int16", "int32"),
+    "quantise to 16 bits": lambda: quantise(F32, "int16"),
     "nearest": lambda: resize(
         "RESIZE_NEAREST_NEIGHBOR", S8, (8, 10), halves=False, aligned=False
     ),
@@ -341,6 +355,9 @@ LITERT: dict[str, Callable[[], bytes]] = {
     "pad": lambda: pad(U8),
     "largest": lambda: arg_max(U8, "int64"),
     "grouped conv": lambda: conv(depth=(6, 10), groups=2),
+    "lstm": integer_lstm,
+    "lstm, clipped": lambda: integer_lstm(clip=3.0, zero_point=5),
+    "lstm, times first": lambda: integer_lstm(time_major=True, batch=3, cell_scale=2**-12),
 }
 """What it refuses: bytes without a sign for the most part."""
 

@@ -1,6 +1,8 @@
 """Whole networks as C: bits, overlaps, and the models that lie beside the checkout."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +51,51 @@ def test_results_reach_into_operands_where_that_takes_less_than_any_other_plan(
                   alignment=ALIGNMENT)  # fmt: skip
     least = derive(lower_for_c(load(path, weights=True)), apart).problem.lower_bound
     assert exported(path).arena_bytes < least
+
+
+def in_tables(text: str) -> str:
+    """Return the source with a table of offsets in the place of every stride."""
+    text = text.replace("#define ROW_TABLES 0", "#define ROW_TABLES 1")
+    rows = re.compile(r"(IN|OUT)_ROWS\((.*?), (\d+)\);")
+
+    def tabled(found: re.Match[str]) -> str:
+        kind, base, stride = found.groups()
+        return f"{kind.lower()}_rows_at({base}, 0, table_{stride});"
+
+    strides = {found[3] for found in rows.finditer(text)}
+    tables = [
+        f"static const int32_t table_{stride}[99] = "
+        f"{{{', '.join(str(n * int(stride)) for n in range(99))}}};"
+        for stride in sorted(strides)
+    ]
+    before, run, after = rows.sub(tabled, text).partition("int network_run(")
+    return before + "\n".join(tables) + "\n" + run + after
+
+
+def in_parts(text: str) -> str:
+    """Return the source with every call of a kernel made in two, of the first rows and the rest."""
+    call = re.compile(r"(\w+\(&step_.*), 0, (\d+)\);")
+    return call.sub(r"\1, 0, \2 / 3); \1, \2 / 3, \2);", text)
+
+
+@pytest.mark.parametrize("changed", [in_tables, in_parts])
+@pytest.mark.parametrize("network", [mobile, residual])
+def test_rows_may_lie_anywhere_and_be_made_in_parts(
+    network: Callable[[], bytes], changed: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(network())
+    export = exported(path)
+    text = export.files["network.c"].decode()
+    assert changed(text) != text
+    other = replace(export, files={**export.files, "network.c": changed(text).encode()})
+    machines = [
+        Machine.of(each, compiled(each, tmp_path / str(n)))
+        for n, each in enumerate((export, other))
+    ]
+    inputs = drawn(export, 0)
+    (one,), (two,) = (machine.run(inputs).values() for machine in machines)
+    np.testing.assert_array_equal(one, two)
 
 
 def test_two_arenas_are_two_instances(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from arenite.runtime.cexport.errors import NotExportedError
-from support.exported_c import exported
+from support.exported_c import compiled, exported
 from support.tflite_operator import Given, operator_model, weights
+from support.tiny_onnx import parse, save
 
 
 def refusal(data: bytes, folder: Path) -> NotExportedError:
@@ -47,3 +48,25 @@ def test_many_refusals_are_told_in_short() -> None:
     error = NotExportedError([(f"step{n}", "Gather", "there is no kernel") for n in range(11)])
     assert "and 3 more" in str(error)
     assert len(error.steps) == 11
+
+
+def test_an_output_that_is_a_constant_is_refused(tmp_path: Path) -> None:
+    text = "(float[2] x) => (y, z) <float[2] w = {1, 2}> { y = Relu(x) z = Identity(w) }"
+    path = save(tmp_path, parse(text))
+    with pytest.raises(NotExportedError, match="'z' \\(output\\): it is a constant"):
+        exported(path)
+
+
+def test_a_name_cannot_end_the_comment_it_stands_in(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (y) { y = Relu(x) }")
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.name += "*/ int evil; /*\u202e"
+    model.graph.node[0].input[0], model.graph.node[0].output[0] = (
+        model.graph.input[0].name, model.graph.output[0].name,
+    )  # fmt: skip
+    model.graph.node[0].name = "*/ int bad; /*"
+    export = exported(save(tmp_path, model))
+    compiled(export, tmp_path / "c")
+    text = b"".join(export.files.values()).decode()
+    assert "*/ int" not in text
+    assert text.isascii()

@@ -14,6 +14,7 @@ from arenite.runtime.cexport.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.files import builds, header, manifests, source, test_program, weights
 from arenite.runtime.cexport.interface import Interface
 from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.literals import TYPES
 from arenite.runtime.cexport.naming import identifier
 from arenite.runtime.cexport.options import Options
 from arenite.runtime.cexport.steps import table  # noqa: F401  # so that their writers are listed
@@ -67,6 +68,7 @@ def export_c(
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
     layout = Layout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
     written = Written(Constants(name), options.rounding == "single")
+    _check_ports(layout)
     calls = _written_steps(layout, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
@@ -95,6 +97,25 @@ def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
+def _check_ports(layout: Layout) -> None:
+    """Check that callers can reach the inputs and outputs.
+
+    Raises:
+        NotExportedError: They cannot.
+    """
+    program = layout.program
+    refused = []
+    for kind, ports in (("input", program.inputs), ("output", program.outputs)):
+        for port in ports:
+            tensor = program.tensors[port.tensor]
+            if layout.is_constant(port.tensor):
+                refused.append((port.name, kind, "it is a constant"))
+            elif tensor.dtype.label not in TYPES:
+                refused.append((port.name, kind, f"C has no {tensor.dtype.label}"))
+    if refused or not layout.height:
+        raise NotExportedError(refused or [(program.name, "program", "it computes nothing")])
+
+
 def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
     """Return the calls of each step.
 
@@ -113,6 +134,9 @@ def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
             write(writer)
         except NotWrittenError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
+        except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be
+            why = f"it does not have the form of its kind: {error}"
+            refused.append((step.name, step.operator.label, why))
         found.append(source.Calls(step, tuple(writer.calls)))
     if refused:
         raise NotExportedError(refused)

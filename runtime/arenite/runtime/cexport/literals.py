@@ -46,3 +46,8 @@ def wrapped(items: Iterable[str]) -> str:
         line += f" {item},"
     lines.append(line)
     return "\n".join(lines).rstrip(",")
+
+
+def comment(text: str) -> str:
+    """Return any text, such as a name of a model, so that it may stand in a comment."""
+    return ascii(text).replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")

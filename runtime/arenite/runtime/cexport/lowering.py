@@ -1,15 +1,29 @@
 """From a model to the program that C kernels run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
+from arenite.planner.operators.operator import Operands
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.recurrent import Lstm
+from arenite.runtime.rewrites.pads import fold_pads
+
+
+class UnbufferedLstm(Lstm):
+    """An Lstm whose kernel needs no working memory."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return 0: a unit's products are held one after the other."""
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +48,25 @@ def lower_for_c(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        return lower_tflite(model, means_as_pools=False)
+        return _for_kernels(lower_tflite(model, means_as_pools=False))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return lower_onnx(model)
+    return _for_kernels(lower_onnx(model))
+
+
+def _for_kernels(program: Program) -> Program:
+    """Return the program with what the C kernels do in another way than those of the runtime."""
+    steps = tuple(
+        replace(step, operator=UnbufferedLstm(**_fields(step.operator)))
+        if type(step.operator) is Lstm
+        else step
+        for step in program.steps
+    )
+    return fold_pads(replace(program, steps=steps))
+
+
+def _fields(operator: Lstm) -> dict[str, Any]:
+    return {each.name: getattr(operator, each.name) for each in fields(operator)}
 
 
 def signed(program: Program) -> Signed:

@@ -71,6 +71,8 @@ def unary(operator: Unary, source: Tensor, result: Tensor, *, single_rounding: b
         return _leaky(operator, source, result, single_rounding)
     if function in (F.SIGMOID, F.HYPERBOLIC_TANGENT):
         return of_bytes(partial(_sigmoid, function, source, result))
+    if function is F.HARD_SWISH:
+        return _hard_swish(source, result)
     if function not in _NUMBERS:
         raise NotWrittenError(f"there is no table of {function.value}")
     real = partial(_NUMBERS[function], operator)
@@ -111,6 +113,42 @@ def _leaky(operator: Unary, source: Tensor, result: Tensor, single_rounding: boo
     return of_bytes(value)
 
 
+def _hard_swish(source: Tensor, result: Tensor) -> Array:
+    """Return x * relu6(x + 3) / 6 in numbers of 16 bits."""
+    fine = scale_of(source) / 128
+    output, exponent = quantised_multiplier(float(np.float32(fine / scale_of(result))))
+    gate, gate_exponent = quantised_multiplier(float(np.float32(fine * 32768 / 3)))
+    output, gate = (min(32767, (each + (1 << 15)) >> 16) for each in (output, gate))
+
+    def value(q: int) -> int:
+        number = (q - zero_of(source)) * 128
+        scaled = _high_product16(number, output)
+        share = number
+        if gate_exponent > 0:
+            share = _saturated16(share << (gate_exponent - 1))
+        share = _high_product16(share, gate)
+        if gate_exponent > 0:
+            share = _saturated16(share << 1)
+        elif gate_exponent < 0:
+            share = fixed_point.shifted_right(share, -gate_exponent)
+        share = (share + (1 << 15)) >> 1
+        product = int(share * scaled / (1 << 15))
+        moved = fixed_point.shifted_right(product, max(-exponent, 0)) << max(exponent, 0)
+        return moved + zero_of(result)
+
+    return of_bytes(value)
+
+
+def _high_product16(one: int, other: int) -> int:
+    product = one * other
+    nudge = 1 << 14 if product >= 0 else 1 - (1 << 14)
+    return _saturated16(int((product + nudge) / (1 << 15)))
+
+
+def _saturated16(value: int) -> int:
+    return max(-32768, min(32767, value))
+
+
 def _sigmoid(function: UnaryFunction, source: Tensor, result: Tensor, q: int) -> int:
     """Return the logistic function or the hyperbolic tangent, in fixed point throughout."""
     factor, shift = quantised_multiplier(scale_of(source) * 2.0 ** (31 - _INTEGER_BITS))
@@ -145,7 +183,6 @@ _NUMBERS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
     F.SINE: lambda _, x: math.sin(x),
     F.COSINE: lambda _, x: math.cos(x),
     F.HARD_SIGMOID: lambda o, x: max(0.0, min(1.0, o.alpha * x + o.beta)),
-    F.HARD_SWISH: lambda _, x: x * max(0.0, min(6.0, x + 3.0)) / 6.0,
     F.SWISH: lambda o, x: x / (1.0 + math.exp(-o.alpha * x)),
     F.ELU: lambda o, x: x if x > 0 else o.alpha * math.expm1(x),
     F.SOFTPLUS: lambda _, x: _softplus(x),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from arenite.runtime.cexport.files.source import About
 from arenite.runtime.cexport.interface import CPort, Interface
-from arenite.runtime.cexport.literals import number
+from arenite.runtime.cexport.literals import comment, number
 
 
 def text(interface: Interface, about: About) -> str:
@@ -65,7 +65,7 @@ def _macros(port: CPort, prefix: str) -> Iterator[str]:
     order = ""
     if port.port.axes is not None:
         order = f", stored with the model's axes in the order {list(port.port.axes)}"
-    yield f"/* {port.port.name!r}: {tensor.dtype.label} {shape}{order}. */".replace("*/ ", "")
+    yield f"/* {comment(port.port.name)}: {tensor.dtype.label} {shape}{order}. */"
     yield f"#define {prefix}_OFFSET {port.offset}"
     yield f"#define {prefix}_BYTES {tensor.size}"
     yield f"#define {prefix}_ELEMENTS {tensor.num_elements}"

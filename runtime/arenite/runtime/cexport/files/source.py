@@ -12,6 +12,7 @@ from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.interface import Interface
 from arenite.runtime.cexport.layout import Layout
+from arenite.runtime.cexport.literals import comment
 from arenite.runtime.cexport.options import Options
 from arenite.runtime.cexport.steps.writer import Written
 
@@ -41,8 +42,7 @@ class About:
 
     def banner(self) -> Iterator[str]:
         """Yield the comment that a file begins with."""
-        model = self.model.replace("*/", "")
-        yield f"/* {model}, written as C by Arenite; do not edit."
+        yield f"/* {comment(self.model)}, written as C by Arenite; do not edit."
         yield f"   Model {self.model_digest}"
         yield f"   Plan  {self.plan_digest} */"
 
@@ -93,8 +93,7 @@ def _lines(
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
     for number, each in enumerate(steps):
-        label = each.step.name.replace("*/", "").replace("/*", "").replace("\\", "/")
-        yield f"    /* {number}: {each.step.operator.label} {label!r} */"
+        yield f"    /* {number}: {each.step.operator.label} {comment(each.step.name)} */"
         yield from (f"    {call}" for call in each.calls)
         yield f"    {macro}_STEP({number});"
     yield "    return 0;"

@@ -2,8 +2,7 @@
 #include "rows.h"
 #include "requantise.h"
 
-/* Floats to bytes, halves away from zero; rows [first, end) of `width`. The result may lie on
-   the first bytes of the operand. */
+/* Floats to bytes, halves away from zero; rows [first, end) of `width`. */
 KERNEL quantise_s8(float scale, int32_t zero, int32_t width, in_rows in, out_rows out,
                    int32_t first, int32_t end)
 {

@@ -36,6 +36,11 @@ _FLOATS = frozenset(
     }
 )  # fmt: skip
 
+_SUFFIXES = {"int8": "s8", "int16": "s16"}
+_FROM_16_BITS = {
+    "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
+}  # fmt: skip
+
 
 @writes(Unary)
 def unary(t: StepWriter) -> None:
@@ -74,10 +79,12 @@ def convert(t: StepWriter) -> None:
     elif set(kinds) == {"int8", "uint8"}:
         _check_shift(source, result)
         look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
-    elif kinds == ("float32", "int8"):
-        _through_scale(t, "quantise_s8", result)
-    elif kinds == ("int8", "float32"):
-        _through_scale(t, "dequantise_s8", source)
+    elif kinds[0] == "float32" and kinds[1] in _SUFFIXES:
+        _through_scale(t, f"quantise_{_SUFFIXES[kinds[1]]}", result)
+    elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
+        _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
+    elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
+        _requantise(t, _FROM_16_BITS[kinds[1]])
     else:
         raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
 
@@ -89,6 +96,24 @@ def _check_shift(source: Tensor, result: Tensor) -> None:
         result.quantisation
     ):
         raise NotWrittenError("it converts bytes with a sign to bytes without, of another scale")
+
+
+def _requantise(t: StepWriter, kernel: str) -> None:
+    source, result = t.input(), t.output()
+    factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
+    rows, width = t.rows(result)
+    t.call(
+        kernel,
+        zero_of(source),
+        factor,
+        shift,
+        zero_of(result),
+        width,
+        t.rows_of(source, 2 * width),
+        t.rows_to(result, result.dtype.bits // 8 * width),
+        0,
+        rows,
+    )
 
 
 def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
@@ -106,14 +131,20 @@ def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
     )
 
 
-def look_up(t: StepWriter, table: Array) -> None:
-    """Write a function of bytes by its table."""
+def look_up(t: StepWriter, table: Array, source: Tensor | None = None) -> None:
+    """Write a function of bytes by its table.
+
+    Args:
+        t: The step.
+        table: Of 256 values.
+        source: What is looked up; by default the first input.
+    """
     rows, width = t.rows(t.output())
     t.call(
         "lookup_8",
         t.constant(table, "table"),
         width,
-        t.rows_of(t.input(), width),
+        t.rows_of(source or t.input(), width),
         t.rows_to(t.output(), width),
         0,
         rows,

@@ -41,6 +41,8 @@ def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
 
 def _move(t: StepWriter, move: Move) -> None:
     source, result = t.input(move.input), t.output(move.output)
+    if result.dtype.bits % 8:
+        raise NotWrittenError(f"it copies {result.dtype.label}")
     size = result.dtype.bits // 8
     if not math.prod(move.shape):
         return

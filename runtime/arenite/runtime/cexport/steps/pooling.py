@@ -1,9 +1,12 @@
 """Pools of windows."""
 
+from arenite.runtime.cexport import tables
 from arenite.runtime.cexport.arithmetic import clamp_of
 from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 
 
@@ -18,8 +21,7 @@ def pool_2d(t: StepWriter) -> None:
         raise NotWrittenError("it also tells where the largest lies")
     if operator.dilations != (1, 1) or operator.count_padding:
         raise NotWrittenError("its window is dilated or counts its padding")
-    if kind == "int8" and source.quantisation != result.quantisation:
-        raise NotWrittenError("its result has another scale")
+    moves = kind == "int8" and source.quantisation != result.quantisation
     batch, height, width, depth = source.shape
     _, out_height, out_width, _ = result.shape
     geometry = {
@@ -29,7 +31,8 @@ def pool_2d(t: StepWriter) -> None:
         "top": operator.padding[0], "left": operator.padding[3],
     }  # fmt: skip
     if kind == "int8":
-        low, high = clamp_of(operator.min, operator.max, result)
+        # Of another scale, the result is clamped by the table that follows.
+        low, high = (-128, 127) if moves else clamp_of(operator.min, operator.max, result)
         lift = 128 if is_shifted(t) else 0
         layer = t.layer("pool_layer", **geometry, lift=lift, low=low, high=high)
     else:
@@ -47,6 +50,10 @@ def pool_2d(t: StepWriter) -> None:
             0,
             out_height,
         )
+    if moves:
+        clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
+        table = tables.unary(clamp, source, result, single_rounding=t.file.single_rounding)
+        look_up(t, table, source=result)
 
 
 def is_shifted(t: StepWriter) -> bool:

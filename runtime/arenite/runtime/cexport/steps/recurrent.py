@@ -1,5 +1,7 @@
 """Recurrent layers, whose state lies in the arena."""
 
+import math
+
 import numpy as np
 
 from arenite.runtime.cexport.arithmetic import (
@@ -8,6 +10,7 @@ from arenite.runtime.cexport.arithmetic import (
     zero_of,
 )
 from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.lowering import UnbufferedLstm
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.recurrent import Lstm, Svdf
@@ -82,12 +85,12 @@ def _integer_svdf(
     )
 
 
-@writes(Lstm)
+@writes(UnbufferedLstm)
 def lstm(t: StepWriter) -> None:
-    """Write a long short-term memory of floats that keeps its state."""
+    """Write a long short-term memory that keeps its state, one call a sequence of the batch."""
     operator = t.operator
     assert isinstance(operator, Lstm)
-    t.types("float32")
+    kind = t.types("int8", "float32")
     weights, recurrent = t.array(1), t.array(2)
     if not operator.keeps_state or operator.reverse or weights.shape[0] != 1:
         raise NotWrittenError("it runs backwards, or starts from states that are given")
@@ -96,21 +99,81 @@ def lstm(t: StepWriter) -> None:
     if operator.batch_major:
         times, batch = batch, times
     inputs, units = weights.shape[2], recurrent.shape[2]
-    layer = t.layer(
-        "lstm_layer_f32", inputs=inputs, units=units, clip=operator.cell_clip,
-        weights=t.constant(weights, "weights"), recurrent=t.constant(recurrent, "recurrent"),
-        bias=t.constant(t.array(3), "bias"),
-    )  # fmt: skip
-    pitches = (times, 1) if operator.batch_major else (1, batch)
+    is_float = kind == "float32"
+    layer = _float_lstm(t, operator) if is_float else _integer_lstm(t, operator)
+    element = "float" if is_float else "int8_t"
+    through = "(void *)" if is_float else ""
+    const_through = "(const void *)" if is_float else ""
+    size, cell_size = (4, 4) if is_float else (1, 2)
+    cell = "float" if is_float else "int16_t"
+    before, behind = (times, 1) if operator.batch_major else (1, batch)
     for plane in t.planes(batch):
+        read = t.address(source, plane, size * inputs * before)
+        made = t.address(result, plane, size * units * before)
         t.call(
-            "lstm_f32",
+            f"lstm_{'f32' if is_float else 's8'}",
             layer,
-            f"(const float *)(const void *)({t.address(source, plane, 4 * inputs * pitches[0])})",
-            inputs * pitches[1],
+            f"(const {element} *){const_through}({read})",
+            inputs * behind,
             times,
-            f"(float *)(void *)({t.address(t.input(4), plane, 4 * units)})",
-            f"(float *)(void *)({t.address(t.input(5), plane, 4 * units)})",
-            f"(float *)(void *)({t.address(result, plane, 4 * units * pitches[0])})",
-            units * pitches[1],
+            f"({element} *){through}({t.address(t.input(4), plane, size * units)})",
+            f"({cell} *)(void *)({t.address(t.input(5), plane, cell_size * units)})",
+            f"({element} *){through}({made})",
+            units * behind,
         )
+
+
+def _float_lstm(t: StepWriter, operator: Lstm) -> str:
+    return t.layer(
+        "lstm_layer_f32",
+        inputs=t.array(1).shape[2],
+        units=t.array(2).shape[2],
+        clip=operator.cell_clip,
+        weights=t.constant(t.array(1), "weights"),
+        recurrent=t.constant(t.array(2), "recurrent"),
+        bias=t.constant(t.array(3), "bias"),
+    )
+
+
+_GATE_BITS = 3
+"""Before the point of a gate's sum."""
+
+
+def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
+    """Return the layer of integers, whose scales are those of LiteRT's reference kernels."""
+    exponent = math.frexp(scale_of(t.input(5)))
+    if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
+        raise NotWrittenError("the scale of its cells is not a power of 2 from 2^-15 to 2^-9")
+    clip = 0
+    if math.isfinite(operator.cell_clip):
+        clip = int(min(operator.cell_clip / scale_of(t.input(5)), 32767.0))
+    hidden = quantised_multiplier(float(np.float32(2.0**-30 / operator.hidden_scale)))
+    fields: dict[str, str] = {}
+    for position, source, prefix in ((1, 0, ""), (2, 4, "recurrent_")):
+        array = t.array(position)[0]
+        stated = t.input(position).quantisation
+        if stated is None or len(stated.scales) != len(array):
+            raise NotWrittenError("its weights have scales that are not those of its gates")
+        bias = t.array(3).reshape(-1) if position == 1 else np.zeros(len(array), np.int32)
+        sums = bias - zero_of(t.input(source)) * array.sum(axis=1, dtype=np.int64)
+        gate = np.float32(2.0 ** (_GATE_BITS - 15))
+        scales = np.array(stated.scales, np.float32) * np.float32(scale_of(t.input(source))) / gate
+        pairs = [quantised_multiplier(float(each)) for each in scales]
+        fields |= {
+            f"{prefix}begins": t.constant(sums.astype(np.uint32).view(np.int32), "begins"),
+            f"{prefix}factors": t.constant(np.array([f for f, _ in pairs], np.int32), "factors"),
+            f"{prefix}shifts": t.constant(np.array([s for _, s in pairs], np.int8), "shifts"),
+        }
+    return t.layer(
+        "lstm_layer",
+        **fields,
+        inputs=t.array(1).shape[2],
+        units=t.array(2).shape[2],
+        cell_bits=14 + exponent[1],
+        clip=clip,
+        hidden_factor=hidden[0],
+        hidden_shift=hidden[1],
+        hidden_zero=operator.hidden_zero_point,
+        weights=t.constant(t.array(1), "weights"),
+        recurrent=t.constant(t.array(2), "recurrent"),
+    )

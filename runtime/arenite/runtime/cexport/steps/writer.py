@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array, Step
 from arenite.planner.tensors import Tensor
@@ -84,10 +86,12 @@ class StepWriter:
             NotWrittenError: It is not, or is left out.
         """
         tensor = self.input(position)
-        found = self.layout.program.constants.get(tensor.name)
+        root, inside = self.layout.program.root(tensor.name)
+        found = self.layout.program.constants.get(root)
         if found is None:
             raise NotWrittenError(f"its input {tensor.name!r} is not constant")
-        return found.reshape(tensor.shape)
+        data = np.ascontiguousarray(found).view(np.uint8).reshape(-1)[inside:][: tensor.size]
+        return data.view(found.dtype).reshape(tensor.shape)
 
     def types(self, *allowed: str) -> str:
         """Return the element type of the first input, which the first output must share.
