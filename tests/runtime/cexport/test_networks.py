@@ -73,7 +73,7 @@ def in_tables(text: str) -> str:
 
 
 def in_parts(text: str) -> str:
-    """Return the source with every call of a kernel made in two, of the first rows and the rest."""
+    """Return the source with every call of a kernel made in two, of the first rows and others."""
     call = re.compile(r"(\w+\(&step_.*), 0, (\d+)\);")
     return call.sub(r"\1, 0, \2 / 3); \1, \2 / 3, \2);", text)
 

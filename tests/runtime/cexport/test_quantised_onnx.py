@@ -1,6 +1,7 @@
 """ONNX networks with quantised numbers as C, beside ONNX Runtime."""
 
 import logging
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
+from arenite.cli.main import main
 from support.exported_c import Machine, compiled, drawn, exported
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -54,6 +56,10 @@ def test_a_quantised_network_gives_what_onnx_runtime_gives_within_few_quanta(
         logging.disable(logging.NOTSET)
     export = exported(path)
     assert "conv_s8" in export.kernels
+    assert main(["export", str(path), "--to", "c", "-o", str(tmp_path / "made")]) == 0
+    done = subprocess.run(["make", "-C", tmp_path / "made", "check"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
     machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.runtime.cexport.compiler import compile_for_c
 from arenite.runtime.cexport.errors import NotExportedError
 from support.exported_c import compiled, exported
 from support.tflite_operator import Given, operator_model, weights
@@ -70,3 +71,16 @@ def test_a_name_cannot_end_the_comment_it_stands_in(tmp_path: Path) -> None:
     text = b"".join(export.files.values()).decode()
     assert "*/ int" not in text
     assert text.isascii()
+
+
+def test_a_tensor_beyond_32_bits_is_refused_and_overlaps_of_large_ones_are_not_searched(
+    tmp_path: Path,
+) -> None:
+    text = "(float[1, 1, N, N] x) => (y) { y = MaxPool<kernel_shape=[2, 2]>(x) }"
+    path = save(tmp_path, parse(text))
+    with pytest.raises(NotExportedError, match="beyond 32 bits"):
+        compile_for_c(path, dims={"N": 30_000})
+    for size, has_overlap in ((5_000, False), (100, True)):
+        source = compile_for_c(path, dims={"N": size}).source
+        apart = 4 * (size**2 + (size - 1) ** 2)
+        assert (source.problem.lower_bound < apart) == has_overlap

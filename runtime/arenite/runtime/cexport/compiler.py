@@ -14,6 +14,7 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 from arenite.planner.tensors import TensorKind
+from arenite.runtime.cexport.errors import NotExportedError
 from arenite.runtime.cexport.lowering import lower_for_c, signed
 
 ALIGNMENT = 4
@@ -74,16 +75,48 @@ def compile_for_c(
 
     Raises:
         ModelError: The model cannot be read, or has an operator that has no translation.
+        NotExportedError: A tensor is too large for the kernels.
         MissingDependencyError: The package of its format is absent.
     """
     with about_file(path):
         model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
         found = signed(lower_for_c(model))
+        _check_sizes(found.program)
     least = max(ALIGNMENT, _widest(found.program))
-    rules = Rules(ALIASES, alignment=max(alignment or 1, least), capacity=capacity)
+    rules = Rules(_aliases(found.program), alignment=max(alignment or 1, least), capacity=capacity)
     derived = derive(found.program, rules, order)
     source = Source(path.name, model_digest(path), derived.program, derived.problem, derived.order)
     return CompiledForC(source, found.shifted, rules.alignment)
+
+
+_MOST_BYTES = 2**31 - 1
+"""Of a tensor: the kernels count bytes in 32 bits."""
+
+_MOST_TRACED = 1 << 24
+"""Elements of the largest tensor in a program whose overlaps are searched, pixel by pixel."""
+
+
+def _check_sizes(program: Program) -> None:
+    """Check that the kernels can count the bytes of every tensor.
+
+    Raises:
+        NotExportedError: They cannot.
+    """
+    large = [
+        (tensor.name, tensor.dtype.label, f"its {tensor.size} B are beyond 32 bits")
+        for tensor in program.tensors.values()
+        if tensor.size > _MOST_BYTES
+    ]
+    if large:
+        raise NotExportedError(large)
+
+
+def _aliases(program: Program) -> tuple[AliasKind, ...]:
+    """Return what may share storage: overlaps only where they are found in a short time."""
+    most = max((tensor.num_elements for tensor in program.tensors.values()), default=0)
+    if most <= _MOST_TRACED:
+        return ALIASES
+    return tuple(kind for kind in ALIASES if kind is not AliasKind.OVERLAP)
 
 
 def _widest(program: Program) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner.importers import model_format
+from arenite.planner.program import Program
 from arenite.runtime.cexport.interface import CPort, Interface
 from arenite.runtime.cexport.vectors import Vectors
 
@@ -24,7 +25,8 @@ _PROGRAM: Final = Path(__file__).with_name("reference_process.py")
 _TIME_LIMIT_S: Final = 120
 _SEED: Final = 0
 _FLOAT_TOLERANCE: Final = 1e-4
-_BYTE_TOLERANCE: Final = 2.0
+_BYTE_TOLERANCE: Final = 4.0
+_ROUNDED_TOLERANCE: Final = 0.1
 
 _INTERPRETERS: Final = (
     ("tflm", "tflite_micro", "TensorFlow Lite Micro's interpreter"),
@@ -35,12 +37,15 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 Run: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 
 
-def vectors(path: Path, interface: Interface, run: Run, *, double_rounding: bool) -> Vectors:
+def vectors(
+    path: Path, program: Program, interface: Interface, run: Run, *, double_rounding: bool
+) -> Vectors:
     """Return seeded inputs of a model, and the outputs of the best reference there is.
 
     Args:
         path: The model.
-        interface: Of what was exported of it.
+        program: What was exported of it.
+        interface: How callers see it.
         run: Runs it by our runtime; takes and returns arrays in the model's own axes.
         double_rounding: Whether integers are rounded as the interpreters do.
     """
@@ -56,8 +61,26 @@ def vectors(path: Path, interface: Interface, run: Run, *, double_rounding: bool
     outputs = {
         each.port.name: _to_stored(made[each.port.name], each) for each in interface.outputs
     }
-    tolerance = _FLOAT_TOLERANCE if floats else _BYTE_TOLERANCE
+    tolerance = max((_tolerance(program, each) for each in interface.outputs), default=0.0)
     return Vectors(inputs, outputs, "Arenite's runtime", tolerance)
+
+
+def _tolerance(program: Program, port: CPort) -> float:
+    """Return how far an output may be from that of our runtime.
+
+    Where bytes are rounded on the way, that is some of their steps.
+    """
+    if port.tensor.dtype.label != "float32":
+        return _BYTE_TOLERANCE
+    root, _ = program.root(port.tensor.name)
+    scales = [
+        stated.scales[0] * _BYTE_TOLERANCE
+        for step in program.steps
+        for name in (step.inputs[:1] if root in step.outputs else ())
+        if (stated := program.tensors[name].quantisation) is not None
+    ]
+    rounds = any(each.quantisation is not None for each in program.tensors.values())
+    return max([_FLOAT_TOLERANCE, *scales] if scales or not rounds else [_ROUNDED_TOLERANCE])
 
 
 def _drawn(interface: Interface) -> Arrays:

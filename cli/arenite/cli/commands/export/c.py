@@ -125,6 +125,7 @@ def write_c(request: CRequest) -> ExportedC:
         checked.append(
             vectors(
                 request.model,
+                compiled.program,
                 interface,
                 lambda inputs: _run(request, inputs),
                 double_rounding=request.rounding == "double",
