@@ -73,6 +73,8 @@ REAL = (
     ("vww_96_int8", M4),
     ("person_detect", M3),
     ("pretrainedResnet_quant", RISCV),
+    ("micro_speech_quantized", M0),
+    ("mww_okay_nabu", M4),
     ("tf2_mobilenet_v2_1.0_224_ptq", M7),
 )
 
