@@ -158,10 +158,10 @@ def test_a_sum_image_by_image_is_that_of_the_batch(name, tmp_path):
 
 def test_a_sum_is_made_image_by_image_only_where_that_lowers_the_peak(tmp_path):
     path = tmp_path / "model.onnx"
-    path.write_bytes(network("u-net").SerializeToString())
-    program, recipe = read_for_training(path, 8), NETWORKS["u-net"][1]
+    path.write_bytes(network("vgg").SerializeToString())
+    program, recipe = read_for_training(path, 8), NETWORKS["vgg"][1]
     whole, single = (
-        steps._Draft(program, recipe, lambda _, each=each: each).finished("u-net")
+        steps._Draft(program, recipe, lambda _, each=each: each).finished("vgg")
         for each in (False, True)
     )
     step = steps.make_step(program, recipe)
