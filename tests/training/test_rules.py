@@ -80,6 +80,9 @@ CASES = {
     "AveragePool": image("y = AveragePool<kernel_shape=[3,2],strides=[2,1],pads=[1,0,1,1]>(a)"),
     "AveragePool that counts its padding": image(
         "y = AveragePool<kernel_shape=[3,3],pads=[1,1,1,1],count_include_pad=1>(a)"),
+    "AveragePool rounded up": image(
+        "y = AveragePool<kernel_shape=[3,2],strides=[2,2],ceil_mode=1>(a)"),
+    "MaxPool rounded up": image("y = MaxPool<kernel_shape=[3,2],strides=[2,2],ceil_mode=1>(a)"),
     "AveragePool of tiles":
         "(double[2,4,6,8] i) => (y) <double[2,4,6,8] x>"
         "{a = Add(i, x) y = AveragePool<kernel_shape=[3,2],strides=[3,2]>(a)}",
