@@ -3,8 +3,9 @@
     python bench/training_steps.py [--json] [--quick]
 
 Gradients: the error of the whole gradient against 64 bits, ours in ONNX Runtime and PyTorch's,
-both in 32 bits. Learning: two networks on scikit-learn's digits, from the same weights on the same
-batches, in our runtime within a fixed arena and in PyTorch, each in a process of its own.
+both in 32 bits. Peaks: what a step has live at a batch of 8 besides its states, batch norms
+folded. Learning: two networks on scikit-learn's digits, from the same weights on the same batches,
+in our runtime within a fixed arena and in PyTorch, each in a process of its own.
 
 Exits with 1 if an error of ours is more than three times PyTorch's, or if a network of ours names
 more held-out digits wrongly than PyTorch's by over half a percent, on the mean of the seeds.
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a claim does not hold."""
     import torch
 
-    from learning import from_scratch, gradients
+    from learning import from_scratch, gradients, peaks
 
     options = parser(__doc__)
     options.add_argument("--quick", action="store_true", help="two networks, one seed, one epoch")
@@ -35,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in list(gradients.NETWORKS)[: 1 if parsed.quick else None]:
         found.append(gradients.measured(name))
         note(f"gradients: {name}")
+    live = []
+    for name in () if parsed.quick else peaks.NETWORKS:
+        live.append(peaks.peak(name))
+        note(f"peak: {name}")
     rows = []
     for name in from_scratch.NETWORKS:
         for seed in range(1 if parsed.quick else NUM_SEEDS):
@@ -44,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             note(f"learning: {name}, seed {seed}")
     emit(
         parsed,
-        {"gradients": found, "learning": rows},
+        {"gradients": found, "peaks": live, "learning": rows},
         table(
             "Error of the whole gradient against 64 bits, in 32 bits",
             ("network", "weights", "ours", "PyTorch", "ratio"),
@@ -52,6 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 (r.network, f"{r.parameters:,}", f"{r.ours:.2e}", f"{r.pytorch:.2e}",
                  f"{r.ours / r.pytorch:.2f}")
                 for r in found
+            ],
+        ),
+        table(
+            f"Live at once in a step of {peaks.BATCH} images",
+            ("network", "operators", "live, B", "states beside it, B"),
+            [
+                (r.network, f"{r.operators:,}", f"{r.live_bytes:,}", f"{r.state_bytes:,}")
+                for r in live
             ],
         ),
         table(
