@@ -15,10 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import onnx
-from harness import bench, emit, note, parser, table
 from rich.table import Table
-from training_steps import training_step
-from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 from arenite.planner.budget import Budget
 from arenite.planner.costs import PRESETS, Costs
@@ -33,6 +30,9 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies.fit import POLICIES
+from harness import bench, emit, note, parser, table
+from training_steps import training_step
+from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 NETWORKS: dict[str, tuple[Callable[[], onnx.ModelProto], bool]] = {
     "mobilenet-v2": (mobilenet_v2.network, True),
@@ -159,10 +159,11 @@ def _holds(rows: Sequence[Row], *, strict: bool) -> bool:
     held = True
     for (network, machine, budget, policy), chains in times.items():
         joint = times.get((network, machine, budget, "joint"))
-        if policy == "greedy-chains" and budget != "least" and chains is not None:
-            if joint is not None and joint > chains + 1e-3:
-                note(f"{network}, {machine}, {budget}: joint is slower than greedy-chains")
-                held = False
+        if policy != "greedy-chains" or budget == "least" or chains is None or joint is None:
+            continue
+        if joint > chains + 1e-3:
+            note(f"{network}, {machine}, {budget}: joint is slower than greedy-chains")
+            held = False
     if strict:
         quick = {policy.name for policy in POLICIES if policy.quick}
         for row in rows:
