@@ -185,7 +185,7 @@ class _Differentiation:
         elif label == "Concat":
             for name in data:
                 self._pass("Slice", (gradient,), name)
-        elif label in ("AveragePool", "GlobalAveragePool", "Reshape"):
+        elif label in ("AveragePool", "BatchNormalization", "GlobalAveragePool", "Reshape"):
             self._pass(label, (gradient,), source)
         else:
             raise NotImplementedError(label)

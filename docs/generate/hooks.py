@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("planner", "strategies", "runtime", "cli")]
 
-from reference import command_line, heights, orders, strategies  # noqa: E402  # needs the path
+from reference import command_line, heights, orders, policies, strategies  # noqa: E402  # needs the path
 
 from arenite.planner.importers.csv import read_csv  # noqa: E402
 from arenite.strategies import find  # noqa: E402
@@ -25,6 +25,7 @@ _PARTS: dict[str, Callable[[], str]] = {
     "command-line": command_line,
     "strategies": strategies,
     "orders": orders,
+    "policies": policies,
     "worked-example-load": lambda: load_chart(_EXAMPLE),
     "worked-example-map": lambda: memory_map(_EXAMPLE, find("greedy-by-size")(_EXAMPLE)),
     "worked-example-heights": lambda: heights(_EXAMPLE),

@@ -12,6 +12,7 @@ from arenite.planner.ordering import OrderStrategy
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind
 from arenite.strategies import STRATEGIES
+from arenite.strategies.fit import POLICIES
 from arenite.strategies.order.table import ORDERS
 
 _TITLES = {
@@ -51,6 +52,14 @@ def strategies() -> str:
 def orders() -> str:
     """Return the table of orders, then each with its docstring."""
     return "\n\n".join([_table(ORDERS), *(_entry(order) for order in ORDERS)])
+
+
+def policies() -> str:
+    """Return the table of policies."""
+    lines = ["| name | decides | source |", "|---|---|---|"]
+    for policy in POLICIES:
+        lines.append(f"| `{policy.name}` | {policy.decides} | {policy.source} |")
+    return "\n".join(lines)
 
 
 def heights(problem: Problem) -> str:

@@ -14,6 +14,7 @@ from arenite.planner.importers import csv
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import StrategyKind, silent
 from arenite.strategies import known, native, table
+from arenite.strategies.fit import POLICIES
 from support.tilings import tiling
 
 # Pisarchyk and Lee's worked example as half-open lifetimes.
@@ -88,6 +89,9 @@ def test_strategies_lists_the_table(run, run_json):
     code, out, _ = run("strategies")
     assert code == 0
     assert all(name in out for name in known())
+    policies = run_json("strategies")["policies"]
+    assert [each["name"] for each in policies] == [policy.name for policy in POLICIES]
+    assert all(policy.name in out for policy in POLICIES)
 
 
 def test_inspect_names_what_binds(run, run_json, model):

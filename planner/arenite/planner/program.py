@@ -271,6 +271,8 @@ class Program:
         A computing step that waits for it must touch each of its tensors too. Lifetimes then
         need no rule of their own, and the height holds however long the other lane takes.
         """
+        if all(step.lane == COMPUTE for step in self.steps):
+            return
         untouched: dict[str, set[str]] = {}
         makers: dict[str, str] = {}
         for step in self.steps:

@@ -1,18 +1,19 @@
-"""`arenite strategies`: what `--strategy` accepts."""
+"""`arenite strategies`: what `--strategy` accepts, policies included."""
 
 import click
 
 from arenite.cli.console.results import Results
 from arenite.cli.options.output import json_option
-from arenite.cli.render.tables import strategies_table
+from arenite.cli.render.tables import policies_table, strategies_table
 from arenite.strategies import known
+from arenite.strategies.fit import known_policies
 
 
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
-    """List the strategies, with their complexity and source."""
-    table = known().values()
+    """List the strategies, and the policies of compare --budget, with their sources."""
+    table, policies = known().values(), known_policies().values()
     Results(as_json=as_json).show(
         {
             "strategies": [
@@ -24,7 +25,18 @@ def strategies(as_json: bool) -> None:
                     "quick": strategy.quick,
                 }
                 for strategy in table
-            ]
+            ],
+            "policies": [
+                {
+                    "name": policy.name,
+                    "decides": policy.decides,
+                    "source": policy.source,
+                    "quick": policy.quick,
+                }
+                for policy in policies
+            ],
         },
-        lambda console: console.print(strategies_table(table)),
+        lambda console: console.print(
+            strategies_table(table), "", policies_table(policies), sep="\n"
+        ),
     )

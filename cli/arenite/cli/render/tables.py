@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from arenite.planner.policy import Policy
 from arenite.planner.strategy import Strategy
 
 
@@ -43,6 +44,17 @@ def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) ->
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def policies_table(policies: Iterable[Policy]) -> Table:
+    """Return the table of policies."""
+    return listing(
+        ("policy", "decides", "source"),
+        (
+            (Text(policy.name, "bold", no_wrap=True), policy.decides, policy.source)
+            for policy in policies
+        ),
+    )
 
 
 def strategies_table(strategies: Iterable[Strategy]) -> Table:

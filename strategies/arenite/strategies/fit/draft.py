@@ -46,6 +46,7 @@ class Draft:
         self.step_of = list(range(work.num_steps) if slots is None else slots)
         self.order = list(range(len(self.step_of)))
         self._slot_of = np.arange(2 * len(self.order) + 16)
+        self._slots: list[int] = self._slot_of.tolist()  # the same, for single look-ups
         self.instances: list[list[Instance]] = [
             [Instance(storage, -1)] if given else [] for storage, given in enumerate(work.is_given)
         ]
@@ -64,7 +65,7 @@ class Draft:
 
     def slot(self, run: int) -> int:
         """Return the slot of a run; -1 stands for the start."""
-        return -1 if run < 0 else int(self._slot_of[run])
+        return -1 if run < 0 else self._slots[run]
 
     def start(self, instance: Instance) -> int:
         """Return the first slot at which an instance is live."""
@@ -99,12 +100,16 @@ class Draft:
 
     def carried(self, slot: int) -> list[tuple[Instance, int]]:
         """Return what is live, untouched and movable at a slot, each with its next reader."""
+        slots, work = self._slots, self.work
         found: list[tuple[Instance, int]] = []
         for storage, instances in enumerate(self.instances):
-            if not self.work.may_move[storage] or not self.work.sizes[storage]:
+            if not work.may_move[storage] or not work.sizes[storage]:
                 continue
             for instance in instances:
-                if self.slot(instance.maker) < slot < self.end(instance):
+                # Most end before the slot, so that is asked first.
+                if not instance.readers or slots[instance.readers[-1]] <= slot:
+                    continue
+                if self.slot(instance.maker) < slot:
                     following = next(run for run in instance.readers if self.slot(run) >= slot)
                     if self.slot(following) > slot and self.is_there(instance, slot):
                         found.append((instance, following))
@@ -168,6 +173,7 @@ class Draft:
         taken = self._slot_of[: runs.start]
         taken[taken >= slot] += len(steps)
         self._slot_of[runs.start : runs.stop] = np.arange(slot, slot + len(steps))
+        self._slots = self._slot_of.tolist()
         for storage, run, (old, later) in rebound:
             self._rebind(storage, run, old, later)
         for run, instances in zip(runs, reads, strict=True):
@@ -317,6 +323,7 @@ class Draft:
             self._read_by(storage, run).readers.remove(run)
         del self.order[slot]
         self._slot_of[self._slot_of > slot] -= 1
+        self._slots = self._slot_of.tolist()
 
     def _around(self, storage: int, run: int) -> tuple[Instance, Instance] | None:
         """Return the instance before that of a run, and its own."""

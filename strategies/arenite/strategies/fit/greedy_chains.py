@@ -1,23 +1,27 @@
 """Chains of steps that run again, by price, and then fewer of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
 from arenite.strategies.fit.base import SchedulePolicy, schedule_of
-from arenite.strategies.fit.chains import ChainLimits, lower_by_chains, prune
+from arenite.strategies.fit.chains import Chain, ChainLimits, lower_by_chains, prune
+from arenite.strategies.fit.choosing import cheapest
 from arenite.strategies.fit.draft import Draft
 from arenite.strategies.fit.work import Work
 
 
 @dataclass(frozen=True, slots=True)
 class GreedyChains(SchedulePolicy):
-    """Lower the first peak by the chain that costs least a byte, until the budget is met.
+    """Lower the first peak by the chain of least price, until the budget is met.
 
     Attributes:
         most_steps: Most steps of a chain.
         prunes: Whether what turns out to be needless is left out at the end.
+        powers: Of the bytes by which the seconds of a chain are divided; the best result stays.
     """
 
     name: ClassVar[str] = "greedy-chains"
@@ -26,11 +30,22 @@ class GreedyChains(SchedulePolicy):
 
     most_steps: int = 12
     prunes: bool = True
+    powers: tuple[float, ...] = (1.0, 0.8)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
-        draft = Draft(work)
-        lower_by_chains(draft, limit or 0, should_stop, ChainLimits(self.most_steps))
-        if self.prunes:
-            prune(draft, draft.peak if limit is None else max(limit, draft.peak), should_stop)
-        return schedule_of(draft)
+        """Return the cheapest schedule within the limit, the lowest if none is."""
+        return schedule_of(cheapest(self.drafts(work, limit, should_stop), limit, should_stop))
+
+    def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:
+        """Yield a draft for each power."""
+        for power in self.powers:
+            draft = Draft(work)
+            price = partial(_price, power=power)
+            lower_by_chains(draft, limit or 0, should_stop, ChainLimits(self.most_steps), price)
+            if self.prunes:
+                prune(draft, max(limit or 0, draft.peak), should_stop)
+            yield draft
+
+
+def _price(chain: Chain, power: float) -> float:
+    return chain.seconds / float(chain.gain**power)

@@ -9,6 +9,7 @@ from arenite.planner.rewrites.rescheduling import Schedule
 from arenite.strategies.fit.base import SchedulePolicy, schedule_of
 from arenite.strategies.fit.chains import ChainLimits, lower_by_chains, prune
 from arenite.strategies.fit.draft import Draft
+from arenite.strategies.fit.greedy_chains import GreedyChains
 from arenite.strategies.fit.spilling import (
     Gap,
     all_gaps,
@@ -35,7 +36,7 @@ class Joint(SchedulePolicy):
     decides: ClassVar[str] = "which tensors are swapped and which made again"
     quick: ClassVar[bool] = False
 
-    counts: tuple[int, ...] = (0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+    counts: tuple[int, ...] = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
     most_steps: int = 12
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
@@ -57,7 +58,8 @@ class Joint(SchedulePolicy):
         gaps = [gap for gap in all_gaps(given, limit) if slack_s(given, gap) >= 0]
         by_slack = sorted(gaps, key=lambda gap: -slack_s(given, gap))
         by_size = sorted(gaps, key=lambda gap: -work.sizes[gap.instance.storage])
-        choices = [by_slack[:count] for count in self.counts]
+        yield from GreedyChains(self.most_steps).drafts(work, limit, should_stop)
+        choices = [by_slack[:count] for count in self.counts if count]
         choices += [list(hidden_gaps(given, limit, order)) for order in (by_slack, by_size)]
         seen: set[frozenset[tuple[int, int]]] = set()
         for choice in choices:

@@ -32,9 +32,11 @@ class XLARematerialisation(SchedulePolicy):
         draft = Draft(work)
         bound = limit or 0
         slot = 0
-        while slot < len(draft.order) and not should_stop():
-            while draft.loads[slot] > bound and self._lower(draft, slot):
-                pass
+        most = 2 * work.num_steps  # more runs than that would pay for no memory
+        while slot < len(draft.order) < most and not should_stop():
+            while draft.loads[slot] > bound and len(draft.order) < most:
+                if not self._lower(draft, slot):
+                    break
             slot += 1
         return schedule_of(draft)
 
