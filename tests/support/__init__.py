@@ -8,7 +8,8 @@ plan is known.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
-`tflite_layers`, `command_models`, `tiny_programs`, `coded_programs`, `two_memories`.
+`tflite_layers`, `command_models`, `tiny_programs`, `banded_programs`, `coded_programs`,
+`two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the
