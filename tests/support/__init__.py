@@ -8,14 +8,15 @@ plan is known.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
-`tflite_layers`, `command_models`, `tiny_programs`, `banded_programs`, `coded_programs`,
-`two_memories`.
+`tflite_layers`, `command_models`, `tiny_programs`, `banded_programs`, `row_programs`,
+`coded_programs`, `two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the
 `hostile_models` among them, and gives them to every command, each in a process of its own
 (`forked`).
 
-Running: `running` our session beside the reference, `c_library` built and installed,
-`shared_material` that may lie beside the checkout.
+Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
+same steps whole, `c_library` built and installed, `shared_material` that may lie beside the
+checkout.
 """
