@@ -10,13 +10,15 @@ plan is known, `banded` as networks that run row by row make them.
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
 `tflite_layers`, `tflite_networks`, `quantised_chain`, `command_models`, `named_mobilenet`,
-`small_networks`, `tiny_programs`, `banded_programs`, `coded_programs`, `two_memories`.
+`small_networks`, `tiny_programs`, `banded_programs`, `row_programs`, `coded_programs`,
+`two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the
 `hostile_models` among them, and gives them to every command, each in a process of its own
 (`forked`).
 
-Running: `running` our session beside the reference, `c_library` built and installed,
-`exported_c` compiled here, `shared_material` that may lie beside the checkout.
+Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
+same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c` compiled
+here, `shared_material` that may lie beside the checkout.
 """

@@ -34,6 +34,8 @@ def test_an_unknown_operator_promises_nothing(unknown):
     assert unknown.updates == ()
     assert unknown.sliding(step) is None
     assert unknown.scratch(step) == unknown.multiply_adds(step) == 0
+    assert not unknown.makes_rows(step)
+    assert unknown.accumulates_rows(step) == 0
     assert not any((unknown.is_view(step), unknown.changes_nothing(step)))
     assert not any((unknown.is_clamp, unknown.takes_clamp, unknown.reduces_groups))
     corner = ((0, 1),) * 4
