@@ -11,7 +11,7 @@
     const ink = colour("--ink"), soft = colour("--soft"), rule = colour("--rule");
     const limit = colour("--limit"), paper = colour("--paper");
     for (const model of doc._all_models.values()) {
-      if (model.type === "LinearAxis") {
+      if (model.type === "LinearAxis" || model.type === "LogAxis") {
         Object.assign(model, {
           axis_label_text_color: soft, major_label_text_color: soft, axis_line_color: rule,
           major_tick_line_color: rule, minor_tick_line_color: null,
@@ -25,6 +25,12 @@
         Object.assign(model, { line_color: limit, line_width: 2 });
       } else if (model.type === "GlyphRenderer" && model.name === "load") {
         model.glyph.line_color = ink;
+      } else if (model.type === "GlyphRenderer" && model.name === "labels") {
+        model.glyph.text_color = ink;
+      } else if (model.type === "GlyphRenderer" && /predicted$|measured$/.test(model.name)) {
+        const mark = colour(model.name.endsWith("measured") ? "--good" : "--accent");
+        if (model.name.startsWith("line ")) model.glyph.line_color = mark;
+        else model.glyph.fill_color = mark;
       } else if (model.type === "GlyphRenderer" && model.name === "rectangles") {
         for (const glyph of [model.glyph, model.hover_glyph, model.nonselection_glyph]) {
           if (glyph && glyph.line_color !== undefined) glyph.line_color = paper;
