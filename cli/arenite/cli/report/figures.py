@@ -7,46 +7,21 @@ from typing import Any
 
 from bokeh.embed import json_item
 from bokeh.layouts import column
-from bokeh.models import (
-    AdaptiveTicker,
-    BoxZoomTool,
-    ColumnDataSource,
-    CustomJSTickFormatter,
-    HoverTool,
-    PanTool,
-    Range1d,
-    ResetTool,
-    SaveTool,
-    TapTool,
-    WheelZoomTool,
-)
+from bokeh.models import ColumnDataSource, HoverTool, Range1d, TapTool
 from bokeh.models.annotations import BoxAnnotation, Span
 from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from arenite.cli.render.text import elided, printable
+from arenite.cli.report.plots import CROWDED, MARGIN, PALETTE, Groups, draw_load, empty_plot
 from arenite.cli.report.records import RecordFacts, record_facts
 from arenite.planner.diagnosis import Diagnosis
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.report import ModelReport, StrategyResult
 
-# Paul Tol's "light" scheme: told apart by the colour-blind, on white and on black.
-PALETTE = (
-    "#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00",
-)  # fmt: skip
-OTHER = "#bbbbbb"
-
 _MAP_HEIGHT = 440
 _LOAD_HEIGHT = 190
-_CROWDED = 150  # steps beyond which outlines would hide what they surround
-_MARGIN = 1.05  # above the highest byte
 _NAME_LENGTH = 96
-_TICKS = """
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let value = tick, unit = 0;
-    while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1; }
-    return `${+value.toPrecision(4)} ${units[unit]}`;
-"""
 _MAP_TOOLTIP = """
 <div class="arenite-tip"><b>@name</b><br>@about<br>@size{0,0} B at @bottom{0,0}<br>
 steps [@left{0}, @right{0})<br>made by @producer<br>read by @consumers</div>
@@ -98,7 +73,7 @@ class ModelFigures:
             "offsets": self.offsets,
             "heights": self.heights,
             "bound": self.bound,
-            "margin": _MARGIN,
+            "margin": MARGIN,
             "colourings": {
                 name: {
                     "names": colouring.names,
@@ -145,15 +120,12 @@ def _colouring(problem: Problem, names: Sequence[str]) -> Colouring:
     sizes: Counter[str] = Counter()
     for record, name in zip(problem.records, names, strict=True):
         sizes[name] += sum(each.size * (each.end - each.start) for each in record.stairs)
-    ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
-    shown, rest = ranked[: len(PALETTE)], ranked[len(PALETTE) :]
-    index = {name: group for group, name in enumerate(shown)}
-    index |= dict.fromkeys(rest, len(shown))
+    groups = Groups.of(sizes)
     return Colouring(
-        (*map(printable, shown), *(["others"] if rest else [])),
-        (*PALETTE[: len(shown)], *([OTHER] if rest else [])),
+        groups.names,
+        groups.colours,
         tuple(
-            index[name]
+            groups.index[name]
             for record, name in zip(problem.records, names, strict=True)
             for _ in record.stairs
         ),
@@ -186,25 +158,17 @@ def _memory_map(
         },
         name="records",
     )
-    plot = _plot(_MAP_HEIGHT, steps, max(1.0, result.height * _MARGIN), "map")
+    plot = empty_plot(_MAP_HEIGHT, steps, max(1.0, result.height * MARGIN), "map")
     binding = _binding_span(problem, report.diagnosis)
     if binding is not None:
         plot.add_layout(BoxAnnotation(left=binding[0], right=binding[1], name="binding"))
-    crowded = problem.num_steps > _CROWDED
+    crowded = problem.num_steps > CROWDED
     rectangles = plot.quad(
         left="left", right="right", bottom="bottom", top="top", source=source, name="rectangles",
         fill_color="fill", line_color="white", line_width=0.0 if crowded else 0.5,
         nonselection_fill_alpha=0.35, hover_fill_alpha=0.7,
     )  # fmt: skip
-    spans = list(load_spans(records))
-    times, loads = [0], [0]
-    for span in spans:
-        if span.start > times[-1]:
-            times.append(times[-1])
-            loads.append(0)
-        times += [span.start, span.end]
-        loads += [span.load, span.load]
-    plot.line(times, loads, name="load", line_width=0.75 if crowded else 1.5)
+    draw_load(plot, records, crowded=crowded)
     plot.add_layout(
         Span(location=report.best_bound, dimension="width", line_dash="dashed", name="bound")
     )
@@ -236,7 +200,7 @@ def _load(diagnosis: Diagnosis, steps: Range1d) -> figure:
             "operator": [elided(printable(load.operator), _NAME_LENGTH) for load in loads],
         }
     )
-    plot = _plot(_LOAD_HEIGHT, steps, max(1.0, most * _MARGIN), "steps")
+    plot = empty_plot(_LOAD_HEIGHT, steps, max(1.0, most * MARGIN), "steps")
     binding = diagnosis.binding
     if binding is not None:
         plot.add_layout(BoxAnnotation(left=binding.step, right=binding.step + 1, name="binding"))
@@ -256,23 +220,3 @@ def _load(diagnosis: Diagnosis, steps: Range1d) -> figure:
 
 
 WORKING_SET, CARRIED = PALETTE[0], PALETTE[1]
-
-
-def _plot(height: int, steps: Range1d, top: float, name: str) -> figure:
-    """Return an empty figure; its colours are the page's, which knows light from dark."""
-    plot = figure(
-        name=name, height=height, sizing_mode="stretch_width", min_border_left=76,
-        x_range=steps, y_range=Range1d(start=0, end=top), toolbar_location="above",
-        tools=[PanTool(), BoxZoomTool(), WheelZoomTool(), ResetTool(), SaveTool()],
-        active_drag=None, background_fill_color=None, border_fill_color=None,
-        outline_line_color=None, output_backend="canvas",
-    )  # fmt: skip
-    plot.toolbar.logo = None
-    plot.toolbar.autohide = True
-    plot.xgrid.visible = False
-    plot.yaxis.ticker = AdaptiveTicker(
-        base=16, mantissas=[1, 2, 4, 8], desired_num_ticks=max(3, height // 70)
-    )
-    plot.yaxis.formatter = CustomJSTickFormatter(code=_TICKS)
-    plot.xaxis.ticker = AdaptiveTicker(min_interval=1)
-    return plot

@@ -27,6 +27,32 @@ def check_packages() -> None:
             raise MissingDependencyError(package, "report", "an HTML report")
 
 
+def render(template: str, page: object, figures: object) -> str:
+    """Return a page.
+
+    Args:
+        template: Its name.
+        page: All it says.
+        figures: What its script draws, as JSON.
+
+    Raises:
+        MissingDependencyError: What draws the page is absent.
+    """
+    check_packages()
+    from bokeh.resources import Resources
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template(template).render(
+        page=page,
+        data=_script_json(figures),
+        bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
+    )
+
+
 def as_page(
     compared: Sequence[ModelReport | FailedModel],
     command: Sequence[str],
@@ -43,9 +69,6 @@ def as_page(
         MissingDependencyError: What draws the page is absent.
     """
     check_packages()
-    from bokeh.resources import Resources
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from arenite.cli.report.figures import CARRIED, WORKING_SET, model_figures
 
     reports = [each for each in compared if isinstance(each, ModelReport)]
@@ -57,15 +80,7 @@ def as_page(
         None if section.figure is None else model_figures(report, chosen).as_json()
         for section, report, chosen in zip(model.sections, reports, choices, strict=True)
     ]
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    return environment.get_template("report.html.j2").render(
-        page=model,
-        data=_script_json(figures),
-        bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
-    )
+    return render("report.html.j2", model, figures)
 
 
 def _script_json(value: object) -> str:

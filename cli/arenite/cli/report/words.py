@@ -58,7 +58,7 @@ def page_model(
         overview(reports),
         sections,
         printable(shlex.join(("arenite", *command))),
-        _made_with(len(reports)),
+        made_with(len(reports)),
         tuple((name, each.source.digest) for name, each in zip(names, reports, strict=True)),
     )
 
@@ -108,7 +108,8 @@ def _figure(
     )
 
 
-def _made_with(num_models: int) -> str:
+def made_with(num_models: int) -> str:
+    """Return versions and machine, for models that were all planned at a time."""
     versions = [f"Python {platform.python_version()}"]
     for package in _NAMED_VERSIONS:
         try:

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
-from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
@@ -15,6 +14,7 @@ from arenite.planner.rewrites.bands.expand import BandedRegion, expand
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rewrites.bands.walk import Region
 from arenite.planner.rules import Rules
+from arenite.strategies.fit.binding import BandsLimitError, binding_of
 from arenite.strategies.fit.paths import (
     Edges,
     Path,
@@ -103,11 +103,11 @@ class Banding:
         """Return the quickest program whose plan fits a budget.
 
         Raises:
-            UnmetBudgetError: None fits, or none was found before the search was stopped.
+            BandsLimitError: None fits, or none was found before the search was stopped.
         """
         if self.whole.height <= budget:
             return self.whole
-        peak, lowest = budget, self.whole
+        peak, lowest, is_stopped = budget, self.whole, False
         try:
             for _ in range(_ATTEMPTS):
                 path = quickest(self._edges, peak)
@@ -119,10 +119,12 @@ class Banding:
                 peak = min(peak - 1, peak * budget // lowest.height)
             lowest = min(self._least(), lowest, key=lambda each: each.height)
         except SearchStoppedError:
-            pass
+            is_stopped = True
         if lowest.height <= budget:
             return lowest
-        raise UnmetBudgetError("bands", budget, lowest.height)
+        is_stopped = is_stopped or self._edges.should_stop()
+        binding = binding_of(lowest.derivation)
+        raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)
 
     def frontier(self) -> Iterator[Banded]:
         """Yield programs that need less and less, and take longer and longer."""

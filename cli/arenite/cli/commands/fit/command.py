@@ -13,7 +13,9 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
+from arenite.cli.planning.costs import MachineCosts
 from arenite.cli.planning.programs import SUFFIX
+from arenite.cli.report.page import check_packages
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
@@ -24,7 +26,7 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
     cls=SectionedCommand,
     sections={
         "Reading the model": ("order_name", "dims", "shapes", "values"),
-        "Search": ("time_limit_s",),
+        "Search": ("costs_path", "time_limit_s"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -48,6 +50,11 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
 @click.option(
     "--measure", is_flag=True, help="Run each program of the frontier and show its latency."
 )
+@click.option(
+    "--costs", "costs_path", type=click.Path(path_type=Path), metavar="FILE",
+    help="What the machine's work costs, as `arenite calibrate -o FILE` states it.  [default: "
+    "what it measured here, or else those of a desktop]",
+)  # fmt: skip
 @order_option
 @dim_option
 @shape_option
@@ -61,6 +68,7 @@ def fit(
     slowdown: float | None,
     output: Path | None,
     measure: bool,
+    costs_path: Path | None,
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
@@ -83,12 +91,14 @@ def fit(
     if measure and not is_frontier:
         raise click.UsageError("--measure is for the frontier; it goes without --budget")
     results = Results(as_json=as_json)
-    results.reserve(output, sources=(model,))
+    results.reserve(output, sources=(model, costs_path))
+    if is_frontier and output is not None:
+        check_packages()
     reading = Reading(
         dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
         time_limit_s=time_limit_s,
     )  # fmt: skip
-    fitting = Fitting(model, reading)
+    fitting = Fitting(model, reading, MachineCosts.known(costs_path))
     if is_frontier:
         found = fitting.frontier()
         latencies = fitting.latencies(found) if measure else ()

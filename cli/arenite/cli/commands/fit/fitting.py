@@ -3,6 +3,7 @@
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,13 +16,13 @@ from rich.status import Status
 
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.streams import progress
+from arenite.cli.planning.costs import MachineCosts
 from arenite.cli.planning.programs import held_bytes, random_inputs, write_program
 from arenite.cli.planning.search import Outcome
 from arenite.cli.render.numbers import exact, percent
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.errors import PlanError
 from arenite.planner.plan import Plan
@@ -35,9 +36,6 @@ from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
 from arenite.strategies.fit.bands import Banded, Banding
-
-DESKTOP = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
-"""A core of a desktop: 30 thousand million multiply-adds a second, 20 GB/s of cache and memory."""
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
@@ -97,14 +95,21 @@ class Fit:
 class Fitting:
     """A model and the ways to run it in less memory."""
 
-    def __init__(self, model: Path, reading: Reading) -> None:
+    def __init__(self, model: Path, reading: Reading, machine: MachineCosts | None = None) -> None:
         """Read a model.
 
+        Args:
+            model: The file.
+            reading: How it is read.
+            machine: What its work costs; None for what is known of this machine.
+
         Raises:
+            CostsFileError: What is known of this machine is damaged.
             ModelError: It cannot be read or run.
             WeightBudgetError: The budget of its weights cannot be met.
         """
         self.model = model
+        self.machine = machine or MachineCosts.known()
         self.lowered = lower_model(
             model,
             dims=reading.dims,
@@ -121,10 +126,11 @@ class Fitting:
             math.inf if reading.time_limit_s is None else reading.time_limit_s
         )
         with self._stoppable():
+            costs = self.machine.of(_main_type(self.program))
             self._banding = Banding(
                 self.program,
                 rules(),
-                DESKTOP,
+                costs,
                 self._placed,
                 self._should_stop,
                 partial(runs_by_rows, self.program),
@@ -139,7 +145,8 @@ class Fitting:
         """Return the quickest program within a budget, or the smallest within a slowdown.
 
         Raises:
-            UnmetBudgetError: There is none.
+            BandsLimitError: Nothing gets as low as the budget.
+            SlowdownError: What does takes too long.
         """
         if budget is None:
             assert slowdown is not None
@@ -216,6 +223,16 @@ class Fitting:
         with stop_on_interrupt() as request, progress().status("fit: running") as status:
             self._request = request
             yield status
+
+
+def _main_type(program: Program) -> str:
+    """Return the type of the elements that most multiply-adds are of."""
+    work: Counter[str] = Counter()
+    for step in program.steps:
+        operands = program.operands(step)
+        if operands.source is not None:
+            work[operands.source.dtype.label] += step.operator.multiply_adds(operands)
+    return max(work, key=lambda label: (work[label], label), default="float32")
 
 
 def _timed(session: Session, arrays: Mapping[str, NDArray[Any]]) -> float:

@@ -1,10 +1,165 @@
 """The page of a frontier: memory against time, and what lies where."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
 
 from arenite.cli.commands.fit.fitting import Fit, Fitting
+from arenite.cli.render.numbers import both, duration, exact, grouped, percent, plural
+from arenite.cli.render.text import printable
+from arenite.cli.report.model import Cell
+from arenite.cli.report.page import check_packages, render
+from arenite.cli.report.words import made_with
+from arenite.planner.units import format_size
+from arenite.strategies.fit.binding import binding_of
+
+
+@dataclass(frozen=True, slots=True)
+class MapWords:
+    """What is said of a memory map.
+
+    Attributes:
+        title: Its program.
+        about: A sentence.
+        figure: Name of the figure.
+        height: Bytes, for a scale that both maps share.
+    """
+
+    title: str
+    about: str
+    figure: str
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitPage:
+    """All the page says.
+
+    Attributes:
+        model: Its name.
+        before: The headline up to its figure.
+        figure: The figure.
+        after: The rest.
+        remark: What the figures mean.
+        measured: Whether latencies were measured.
+        columns: Of the table.
+        rows: The frontier.
+        colours: Colour and name of each group of operators.
+        maps: Of the whole program and of the least.
+        binding: What keeps the least from taking less.
+        command: What was asked for.
+        made_with: Versions.
+        digest: Of the model.
+    """
+
+    model: str
+    before: str
+    figure: str
+    after: str
+    remark: str
+    measured: bool
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    colours: tuple[tuple[str, str], ...]
+    maps: tuple[MapWords, ...]
+    binding: str
+    command: str
+    made_with: str
+    digest: str
 
 
 def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float]) -> str:
-    """Return the page."""
-    raise NotImplementedError
+    """Return the page.
+
+    Args:
+        fitting: The model.
+        fits: The frontier, the whole program first.
+        latencies: Median seconds of each; none if they were not measured.
+
+    Raises:
+        MissingDependencyError: What draws the page is absent.
+    """
+    check_packages()
+    from arenite.cli.commands.fit.figures import (
+        FRONTIER,
+        MAPS,
+        Colours,
+        as_item,
+        frontier_figure,
+        memory_map,
+    )
+
+    ratios = [latency / latencies[0] for latency in latencies]
+    ends = [fits[0], fits[-1]] if len(fits) > 1 else [fits[0]]
+    colours = Colours.of([fit.banded for fit in ends])
+    figures = {FRONTIER: as_item(frontier_figure(fits, ratios))}
+    for fit, labels, name in zip(ends, colours.labels, MAPS, strict=False):
+        figures[name] = as_item(memory_map(fit.banded, labels, colours.groups, {}, name))
+    groups = colours.groups
+    binding = binding_of(fits[-1].banded.derivation)
+    model = printable(fitting.lowered.name)
+    before, figure, after = _headline(fits, ratios)
+    command: Sequence[str] = click.get_current_context().obj or ()
+    page = FitPage(
+        model, before, figure, after,
+        f"Times are {'measured on one thread and predicted' if latencies else 'predicted'}, as a "
+        f"multiple of the whole program's. Predictions stand on the {printable(fitting.machine.words)}.",
+        bool(latencies),
+        _columns(latencies),
+        tuple(_rows(fits, latencies)),
+        tuple(zip(groups.colours, groups.names, strict=True)),
+        tuple(
+            MapWords(
+                "Least" if number else "Whole",
+                f"{both(fit.height)}, {plural(fit.banded.num_turns, 'turn')}",
+                MAPS[number],
+                fit.height,
+            )
+            for number, fit in enumerate(ends)
+        ),
+        "" if binding is None else printable(f"What binds in the least: {binding}."),
+        printable(shlex.join(("arenite", *command))),
+        made_with(1),
+        fitting.lowered.digest,
+    )  # fmt: skip
+    return render("fit.html.j2", page, figures)
+
+
+def _headline(fits: Sequence[Fit], ratios: Sequence[float]) -> tuple[str, str, str]:
+    whole, least = fits[0], fits[-1]
+    if len(fits) == 1:
+        return "runs in", format_size(whole.height), "; nothing in it can run in bands for less."
+    price = f"{1 + least.slowdown:.2f} times the time, predicted"
+    if ratios:
+        price = f"{ratios[-1]:.2f} times the time, measured"
+    whole_size = format_size(whole.height)
+    return (
+        "runs in", format_size(least.height),
+        f"instead of {whole_size}, bit for bit, at {price}.",
+    )  # fmt: skip
+
+
+def _columns(latencies: Sequence[float]) -> tuple[str, ...]:
+    columns = ("arena", "of whole", "multiply-adds", "turns", "predicted time")
+    return (*columns, "latency", "measured time") if latencies else columns
+
+
+def _rows(fits: Sequence[Fit], latencies: Sequence[float]) -> Iterator[tuple[Cell, ...]]:
+    for number, fit in enumerate(fits):
+        share = fit.height / fits[0].height if fits[0].height else 1.0
+        cells = [
+            Cell(exact(fit.height), fit.height, format_size(fit.height)),
+            Cell(percent(share), share),
+            Cell(f"{fit.multiply_adds_ratio:.3f}", fit.multiply_adds_ratio),
+            Cell(grouped(fit.banded.num_turns), fit.banded.num_turns),
+            Cell(f"{1 + fit.slowdown:.2f}", fit.slowdown),
+        ]
+        if latencies:
+            ratio = latencies[number] / latencies[0]
+            cells += [
+                Cell(duration(latencies[number]), latencies[number]),
+                Cell(f"{ratio:.2f}", ratio),
+            ]
+        yield tuple(cells)

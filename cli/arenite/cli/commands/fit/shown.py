@@ -27,6 +27,7 @@ def fit_as_json(
         "model": str(fitting.model),
         "budget": None if budget is None else budget.bytes_of(fitting.whole.height),
         **_figures(fit),
+        "costs": fitting.machine.words,
         "resident_bytes": held.total,
         "held": held_as_json(held),
         "whole_height": fitting.whole.height,
@@ -54,6 +55,7 @@ def fit_text(
             ("in bands", _regions_in_words(fitting.program, fit.banded.regions)),
             ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
             ("price", _price(fit)),
+            ("predicted", f"by the {fitting.machine.words}"),
             held_row(held),
         ]
         if output is not None:
@@ -73,6 +75,7 @@ def frontier_as_json(
     return {
         "model": str(fitting.model),
         "lower_bound_whole": fitting.whole.plan.lower_bound,
+        "costs": fitting.machine.words,
         "frontier": entries,
         "output": output and str(output),
     }
@@ -101,6 +104,7 @@ def frontier_text(
                 row += [duration(latencies[number]), f"{latencies[number] / latencies[0]:.2f}"]
             rows.append(row)
         console.print(listing(columns, rows))
+        console.print(name(f"Predicted by the {fitting.machine.words}."), soft_wrap=True)
         if len(fits) == 1:
             console.print("Nothing in it can run in bands for less.")
         if output is not None:

@@ -1,0 +1,165 @@
+"""What keeps a program in bands from taking less: the step of the highest load, and what lives."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from arenite.planner.derive import Derivation
+from arenite.planner.diagnosis import diagnose
+from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
+
+_NAMED = 3
+"""Tensors that are named."""
+_WORDS = {TensorKind.INPUT: "graph input", TensorKind.STATE: "state"}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a tensor of the model takes at a step.
+
+    Attributes:
+        tensor: Its name in the model, however many pieces it lies in.
+        size: Bytes that are live; rows that are not yet made or already dead do not count.
+        what: Kind of tensor in words; empty for an ordinary one.
+    """
+
+    tensor: str
+    size: int
+    what: str = ""
+
+    @property
+    def called(self) -> str:
+        """What it is and its name, of one that was fused the first of its names."""
+        first, _, more = self.tensor.partition(";")
+        name = f"{first!r}" + " and what is fused with it" * bool(more)
+        return f"{self.what} {name}" if self.what else name
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The step at which most bytes are live.
+
+    Attributes:
+        step: Its name in the model.
+        operator: What it is.
+        load: Bytes.
+        held: What they hold, the largest first.
+    """
+
+    step: str
+    operator: str
+    load: int
+    held: tuple[Held, ...]
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        first, *rest = self.held[:_NAMED]
+        largest = f"the {first.called} alone takes {first.size:,} B"
+        for each in rest:
+            largest += f", {each.called} {each.size:,} B"
+        return f"{self.load:,} B are live at {self.step!r} ({self.operator}); {largest}"
+
+
+class BandsLimitError(UnmetBudgetError):
+    """Bands do not get as low as the budget.
+
+    Attributes:
+        binding: What keeps the least program that was found from taking less; None if nothing
+            is live in it.
+        is_stopped: Whether the search was stopped before its end.
+    """
+
+    def __init__(
+        self, budget: int, reached: int, binding: Binding | None, *, is_stopped: bool = False
+    ) -> None:
+        super().__init__("bands", budget, reached)
+        self.binding = binding
+        self.is_stopped = is_stopped
+
+    def __str__(self) -> str:
+        """Return what bands reach, and what binds."""
+        least = f"the least arena that bands reach is {self.reached:,} B"
+        remedy = "raise --budget"
+        if self.is_stopped:
+            least = f"the search was stopped at an arena of {self.reached:,} B"
+            remedy = "raise --budget or --time-limit"
+        why = "" if self.binding is None else f": {self.binding}"
+        return f"the budget is {self.budget:,} B, {least}{why}; {remedy}"
+
+
+def binding_of(found: Derivation) -> Binding | None:
+    """Return what binds a program, None if nothing is live in it.
+
+    Cost: O(records + stairs + operands of the steps).
+    """
+    program = found.program
+    most = diagnose(program, found.problem).binding
+    if most is None or most.load == 0:
+        return None
+    owners = owners_of(program)
+    sizes: Counter[str] = Counter()
+    for record in found.problem.records:
+        if record.start <= most.step < record.end:
+            live = sum(each.size for each in record.stairs if each.start <= most.step < each.end)
+            sizes[_owner(program, record.name, record.tensors, owners, most.step)] += live
+    held = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
+    step = program.steps[most.step]
+    return Binding(
+        step.operator.step if isinstance(step.operator, Band) else step.name,
+        step.operator.label,
+        most.load,
+        tuple(Held(name, size, _what(program, name)) for name, size in held if size),
+    )
+
+
+def owners_of(program: Program) -> Mapping[str, str]:
+    """Return for each piece of rows, and each sum of rows, the model's tensor that it is of."""
+    owners: dict[str, str] = {}
+    for step in program.steps:
+        band = step.operator
+        if isinstance(band, Band):
+            _own(owners, step.inputs, band.inputs, band.outputs)
+            _own(owners, step.outputs, band.outputs, band.outputs)
+    return owners
+
+
+def _own(
+    owners: dict[str, str],
+    names: Sequence[str],
+    operands: Sequence[Pieces | None],
+    made: Sequence[Pieces | None],
+) -> None:
+    place = 0
+    for pieces in operands:
+        count = 1 if pieces is None else pieces.count
+        if pieces is not None:
+            owners.update(dict.fromkeys(names[place : place + count], pieces.tensor))
+        place += count
+    result = made[0]
+    if result is not None:  # what is left are the sums
+        owners.update(dict.fromkeys(names[place:], result.tensor))
+    owners.pop("", None)
+
+
+def _owner(
+    program: Program, name: str, tensors: Sequence[str], owners: Mapping[str, str], step: int
+) -> str:
+    for each in (name, *tensors):
+        if each in owners:
+            return owners[each]
+    if tensors:
+        return name
+    operator = program.steps[step].operator
+    return (
+        f"scratch of {operator.step if isinstance(operator, Band) else program.steps[step].name}"
+    )
+
+
+def _what(program: Program, name: str) -> str:
+    tensor = program.tensors.get(name)
+    if name in program.output_tensors:
+        return "graph output"
+    return "" if tensor is None else _WORDS.get(tensor.kind, "")
