@@ -1,8 +1,8 @@
 """Policies that trade time for memory, on training steps at budgets of their peaks.
 
 The networks are those of the zoo at batch 8, with batch statistics where the published networks
-have them. Their training steps are made by `training_programs.py`: sizes and multiply-adds are real,
-and what a backward step reads is what differentiation needs. Weights are not counted. Every
+have them. Their training steps are made by `training_programs.py`: sizes and multiply-adds are
+real, and what a backward step reads is what differentiation needs. Weights are not counted. Every
 program is simulated, the simulation checked, and the program shown to compute the same values.
 
 Claims: `joint` is never slower than `greedy-chains`; nobody is wrong; with `--strict` also that

@@ -19,6 +19,6 @@ Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edit
 (`forked`).
 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
-same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c` compiled
-here, `shared_material` that may lie beside the checkout.
+same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c`
+compiled here, `shared_material` that may lie beside the checkout.
 """

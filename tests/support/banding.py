@@ -1,29 +1,32 @@
 """Networks run in bands as the search for a budget would have it, and whole."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from arenite.planner.costs import Costs, Link
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import lower_model, rules, runs_by_rows
+from arenite.runtime.compiler import Lowered, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
-from arenite.strategies.fit.bands import Banding
+from arenite.strategies.fit.bands import Banded, Banding
 from support.running import PoisonedSession
 
 COSTS = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
 
 
-def placed(problem):
+def placed(problem: Problem) -> Plan:
     """Return the best plan, verified."""
     plan = find("best")(problem)
     verify(problem, plan)
     return plan
 
 
-def banding(path: Path):
+def banding(path: Path) -> tuple[Lowered, Banding]:
     """Return a model as steps of our runtime, and the ways to run it in bands."""
     lowered = lower_model(path)
     return lowered, Banding(
@@ -35,15 +38,17 @@ def banding(path: Path):
     )
 
 
-def outputs(lowered, banded, arrays):
+def outputs(
+    lowered: Lowered, banded: Banded, arrays: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Return what a banded program makes, whatever dead memory holds."""
     assembly = lowered.compiled(banded.derivation).assemble(banded.plan)
     data = b"".join(bytes(piece) for piece in program_file.pieces(assembly))
     with PoisonedSession([data]) as session:
-        return session.run(arrays)
+        return session.run(dict(arrays))
 
 
-def assert_same_bits(ours, theirs):
+def assert_same_bits(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> None:
     """Compare outputs bit for bit."""
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from arenite.planner.operators.operator import Operator
+from arenite.planner.operators.operator import Operands, Operator
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
@@ -32,6 +32,10 @@ class RuntimeOperator(Operator):
 
     number: ClassVar[int]
     repeatable: ClassVar[bool] = True
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether the core makes rows of it apart, if that can be (`makes_rows`)."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
