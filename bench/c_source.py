@@ -9,8 +9,7 @@ outputs in it, `.data`, `.bss`, and the stack, painted and measured; flash is in
 and what is taken of the compiler's libraries. TensorFlow Lite Micro's arena is the smallest in
 which its 64-bit interpreter works, without its stack, code and variables. TiGrIS (the package
 `tigris-ml`) is asked by `--tigris`: the least fast and slow memory together that its analyser
-states over a range of budgets; it is not run. onnx2c and TinyEngine are not
-measured.
+states over a range of budgets; it is not run. onnx2c and TinyEngine are not measured.
 
 Without arguments the models are those of `../shared/models/tflite`, where present.
 """
