@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import pytest
-from support.gradients import feeds_of, step_of
-from support.running import build
-from support.small_networks import NETWORKS, network
 
 from arenite.runtime.session import Session
 from arenite.training.runner import StepRunner
+from support.gradients import feeds_of, step_of
+from support.running import build
+from support.small_networks import NETWORKS, network
 
 NUM_RUNS = 3
 
