@@ -13,7 +13,7 @@ from arenite.planner.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import TensorKind
 from arenite.strategies.fit import POLICIES, find_policy
-from training_steps import training_step
+from stated_training import training_step
 from zoo import mobilenet_v2, unet
 
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import numpy as np
 import onnx
@@ -221,3 +222,16 @@ def test_a_model_without_states_does_not_train(model, batch, refused):
 
 def test_options_of_a_single_run_are_refused(step, batch, misused):
     assert "--profile" in misused("run", step, "--input", batch, "--steps", "1", "--profile")
+
+
+@pytest.mark.parametrize("command", ["train", "run"])
+def test_without_onnx_the_extra_is_named(command, step, model, batch, refused, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("arenite.training")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "arenite.cli.commands.run.engines", raising=False)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    arguments = {
+        "train": (model, "-o", model.with_name("s.onnx"), "--loss", "mse"),
+        "run": (step, "--input", batch, "--steps", "1"),
+    }
+    assert "arenite[onnx]" in refused(command, *arguments[command])

@@ -1,14 +1,16 @@
 """What several test modules need, imported as `support.x` and under no other name.
 
 Judges that share no code with what they judge: `oracle`, `brute_force`, `optimal_clusters`,
-`profiles`, `arena_interpreter`, `sliding_kernels`.
+`profiles`, `arena_interpreter`, `sliding_kernels`; of training, `gradients` by central
+differences, the `wide_reference` in 64 bits, and `torch_network`.
 
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
 plan is known.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
-`tflite_layers`, `command_models`, `tiny_programs`, `coded_programs`, `two_memories`.
+`tflite_layers`, `command_models`, `named_mobilenet`, `small_networks`, `tiny_programs`,
+`coded_programs`, `two_memories`.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the

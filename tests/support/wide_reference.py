@@ -56,11 +56,13 @@ class MaxPool(OpRun):  # type: ignore[misc]  # the onnx package ships no types
         kernel = how["kernel_shape"]
         strides, dilations = how["strides"] or [1] * axes, how["dilations"] or [1] * axes
         pads = how["pads"] or [0] * 2 * axes
-        counts = [
-            (x.shape[2 + a] + pads[a] + pads[axes + a] - (kernel[a] - 1) * dilations[a] - 1)
-            // strides[a] + 1
+        rooms = [
+            x.shape[2 + a] + pads[a] + pads[axes + a] - (kernel[a] - 1) * dilations[a] - 1
             for a in range(axes)
-        ]  # fmt: skip
+        ]
+        more = [s - 1 if how["ceil_mode"] else 0 for s in strides]
+        counts = [(rooms[a] + more[a]) // strides[a] + 1 for a in range(axes)]
+        pads = [*pads[:axes], *(pads[axes + a] + more[a] for a in range(axes))]
         widths = [(0, 0), (0, 0), *((pads[a], pads[axes + a]) for a in range(axes))]
         padded = np.pad(x, widths, constant_values=-np.inf)
         places = np.pad(np.arange(x.size).reshape(x.shape), widths, constant_values=-1)

@@ -47,6 +47,9 @@ CASES = {
     "Conv of many channels":
         "(double[2,16,4,5] i) => (y) <double[2,16,4,5] x, double[3,16,3,2] w>"
         "{a = Add(i, x) y = Conv<strides=[2,1],dilations=[1,2],pads=[1,1,1,0]>(a, w)}",
+    "Conv of what is joined":
+        "(double[2,3,5,5] i) => (y) <double[2,3,5,5] x, double[4,3,1,1] v, double[6,7,3,3] w>"
+        "{a = Add(i, x) t = Conv(i, v) j = Concat<axis=1>(a, t) y = Conv<pads=[1,1,1,1]>(j, w)}",
     "Conv along one axis":
         "(double[2,3,9] i) => (y) <double[2,3,9] x, double[4,3,3] w>"
         "{a = Add(i, x) y = Conv<strides=[2],pads=[1,1]>(a, w)}",
@@ -77,6 +80,9 @@ CASES = {
     "AveragePool": image("y = AveragePool<kernel_shape=[3,2],strides=[2,1],pads=[1,0,1,1]>(a)"),
     "AveragePool that counts its padding": image(
         "y = AveragePool<kernel_shape=[3,3],pads=[1,1,1,1],count_include_pad=1>(a)"),
+    "AveragePool rounded up": image(
+        "y = AveragePool<kernel_shape=[3,2],strides=[2,2],ceil_mode=1>(a)"),
+    "MaxPool rounded up": image("y = MaxPool<kernel_shape=[3,2],strides=[2,2],ceil_mode=1>(a)"),
     "AveragePool of tiles":
         "(double[2,4,6,8] i) => (y) <double[2,4,6,8] x>"
         "{a = Add(i, x) y = AveragePool<kernel_shape=[3,2],strides=[3,2]>(a)}",

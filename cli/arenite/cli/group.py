@@ -40,7 +40,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "Run": {
         "build": Entry("build", "Build a model, its plan and its weights into one file."),
-        "run": Entry("run.command", "Run a model once."),
+        "run": Entry("run.command", "Run a model once, or a training step many times."),
         "bench": Entry("bench.command", "Measure a model on our runtime and on others."),
     },
     "Train": {

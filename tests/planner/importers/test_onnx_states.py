@@ -111,6 +111,19 @@ def test_metadata_that_name_no_states_are_refused(pairs, reason, tmp_path):
         read_onnx(stated(tmp_path, COUNTER, pairs))
 
 
+def test_a_state_is_not_replaced_by_another(tmp_path):
+    text = "(float[4] s, float[4] u) => (y, u, t) { y = Neg(s) t = Add(u, y) }"
+    with pytest.raises(ModelFormatError, match="replaced by another state, 'u'"):
+        read_onnx(stated(tmp_path, text, {"s": "u", "u": "t"}))
+
+
+def test_a_state_may_stay_as_it_is(tmp_path):
+    text = "(float[4] x, float[4] s) => (y, s) { y = Mul(s, x) }"
+    program = read_onnx(stated(tmp_path, text, {"s": "s"}))
+    assert program.output_tensors == ("y",)
+    assert [step.operator.label for step in program.steps] == ["Mul"]
+
+
 def test_a_new_value_of_another_shape_is_refused(tmp_path):
     text = "(float[64] x, float[1] s) => (y, t) { t = Add(s, x) y = Neg(t) }"
     with pytest.raises(ModelFormatError, match="types or shapes"):

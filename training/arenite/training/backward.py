@@ -22,6 +22,7 @@ class Backward:
         node: The node.
         gradients: Gradients of its outputs by position; None where nothing depends on one.
         wanted: Positions of the inputs whose gradient something needs.
+        makers: The node that makes each value, by the value's name.
         image_by_image: Whether the gradient of weights is summed an image at a time.
         given: The gradients of inputs that the rule has given, by position.
     """
@@ -30,6 +31,7 @@ class Backward:
     node: Node
     gradients: Sequence[Value | None]
     wanted: frozenset[int]
+    makers: Mapping[str, Node] = field(default_factory=dict)
     image_by_image: bool = False
     given: dict[int, Value] = field(default_factory=dict)
 
@@ -128,12 +130,13 @@ def differentiate(
     gradients = dict(seeds)
     open_uses = _uses(nodes, seeds, active)
     leaves = frozenset(wanted)
+    makers = {name: node for node in nodes for name in node.outputs}
     for node in reversed(nodes):
         found = [gradients.get(name) if name else None for name in node.outputs]
         positions = frozenset(p for p, name in enumerate(node.inputs) if name in active)
         if not positions or not any(each is not None for each in found):
             continue
-        state = Backward(graph, node, found, positions, image_by_image(node))
+        state = Backward(graph, node, found, positions, makers, image_by_image(node))
         _apply(state, rules)
         for position in sorted(positions):
             name = node.inputs[position]

@@ -12,8 +12,10 @@ from arenite.training.errors import NothingToTrainError
 
 _BOTH, _SECOND, _SCALE_AND_BIAS, _LAYER = (0, 1), (1,), (1, 2), (1, 2, 3)
 
+_FACTORS = frozenset({"Add", "Div", "Mul", "Sub", "Sum"})
+
 POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
-    **dict.fromkeys(("Add", "Div", "MatMul", "Mul", "Sub", "Sum"), _BOTH),
+    **dict.fromkeys((*sorted(_FACTORS), "MatMul"), _BOTH),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LayerNormalization"),
                     _SCALE_AND_BIAS),
     **dict.fromkeys(("Conv", "ConvTranspose"), _SCALE_AND_BIAS),
@@ -46,15 +48,18 @@ def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
 
     Args:
         program: The model.
-        globs: Patterns of names; without any, all parameters but single numbers, which are
-            factors rather than weights.
+        globs: Patterns of names; without any, all parameters but single numbers that are added
+            or multiplied, which are factors rather than weights.
 
     Raises:
         NothingToTrainError: There are none, or none of such a name.
     """
     known = parameters(program)
     if not globs:
-        found = tuple(name for name in known if program.tensors[name].num_elements > 1)
+        layers = _read_by_layers(program)
+        found = tuple(
+            name for name in known if program.tensors[name].num_elements > 1 or name in layers
+        )
         if not found:
             raise NothingToTrainError("the model has no weights to train", known)
         return found
@@ -62,6 +67,16 @@ def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
         if not any(fnmatchcase(name, glob) for name in known):
             raise NothingToTrainError(f"no parameter is called {glob!r}", known)
     return tuple(name for name in known if any(fnmatchcase(name, glob) for glob in globs))
+
+
+def _read_by_layers(program: Program) -> set[str]:
+    """Return what operators read as weights that do more than add or multiply."""
+    return {
+        name
+        for step in program.steps
+        if isinstance(step.operator, Imported) and step.operator.op_type not in _FACTORS
+        for name in step.reads
+    }
 
 
 def _is_weight(program: Program, name: str) -> bool:

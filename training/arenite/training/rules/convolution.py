@@ -20,7 +20,9 @@ def conv(s: Backward) -> None:
     windows = windows_of(s, image.shape[2:], g.shape[2:], weights.shape[2:])
     groups = int(s.node.attributes.get("group", 1))
     if s.needs(1):  # first, since the image may not be needed after that
-        s.give(1, to_weights(s, image, g, windows, groups))
+        parts = _parts(s, image, groups)
+        found = [to_weights(s, part, g, windows, groups) for part in parts]
+        s.give(1, s.graph.concat(found, 1))
     _bias(s)
     if s.needs(0):
         s.give(0, to_image(s.graph, g, weights, windows, groups))
@@ -38,6 +40,24 @@ def conv_transpose(s: Backward) -> None:
     _bias(s)
     if s.needs(0):
         s.give(0, _gather(s.graph, g, weights, windows, groups))
+
+
+_MOST_PARTS = 3
+"""Of so many parts the gradient of the weights is put together."""
+
+
+def _parts(s: Backward, image: Value, groups: int) -> list[Value]:
+    """Return what an image was joined from along its channels, else the image itself.
+
+    The parts are kept where other gradients need them; then the whole need not be.
+    """
+    maker = s.makers.get(image.name)
+    if groups > 1 or maker is None or maker.op_type != "Concat":
+        return [image]
+    is_of_channels = int(maker.attributes["axis"]) % image.rank == 1
+    if not is_of_channels or len(maker.inputs) > _MOST_PARTS:
+        return [image]
+    return [s.graph.values[name] for name in maker.inputs]
 
 
 def _bias(s: Backward) -> None:

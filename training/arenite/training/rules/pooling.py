@@ -32,7 +32,7 @@ def average_pool(s: Backward) -> None:
     """AveragePool: each element of a window takes its share."""
     graph, image, g = s.graph, s.input(0), s.gradient
     windows = windows_of(s, image.shape[2:], g.shape[2:], s.node.attributes["kernel_shape"])
-    counts = _counts(windows, with_padding=bool(s.node.attributes.get("count_include_pad", 0)))
+    counts = _counts(windows, _counted(s, windows))
     if counts.min() == counts.max():
         share = graph.scaled(g, 1 / float(counts.flat[0]))
     else:
@@ -49,16 +49,27 @@ def average_pool(s: Backward) -> None:
     )
 
 
-def _counts(windows: Windows, *, with_padding: bool) -> Array:
+def _counted(s: Backward, windows: Windows) -> list[tuple[int, int]]:
+    """Return from where to where along each axis elements are averaged."""
+    if not s.node.attributes.get("count_include_pad", 0):
+        return [(0, length) for length in windows.lengths]
+    after = [max(0, each) for each in windows.after]
+    if "pads" in s.node.attributes:  # a window that was added by rounding up reaches beyond
+        after = [int(each) for each in s.node.attributes["pads"][windows.num_axes :]]
+    return [
+        (-before, length + behind)
+        for before, length, behind in zip(windows.before, windows.lengths, after, strict=True)
+    ]
+
+
+def _counts(windows: Windows, counted: list[tuple[int, int]]) -> Array:
     """Return how many elements each window averages."""
     found = np.ones((), np.int64)
     for axis in range(windows.num_axes):
         starts = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.before[axis]
         taps = np.arange(windows.kernel[axis]) * windows.dilations[axis]
         places = starts[:, np.newaxis] + taps
-        inside = (places >= 0) & (places < windows.lengths[axis])
-        if with_padding:
-            inside = places < windows.lengths[axis] + max(0, windows.after[axis])
+        inside = (places >= counted[axis][0]) & (places < counted[axis][1])
         found = np.multiply.outer(found, inside.sum(1))
     return found
 

@@ -89,6 +89,8 @@ def _pairs(model: onnx.ModelProto) -> dict[str, str]:
     for name, new in pairs.items():
         if not isinstance(new, str) or name not in inputs or new not in outputs:
             raise _wrong(f"{name!r} and {new!r} are not an input and an output")
+        if new != name and new in pairs:
+            raise _wrong(f"{name!r} is replaced by another state, {new!r}")
     if len({*pairs.values()}) < len(pairs):
         raise _wrong("one output replaces several states")
     return pairs

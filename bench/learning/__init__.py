@@ -1,0 +1,1 @@
+"""Training steps beside PyTorch: their gradients, and what they learn."""

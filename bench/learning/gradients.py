@@ -1,0 +1,126 @@
+"""Whole gradients of the zoo's networks, beside 64 bits."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+import onnxruntime
+import torch
+from arenite.compression.training.onnx_module import trainable
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from arenite.training.prepare import read_for_training
+from arenite.training.step import Recipe, TrainingStep, make_step
+from zoo import mobilenet_v2, resnet50, unet, vgg16
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+_CONTRAST = np.float32(0.05)
+"""Of the images: so low that no probability of a network with random weights is 0 or 1."""
+MOST_TIMES = 3.0
+"""How many times PyTorch's error ours may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """The error of a whole gradient, relative to its length.
+
+    Attributes:
+        network: Name of the network.
+        batch: Images.
+        parameters: Number of weights.
+        ours: Error of our step in ONNX Runtime, in 32 bits.
+        pytorch: Error of PyTorch in 32 bits.
+    """
+
+    network: str
+    batch: int
+    parameters: int
+    ours: float
+    pytorch: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether ours errs no more than it may."""
+        return self.ours <= MOST_TIMES * self.pytorch
+
+
+NETWORKS: Mapping[str, tuple[Callable[[], onnx.ModelProto], str, int]] = {
+    "mobilenet-v2, 64 px": (lambda: mobilenet_v2.network(64, 10), "cross-entropy", 1),
+    "resnet50, 64 px": (lambda: resnet50.network(64, 10), "cross-entropy", 1),
+    "vgg16, 32 px": (lambda: vgg16.network(32, 10), "cross-entropy", 1),
+    "unet, 32 px": (lambda: unet.network(32), "bce", 1),
+    "unet, 32 px, batch of 8": (lambda: unet.network(32), "bce", 8),
+}
+"""Networks by name, with their loss and batch."""
+
+
+def measured(name: str) -> Gradients:
+    """Return the errors for a network."""
+    build, loss, batch = NETWORKS[name]
+    model = build()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        onnx.save(model, path)
+        step = make_step(read_for_training(path, batch), Recipe(loss, "momentum", 1.0))
+    random = np.random.default_rng(0)
+    feeds: Arrays = {
+        key: _CONTRAST * random.standard_normal(each.shape, np.float32)
+        if key == "image"
+        else random.integers(0, 2, each.shape).astype(each.dtype.label)
+        for key, each in step.inputs.items()
+    }
+    exact = _by_pytorch(model, feeds, loss, torch.float64)
+    theirs = _by_pytorch(model, feeds, loss, torch.float32)
+    count = sum(each.size for each in exact.values())
+    ours = _by_step(step, feeds)
+    return Gradients(name, batch, count, _distance(ours, exact), _distance(theirs, exact))
+
+
+def _by_step(step: TrainingStep, feeds: Arrays) -> Arrays:
+    """Return the gradients: the momentum after one run."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(step.model.SerializeToString(), options)
+    zeros = {
+        name: np.zeros(each.shape, np.float32)
+        for name, each in step.state_types.items()
+        if name.endswith("/momentum")
+    }
+    names = [step.states[f"{name}/momentum"] for name in step.trained]
+    return dict(zip(step.trained, session.run(names, feeds | zeros), strict=True))
+
+
+def _by_pytorch(model: onnx.ModelProto, feeds: Arrays, loss: str, dtype: torch.dtype) -> Arrays:
+    scores = onnx.ModelProto()
+    scores.CopyFrom(model)
+    if scores.graph.node[-1].op_type in ("Softmax", "Sigmoid"):  # part of the loss
+        last = scores.graph.node.pop()
+        scores.graph.output[0].name = last.input[0]
+    made = trainable(scores)
+    module = made.module.to(dtype)
+    found = module(torch.from_numpy(feeds["image"]).to(dtype))
+    if loss == "cross-entropy":
+        value = functional.cross_entropy(found, torch.from_numpy(feeds["labels"]))
+    else:
+        targets = torch.from_numpy(feeds["targets"]).to(dtype)
+        value = functional.binary_cross_entropy_with_logits(found, targets)
+    value.backward()
+    return made.by_initialiser(
+        {
+            name: each.grad.numpy()
+            for name, each in module.named_parameters()
+            if each.grad is not None
+        }
+    )
+
+
+def _distance(found: Arrays, exact: Arrays) -> float:
+    error = sum(float(((found[name] - exact[name]) ** 2).sum()) for name in exact)
+    return float((error / sum(float((each**2).sum()) for each in exact.values())) ** 0.5)
