@@ -103,6 +103,7 @@ def _rows(
 ) -> Iterator[Row]:
     before = simulate(program, costs)
     for policy in policies:
+        note(f"{network}, {machine}: {policy.name}")
         for text in BUDGETS:
             budget = Budget() if text == "least" else Budget.parse(text)
             begin = time.process_time()
