@@ -1,8 +1,8 @@
 """Policies that trade time for memory, on training steps at budgets of their peaks.
 
 The networks are those of the zoo at batch 8, with batch statistics where the published networks
-have them. Their training steps are made by `training_programs.py`: sizes and multiply-adds are
-real, and what a backward step reads is what differentiation needs. Weights are not counted. Every
+have them. Their training steps are made by `stated_training.py`: sizes and multiply-adds are real,
+and what a backward step reads is what differentiation needs. Weights are not counted. Every
 program is simulated, the simulation checked, and the program shown to compute the same values.
 
 Claims: `joint` is never slower than `greedy-chains`; nobody is wrong; with `--strict` also that
@@ -31,7 +31,7 @@ from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies.fit import POLICIES
 from harness import bench, emit, note, parser, table
-from training_programs import training_step
+from stated_training import training_step
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 NETWORKS: dict[str, tuple[Callable[[], onnx.ModelProto], bool]] = {
@@ -103,6 +103,7 @@ def _rows(
 ) -> Iterator[Row]:
     before = simulate(program, costs)
     for policy in policies:
+        note(f"{network}, {machine}: {policy.name}")
         for text in BUDGETS:
             budget = Budget() if text == "least" else Budget.parse(text)
             begin = time.process_time()

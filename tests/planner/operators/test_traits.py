@@ -104,3 +104,24 @@ def test_the_parts_of_a_split_lie_one_after_the_other():
     parts = [tensor(1, 3, name="a"), tensor(2, 3, name="b")]
     found = operator("Split", {"axis": 0}).parts(operands([tensor(3, 3, name="x")], *parts))
     assert found == (Part("a", "x", 0), Part("b", "x", 12))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "may_repeat"),
+    [
+        ("Conv", True), ("Where", True), ("RandomNormalLike", False), ("Bernoulli", False),
+        ("my.domain.Op", False), ("CONV_2D", True), ("CUSTOM", False), ("RANDOM_UNIFORM", False),
+    ],
+)  # fmt: skip
+def test_what_draws_random_numbers_or_is_unknown_does_not_run_again(
+    op_type: str, may_repeat: bool
+) -> None:
+    assert operator(op_type).repeatable is may_repeat
+
+
+def test_a_view_touches_no_memory() -> None:
+    x = Tensor("x", DType.FLOAT32, (4, 4))
+    operands = Operands((x, None), (x,))
+    assert operator("Reshape").bytes_touched(operands) == 0
+    assert operator("Relu").bytes_touched(operands) == 128
+    assert not Operator().repeatable
