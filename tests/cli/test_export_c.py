@@ -111,3 +111,21 @@ def test_an_onnx_model_is_tested_against_our_runtime(tmp_path, run_json):
                           text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads((tmp_path / "out" / "arenite-export.json").read_text())["files"]
+
+
+def test_weights_of_bytes_alone_are_tested_as_the_numbers_they_are(tmp_path, run_json):
+    """LiteRT rounds what such a layer reads to bytes too, and so computes another network."""
+    random = np.random.default_rng(0)
+    matrix = weights(random.integers(-127, 128, (6, 40)).astype(np.int8), scales=(0.3,))
+    path = tmp_path / "hybrid.tflite"
+    path.write_bytes(
+        operator_model(
+            "FULLY_CONNECTED", [Given((1, 40)), matrix, None], [Given((1, 6))],
+            ("FullyConnectedOptions", {}),
+        )
+    )  # fmt: skip
+    said = run_json("export", path, "--to", "c", "-o", tmp_path / "out", "--name", "m")
+    assert said["reference"] == "Arenite's runtime"
+    done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -17,7 +17,7 @@ lib{name}.a: $(OBJECTS)
 	$(CC) $(CFLAGS) -ffp-contract=off $(DEFINES) -I$(DIRECTORY) -c -o $@ $<
 
 {name}_test: {name}_test.o lib{name}.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ {name}_test.o -L. -l{name} -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ {name}_test.o lib{name}.a -lm
 
 check: {name}_test
 	./{name}_test

@@ -13,7 +13,7 @@ maintainer=Arenite
 sentence=The network {name} as C source.
 paragraph=Call {name}_run with an arena of {name.upper()}_ARENA_BYTES bytes.
 category=Data Processing
-url=https://github.com/arenite/arenite
+url=
 architectures=*
 includes={name}.h
 """
