@@ -153,7 +153,9 @@ def _owner(
     if tensors:
         return name
     operator = program.steps[step].operator
-    return f"scratch of {operator.step if isinstance(operator, Band) else program.steps[step].name}"
+    return (
+        f"scratch of {operator.step if isinstance(operator, Band) else program.steps[step].name}"
+    )
 
 
 def _what(program: Program, name: str) -> str:

@@ -94,9 +94,7 @@ class Fit:
 class Fitting:
     """A model and the ways to run it in less memory."""
 
-    def __init__(
-        self, model: Path, reading: Reading, machine: MachineCosts | None = None
-    ) -> None:
+    def __init__(self, model: Path, reading: Reading, machine: MachineCosts | None = None) -> None:
         """Read a model.
 
         Args:
@@ -128,9 +126,7 @@ class Fitting:
         )
         with self._stoppable():
             costs = self.machine.of(_main_type(self.program))
-            self._banding = Banding(
-                self.program, rules(), costs, self._placed, self._should_stop
-            )
+            self._banding = Banding(self.program, rules(), costs, self._placed, self._should_stop)
 
     @property
     def whole(self) -> Banded:
