@@ -17,6 +17,12 @@ settings.load_profile("arenite")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def _costs_of_no_machine(tmp_path_factory, monkeypatch):
+    """Predict by stated costs, whatever was measured on the machine that tests run on."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture(scope="session")
 def sanitised(tmp_path_factory):
     """The folder that fuzz targets are built in; a skip without sanitizers: no target is broken.

@@ -38,6 +38,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "verify": Entry("verify", "Check a plan, on its own or against its model."),
         "compare": Entry("compare.command", "Compare all strategies on one or more models."),
         "fit": Entry("fit.command", "Fit a model into a budget of memory."),
+        "calibrate": Entry(
+            "calibrate.command", "Measure what this machine's work costs, for fit to predict by."
+        ),
         "strategies": Entry("strategies", "List the strategies."),
     },
     "Run": {

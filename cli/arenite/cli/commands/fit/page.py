@@ -104,8 +104,9 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
     command: Sequence[str] = click.get_current_context().obj or ()
     page = FitPage(
         model, before, figure, after,
-        f"Times are {'measured on one thread and predicted' if latencies else 'predicted'}, as a "
-        f"multiple of the whole program's. Predictions stand on the {printable(fitting.machine.words)}.",
+        f"Times are {'measured on one thread and ' if latencies else ''}predicted, as a multiple "
+        "of the whole program's. Predictions stand on the "
+        f"{printable(fitting.machine.words)}.",
         bool(latencies),
         _columns(latencies),
         tuple(_rows(fits, latencies)),

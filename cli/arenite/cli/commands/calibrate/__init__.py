@@ -1,0 +1,1 @@
+"""`arenite calibrate`: what this machine's work costs."""

@@ -1,0 +1,64 @@
+"""`arenite calibrate`: measure what this machine's work costs, once."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from arenite.cli.commands.calibrate.measuring import measured
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import progress
+from arenite.cli.options.output import json_option
+from arenite.cli.planning.costs import cache_file, processor_name, table, with_measured
+from arenite.cli.render.tables import facts, listing
+from arenite.cli.render.text import name
+
+
+@click.command()
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+    help="File to write in place of the one that `arenite fit` looks into by itself; "
+    "`arenite fit --costs FILE` reads it, here or elsewhere.",
+)  # fmt: skip
+@json_option
+def calibrate(output: Path | None, as_json: bool) -> None:
+    """Measure what this machine's work costs, for the predictions of `arenite fit`.
+
+    Small programs run for a few seconds on one thread. The figures are kept by the name of the
+    processor in $XDG_CACHE_HOME/arenite/costs.json, or below ~/.cache.
+    """
+    results = Results(as_json=as_json)
+    results.reserve(output)
+    processor = processor_name()
+    with progress().status("calibrate: running small programs"):
+        found = measured()
+    if output is None:
+        path = cache_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        results.write(path, lambda: with_measured(path, processor, found))
+    else:
+        path = output
+        results.write(path, lambda: json.dumps(table({processor: found}), indent=1) + "\n")
+
+    def show(console: Console) -> None:
+        console.print(name(processor, "bold"), soft_wrap=True)
+        rows = [
+            [
+                label,
+                *(f"{costs.by_label[each] / 1e9:.3g}" for each in sorted(costs.by_label)),
+                f"{costs.bytes_per_s / 1e9:.3g}",
+                f"{1e9 * costs.step_s:.0f}",
+            ]
+            for label, costs in found.items()
+        ]
+        kinds = [f"{each}, GMAC/s>" for each in sorted(next(iter(found.values())).by_label)]
+        console.print(listing(["elements", *kinds, "memory, GB/s>", "a turn, ns>"], rows))
+        console.print(facts([("written", name(str(path)))]))
+
+    document = {
+        "processor": processor,
+        "costs": table({processor: found})["processors"][processor],
+        "output": str(path),
+    }
+    results.show(document, show)

@@ -1,0 +1,173 @@
+"""`arenite fit`: what it says, writes and refuses."""
+
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+
+from arenite.strategies.fit.bands import Banding
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+
+NETWORK = """(float[1,3,32,32] x) => (y)
+<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[4,16] f>
+{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
+  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
+  h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
+  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+INPUT_BYTES = 3 * 32 * 32 * 4
+
+
+@pytest.fixture
+def network(tmp_path):
+    return save(tmp_path, with_random_weights(parse(NETWORK)))
+
+
+@pytest.fixture
+def whole(run_json, network):
+    return run_json("plan", network)["height"]
+
+
+def test_without_a_budget_it_says_what_each_size_costs(run_json, network, whole):
+    found = run_json("fit", network)
+    assert found.keys() >= {"model", "frontier", "costs", "output"}
+    assert "assumed" in found["costs"]
+    heights = [each["height"] for each in found["frontier"]]
+    assert heights[0] == whole
+    assert heights == sorted(heights, reverse=True)
+    assert len(heights) > 2
+    for each in found["frontier"]:
+        assert each.keys() >= {
+            "height", "macs_ratio", "bytes_moved", "steps", "predicted_slowdown",
+        }  # fmt: skip
+        assert each["macs_ratio"] == 1
+        assert "latency_ms" not in each
+
+
+def test_measured_latencies_stand_beside_what_is_predicted(run_json, run, network):
+    assert all(
+        each["latency_ms"] > 0 for each in run_json("fit", network, "--measure")["frontier"]
+    )
+    code, out, _ = run("fit", network, "--measure")
+    assert code == 0
+    assert "measured" in out
+
+
+def test_a_budget_in_bytes_is_met_and_the_file_gives_the_same_bits(
+    run, run_json, network, whole, tmp_path
+):
+    budget = whole * 2 // 3
+    output, entire = tmp_path / "small.arena", tmp_path / "whole.arena"
+    found = run_json("fit", network, "--budget", budget, "-o", output)
+    assert found.keys() >= {
+        "model", "budget", "height", "resident_bytes", "macs_ratio", "bytes_moved", "steps",
+        "predicted_slowdown", "output",
+    }  # fmt: skip
+    assert found["height"] <= budget == found["budget"]
+    assert found["whole_height"] == whole
+    assert found["regions"]
+    assert found["output"] == str(output)
+    run_json("build", network, "-o", entire)
+    fed = tmp_path / "x.npy"
+    np.save(fed, np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32))
+    made = []
+    for program in (output, entire):
+        path = program.with_suffix(".npz")
+        code, _, err = run("run", program, "--input", f"x={fed}", "-o", path)
+        assert (code, err) == (0, "")
+        made.append(np.load(path)["y"])
+    assert made[0].tobytes() == made[1].tobytes()
+
+
+def test_a_percentage_is_of_what_the_model_takes_whole(run_json, network, whole):
+    found = run_json("fit", network, "--budget", "70%")
+    assert found["budget"] == int(0.7 * whole)
+    assert found["height"] <= found["budget"]
+    assert run_json("fit", network, "--budget", "100%")["regions"] == []
+
+
+def test_a_slowdown_alone_gives_the_smallest_that_is_quick_enough(run_json, network):
+    frontier = run_json("fit", network)["frontier"]
+    found = run_json("fit", network, "--slowdown", "15%")
+    allowed = [each["height"] for each in frontier if each["predicted_slowdown"] <= 0.15]
+    assert found["height"] == min(allowed)
+    assert found["budget"] is None
+
+
+def test_a_budget_that_takes_too_long_is_refused(refused, run_json, network):
+    frontier = run_json("fit", network)["frontier"]
+    said = refused("fit", network, "--budget", frontier[-1]["height"], "--slowdown", "0.01%")
+    assert "raise --slowdown or --budget" in said
+
+
+def test_beyond_the_least_it_says_what_binds(refused, run_json, network):
+    least = run_json("fit", network)["frontier"][-1]["height"]
+    said = refused("fit", network, "--budget", 1000)
+    assert "the budget is 1,000 B" in said
+    assert f"the least arena that bands reach is {least:,} B" in said
+    alone = re.search(r"the graph input 'x' alone takes ([\d,]+) B", said)
+    assert alone is not None
+    assert 0 < int(alone[1].replace(",", "")) <= INPUT_BYTES
+    assert "rows" not in said
+
+
+def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, network, tmp_path):
+    plain = run_json("fit", network, "--budget", "80%")
+    found = run_json("fit", network, "--budget", "80%", "--weights", "75%")
+    assert found["height"] <= found["budget"]
+    assert found["held"] != plain["held"]
+
+
+def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused, tmp_path):
+    absent = tmp_path / "absent.onnx"
+    said = misused("fit", absent, "-o", tmp_path / "small.arena")
+    assert "the frontier is a page; name it *.html" in said
+    said = misused("fit", absent, "--budget", "1MiB", "-o", tmp_path / "page.html")
+    assert "what fits a budget is a program; name it *.arena" in said
+    said = misused("fit", absent, "--budget", "1MiB", "--measure")
+    assert "--measure is for the frontier" in said
+
+
+def test_ctrl_c_keeps_what_was_found(run_json, network, monkeypatch):
+    full = run_json("fit", network)["frontier"]
+    planned, calls = Banding._planned, []
+
+    def interrupted(self, path):
+        calls.append(path)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return planned(self, path)
+
+    monkeypatch.setattr(Banding, "_planned", interrupted)
+    found = run_json("fit", network)["frontier"]
+    assert 1 < len(found) < len(full)
+    assert found[0] == full[0]
+
+
+def test_a_model_without_rows_has_nothing_to_gain(run, run_json, tmp_path):
+    dense = save(
+        tmp_path,
+        with_random_weights(
+            parse("(float[1,8] x) => (y) <float[8,8] w> { a = Gemm(x, w) y = Relu(a) }")
+        ),
+    )
+    assert len(run_json("fit", dense)["frontier"]) == 1
+    code, out, _ = run("fit", dense)
+    assert code == 0
+    assert "Nothing in it can run in bands for less." in out
+
+
+def test_a_list_of_records_is_refused(refused, tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_text("id,lower,upper,size\na,0,2,32\n")
+    assert "records.csv" in refused("fit", path)
+
+
+def test_stated_costs_are_used_and_named(run, run_json, refused, network, tmp_path):
+    path = tmp_path / "board.json"
+    run_json("calibrate", "-o", path)
+    assert run_json("fit", network, "--costs", path)["costs"].endswith(", stated")
+    path.write_text("{}")
+    assert "not a table of costs" in refused("fit", network, "--costs", path)
