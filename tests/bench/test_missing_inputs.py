@@ -13,6 +13,8 @@ from harness.inputs import each_of
 
 TAKES_FILES = (
     "alias_order_placement",
+    "banded_latency",
+    "bands",
     "exact_placement",
     "litert_arena",
     "native_runtime",

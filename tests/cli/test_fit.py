@@ -17,6 +17,12 @@ NETWORK = """(float[1,3,32,32] x) => (y)
   c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
   h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
   i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+HEAVY = """(float[1,16,16,16] x) => (y)
+<float[16,16,3,3] t, float[16,16,3,3] u, float[16,16,3,3] v, float[16,16,3,3] w,
+ float[64,1024] f, float[64,64] g, float[64,64] h>
+{ a = Conv<pads=[1,1,1,1]>(x, t) b = Conv<pads=[1,1,1,1]>(a, u) c = Conv<pads=[1,1,1,1]>(b, v)
+  d = Conv<strides=[2,2], pads=[1,1,1,1]>(c, w) e = Flatten(d)
+  i = Gemm<transB=1>(e, f) j = Gemm<transB=1>(i, g) y = Gemm<transB=1>(j, h) }"""
 INPUT_BYTES = 3 * 32 * 32 * 4
 
 
@@ -111,9 +117,10 @@ def test_beyond_the_least_it_says_what_binds(refused, run_json, network):
     assert "rows" not in said
 
 
-def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, network, tmp_path):
-    plain = run_json("fit", network, "--budget", "80%")
-    found = run_json("fit", network, "--budget", "80%", "--weights", "75%")
+def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, tmp_path):
+    heavy = save(tmp_path, with_random_weights(parse(HEAVY)))
+    plain = run_json("fit", heavy, "--budget", "96KiB")
+    found = run_json("fit", heavy, "--budget", "96KiB", "--weights", "60%")
     assert found["height"] <= found["budget"]
     assert found["held"] != plain["held"]
 
