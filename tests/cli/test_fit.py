@@ -85,6 +85,15 @@ def test_a_budget_in_bytes_is_met_and_the_file_gives_the_same_bits(
     assert made[0].tobytes() == made[1].tobytes()
 
 
+def test_what_runs_in_bands_is_told_line_by_line(run, network):
+    code, out, _ = run("fit", network, "--budget", "55%")
+    assert code == 0
+    lines = [line for line in out.splitlines() if "at a time" in line or "row by row" in line]
+    assert lines
+    assert all(line.count(" to ") == 1 for line in lines)
+    assert "\\n" not in out
+
+
 def test_a_percentage_is_of_what_the_model_takes_whole(run_json, network, whole):
     found = run_json("fit", network, "--budget", "70%")
     assert found["budget"] == int(0.7 * whole)
