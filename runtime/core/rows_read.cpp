@@ -145,6 +145,9 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
     if (stated == 0) {
       return {true, false, 0, 0};
     }
+    if (stated == 1) {
+      continue;  // its stride says nothing
+    }
     if (input < 0 || output < 0 || input > limit || output > limit ||
         stated - 1 >
             static_cast<std::uint64_t>(limit / std::max<std::int64_t>({input, output, 1}))) {

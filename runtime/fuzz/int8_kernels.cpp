@@ -380,6 +380,7 @@ bool check_pool(Dice& dice, pthreadpool_t threads) {
   arenite::Int8Pool pool{given.window,
                          dice.one_in(2),
                          dice.one_in(2),
+                         false,
                          dice.one_in(2) ? 1.0f : float(dice.between(1, 300)) / 100.0f,
                          dice.between(kLow, kHigh),
                          0,

@@ -12,6 +12,8 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
 from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, network
 from support.one_step import Given, constant, one_step
+from support.row_programs import program_by_rows
+from support.rows_beside_whole import image
 from support.running import MANY_KINDS, build, with_random_weights
 from support.tiny_onnx import parse, save
 from support.tiny_programs import classifier
@@ -42,6 +44,31 @@ def banded(folder):
     return path
 
 
+def by_rows(folder):
+    """Programs of one step each, by rows that lie anywhere."""
+    x, y, weights = image(6, 5, 3), image(3, 5, 3), constant(np.ones((2, 3, 2, 3), np.float32))
+    taps = {"row_low": [0, 2, 4], "column_low": [0, 1, 2, 3, 4]}
+    move = {"shape": [6, 5, 3], "input_strides": [15, 3, 1], "output_strides": [30, 6, 1]}
+    joined = [move, move | {"input": 1, "output_start": 3}]
+    window = {"kind": "average", "window": [6, 5]}
+    for kind, kernel, inputs, output, bands in (
+        ("Pool2D", {"kind": "maximum", "window": [2, 1], "strides": [2, 1]}, [x], y, [(0, 3)]),
+        ("Pool2D", window, [x], image(1, 1, 3), [(0, 2), (2, 4)]),
+        ("Binary", {}, [x, constant(np.ones(3, np.float32))], x, [(0, 4), (4, 2)]),
+        ("Softmax", {}, [x], x, [(0, 4), (4, 2)]),
+        ("Resize2D", taps, [x], y, [(0, 1), (1, 2)]),
+        ("Copy", {"moves": joined}, [x, x], image(6, 5, 6), [(0, 4), (4, 2)]),
+        ("TransposedConv2D", {"strides": [2, 1]}, [x, weights], image(13, 6, 2), [(0, 9), (9, 4)]),
+    ):
+        data = program_by_rows(
+            kind, kernel, inputs, output, bands=bands, scratch=64, draw=random.Random(0),
+            gathers=kernel is not window,
+        )  # fmt: skip
+        path = folder / f"rows-{kind}-{'sums' if kernel is window else 'made'}.arena"
+        path.write_bytes(data)
+        yield path
+
+
 def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
     files = [classifier(tmp_path, quantised=quantised) for quantised in (False, True)]
     files.append(build(save(tmp_path, with_random_weights(parse(MANY_KINDS))), tmp_path))
@@ -51,7 +78,7 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
         path = network(folder, num_values=32, density=0.3)
         files.append(build_coded(path, folder, budget)[0])
     files += overflowing(tmp_path)
-    files.append(banded(tmp_path))
+    files += [banded(tmp_path), *by_rows(tmp_path)]
     done = subprocess.run(
         ["make", "--silent", "-j2", "-C", FUZZ,
          f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}",
@@ -64,8 +91,8 @@ def test_damaged_programs_load_and_run_without_a_fault(sanitised, tmp_path):
 
 
 @pytest.mark.parametrize("vectors", ["avx512", "avx2", "any"])
-@pytest.mark.parametrize("kind", ["convolutions", "depthwise", "winograd"])
-def test_convolutions_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vectors):
+@pytest.mark.parametrize("kind", ["convolutions", "depthwise", "pools", "winograd"])
+def test_kernels_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vectors):
     done = subprocess.run(
         ["make", "--silent", "-j2", "-C", FUZZ, kind,
          f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
