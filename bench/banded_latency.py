@@ -116,7 +116,9 @@ def measured_rows(model: Path, machine: MachineCosts, rounds: int) -> list[Row]:
             same_bits=made[name] == made["whole"],
         )
         rows.append(row)
-        note(f"{row.model}, {name}: {row.latency.median:.2f} measured, {row.predicted:.2f} predicted")
+        note(
+            f"{row.model}, {name}: {row.latency.median:.2f} measured, {row.predicted:.2f} predicted"
+        )
     return rows
 
 

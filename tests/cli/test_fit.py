@@ -53,7 +53,9 @@ def test_without_a_budget_it_says_what_each_size_costs(run_json, network, whole)
 
 
 def test_measured_latencies_stand_beside_what_is_predicted(run_json, run, network):
-    assert all(each["latency_ms"] > 0 for each in run_json("fit", network, "--measure")["frontier"])
+    assert all(
+        each["latency_ms"] > 0 for each in run_json("fit", network, "--measure")["frontier"]
+    )
     code, out, _ = run("fit", network, "--measure")
     assert code == 0
     assert "measured" in out

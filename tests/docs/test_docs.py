@@ -10,8 +10,10 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from doctest import ELLIPSIS, OutputChecker
+from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import onnx
 import pytest
@@ -20,6 +22,7 @@ from click import MissingParameter
 from arenite.cli.group import commands
 from arenite.cli.main import main
 from arenite.planner.rewrites.aliasing import AliasKind
+from harness.inputs import zoo_file
 from support.shared_material import shared
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +35,7 @@ PAGES = sorted(
 _LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 _MODELS = {
     "worked-example.csv": lambda: EXAMPLES / "worked-example.csv",
+    "small_mobilenet.onnx": lambda: of_zoo("mobilenet-v1-0.25-96"),
     "densenet121.onnx": lambda: _LIGHT / "light_densenet121.onnx",
     "shufflenet.onnx": lambda: _LIGHT / "light_shufflenet.onnx",
     "squeezenet.onnx": lambda: _LIGHT / "light_squeezenet.onnx",
@@ -43,7 +47,14 @@ _MODELS = {
     "vww_96_int8.tflite": lambda: shared("models/tflite/vww_96_int8.tflite"),
 }
 COMMANDS = dict(commands())
+_WRITTEN = TemporaryDirectory()
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def of_zoo(network: str) -> Path:
+    """Return the file of a network of the zoo."""
+    return zoo_file(network, Path(_WRITTEN.name))
 
 
 def name_of(page: Path) -> str:
