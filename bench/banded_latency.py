@@ -2,11 +2,11 @@
 
     python bench/banded_latency.py [--rounds N] [--json] [MODEL ...]
 
-The machine's costs are measured first, as `arenite calibrate` does. Each model runs whole, within a
-half and a quarter of that arena, and in the least arena that bands reach, on one thread, in turn; a
-latency is the median over the rounds of the ratio to the whole program's, so above 1 bands are
-slower. Without arguments the models are MobileNet v2 and U-Net of `bench/zoo`, and quantised TFLite
-models of `../shared`, where present.
+The machine's costs are measured first, as `arenite calibrate` does. Each model runs whole, within
+a half and a quarter of that arena, and in the least arena that bands reach, on one thread, in
+turn; a latency is the median over the rounds of the ratio to the whole program's, so above 1 bands
+are slower. Without arguments the models are MobileNet v2 and U-Net of `bench/zoo`, and quantised
+TFLite models of `../shared`, where present.
 """
 
 import math
