@@ -116,9 +116,8 @@ def measured_rows(model: Path, machine: MachineCosts, rounds: int) -> list[Row]:
             same_bits=made[name] == made["whole"],
         )
         rows.append(row)
-        note(
-            f"{row.model}, {name}: {row.latency.median:.2f} measured, {row.predicted:.2f} predicted"
-        )
+        ratio = row.latency.median
+        note(f"{row.model}, {name}: {ratio:.2f} measured, {row.predicted:.2f} predicted")
     return rows
 
 

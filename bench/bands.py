@@ -5,8 +5,8 @@
 For each model: the arena of the whole program and the least that bands reach without a further
 multiplication, graph input and output inside, alignment and scratch of the kernels counted; its
 turns; and how long the search took. Each plan was verified. Beside them the figures of others, as
-published or as their tools print them: Vela's is of its NPU. Without arguments the models are those
-of `bench/zoo` and of `../shared`, where present.
+published or as their tools print them: Vela's is of its NPU. Without arguments the models are
+those of `bench/zoo` and of `../shared`, where present.
 """
 
 import sys

@@ -10,6 +10,7 @@ import numpy as np
 from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, CustomJSHover, FixedTicker, HoverTool, Range1d
 from bokeh.models.annotations import BoxAnnotation
+from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from arenite.cli.commands.fit.fitting import Fit
@@ -101,7 +102,7 @@ def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
     plot.yaxis.axis_label = "time, of the whole program's"
     plot.ygrid.visible = True
     plot.xgrid.visible = False
-    shown = []
+    shown: list[DataRenderer] = []
     for how, series in (("predicted", predicted), ("measured", ratios)):
         if not series:
             continue
