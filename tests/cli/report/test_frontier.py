@@ -51,6 +51,14 @@ def test_it_is_one_small_file_that_says_first_what_was_won(page):
     assert "the graph input 'x' alone takes" in shown(page).replace("&#39;", "'")
 
 
+def test_sizes_in_the_headline_are_of_one_unit():
+    from arenite.cli.commands.fit.page import _in_one_unit
+
+    assert _in_one_unit(190_016, 1_505_280) == ("186 KiB", "1,470 KiB")
+    assert _in_one_unit(10_304, 49_152) == ("10.1 KiB", "48 KiB")
+    assert _in_one_unit(512, 1024) == ("512 B", "1,024 B")
+
+
 def test_it_holds_the_frontier_and_both_maps(page):
     assert figures(page).keys() == {"frontier", "map-whole", "map-least"}
 
@@ -75,7 +83,7 @@ def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
 
     *_, least = banding(save(tmp_path, with_random_weights(parse(NETWORK))))[1].frontier()
     colours = Colours.of([least])
-    drawn = memory_map(least, colours.labels[0], colours.groups, {}, MAPS[1])
+    drawn = memory_map(least, colours.labels[0], colours.groups, MAPS[1])
     source = drawn.select_one({"name": "rectangles"}).data_source.data
     problem = least.derivation.problem
     assert any(record.outline for record in problem.records)
