@@ -124,7 +124,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
         ),
         "" if binding is None else printable(f"What binds in the least: {binding}."),
         printable(shlex.join(("arenite", *command))),
-        made_with(1),
+        made_with(),
         fitting.lowered.digest,
     )  # fmt: skip
     return render("fit.html.j2", page, figures)
