@@ -13,6 +13,8 @@ from harness.inputs import each_of
 
 TAKES_FILES = (
     "alias_order_placement",
+    "banded_latency",
+    "bands",
     "c_source",
     "exact_placement",
     "litert_arena",

@@ -51,7 +51,7 @@ def test_measured_costs_are_kept_by_processor_and_found_again(cache):
 
 def test_a_damaged_cache_is_refused_and_measured_anew(cache):
     cache.write_text("{")
-    with pytest.raises(CostsFileError, match="cannot be read.*arenite calibrate"):
+    with pytest.raises(CostsFileError, match=r"cannot be read.*arenite calibrate"):
         MachineCosts.known()
     cache.write_text(with_measured(cache, processor_name(), {FLOAT: SLOW}))
     assert MachineCosts.known().of(FLOAT) == SLOW

@@ -17,6 +17,12 @@ NETWORK = """(float[1,3,32,32] x) => (y)
   c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
   h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
   i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+HEAVY = """(float[1,16,16,16] x) => (y)
+<float[16,16,3,3] t, float[16,16,3,3] u, float[16,16,3,3] v, float[16,16,3,3] w,
+ float[64,1024] f, float[64,64] g, float[64,64] h>
+{ a = Conv<pads=[1,1,1,1]>(x, t) b = Conv<pads=[1,1,1,1]>(a, u) c = Conv<pads=[1,1,1,1]>(b, v)
+  d = Conv<strides=[2,2], pads=[1,1,1,1]>(c, w) e = Flatten(d)
+  i = Gemm<transB=1>(e, f) j = Gemm<transB=1>(i, g) y = Gemm<transB=1>(j, h) }"""
 INPUT_BYTES = 3 * 32 * 32 * 4
 
 
@@ -81,6 +87,15 @@ def test_a_budget_in_bytes_is_met_and_the_file_gives_the_same_bits(
     assert made[0].tobytes() == made[1].tobytes()
 
 
+def test_what_runs_in_bands_is_told_line_by_line(run, network):
+    code, out, _ = run("fit", network, "--budget", "55%")
+    assert code == 0
+    lines = [line for line in out.splitlines() if "at a time" in line or "row by row" in line]
+    assert lines
+    assert all(line.count(" to ") == 1 for line in lines)
+    assert "\\n" not in out
+
+
 def test_a_percentage_is_of_what_the_model_takes_whole(run_json, network, whole):
     found = run_json("fit", network, "--budget", "70%")
     assert found["budget"] == int(0.7 * whole)
@@ -113,9 +128,10 @@ def test_beyond_the_least_it_says_what_binds(refused, run_json, network):
     assert "rows" not in said
 
 
-def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, network, tmp_path):
-    plain = run_json("fit", network, "--budget", "80%")
-    found = run_json("fit", network, "--budget", "80%", "--weights", "75%")
+def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, tmp_path):
+    heavy = save(tmp_path, with_random_weights(parse(HEAVY)))
+    plain = run_json("fit", heavy, "--budget", "96KiB")
+    found = run_json("fit", heavy, "--budget", "96KiB", "--weights", "60%")
     assert found["height"] <= found["budget"]
     assert found["held"] != plain["held"]
 

@@ -14,6 +14,7 @@ from doctest import ELLIPSIS, OutputChecker
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
@@ -23,6 +24,7 @@ from click import MissingParameter
 from arenite.cli.group import GLANCE, commands
 from arenite.cli.main import main
 from arenite.planner.rewrites.aliasing import AliasKind
+from harness.inputs import zoo_file
 from support.named_mobilenet import write as write_mobilenet
 from support.shared_material import shared
 
@@ -49,6 +51,7 @@ _MODELS = {
     "worked-example.csv": lambda: EXAMPLES / "worked-example.csv",
     "mobilenet_v2.onnx": lambda: made_models() / "mobilenet_v2.onnx",
     "photos.npz": lambda: made_models() / "photos.npz",
+    "small_mobilenet.onnx": lambda: of_zoo("mobilenet-v1-0.25-96"),
     "densenet121.onnx": lambda: _LIGHT / "light_densenet121.onnx",
     "shufflenet.onnx": lambda: _LIGHT / "light_shufflenet.onnx",
     "squeezenet.onnx": lambda: _LIGHT / "light_squeezenet.onnx",
@@ -60,7 +63,14 @@ _MODELS = {
     "vww_96_int8.tflite": lambda: shared("models/tflite/vww_96_int8.tflite"),
 }
 COMMANDS = dict(commands())
+_WRITTEN = TemporaryDirectory()
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def of_zoo(network: str) -> Path:
+    """Return the file of a network of the zoo."""
+    return zoo_file(network, Path(_WRITTEN.name))
 
 
 def name_of(page: Path) -> str:

@@ -47,6 +47,7 @@ def page_model(
         for report, chosen in zip(reports, choices, strict=True)
     )  # fmt: skip
     names = [printable(report.source.name) for report in reports]
+    several = ", several models at a time" if len(reports) > 1 else ""
     return PageModel(
         f"Arenite: {names[0] if alone else plural(len(reports), 'model')}",
         _headline(reports),
@@ -58,7 +59,7 @@ def page_model(
         overview(reports),
         sections,
         printable(shlex.join(("arenite", *command))),
-        made_with(len(reports)),
+        f"{made_with()} Times are of one run each{several}.",
         tuple((name, each.source.digest) for name, each in zip(names, reports, strict=True)),
     )
 
@@ -108,8 +109,8 @@ def _figure(
     )
 
 
-def made_with(num_models: int) -> str:
-    """Return versions and machine, for models that were all planned at a time."""
+def made_with() -> str:
+    """Return versions and machine."""
     versions = [f"Python {platform.python_version()}"]
     for package in _NAMED_VERSIONS:
         try:
@@ -118,8 +119,4 @@ def made_with(num_models: int) -> str:
             continue
     machine = f"{platform.system()} {platform.machine()}"
     processors = plural(os.cpu_count() or 1, "processor")
-    several = ", several models at a time" if num_models > 1 else ""
-    return (
-        f"{', '.join(versions)}; {machine}, {processors}. Every plan was verified. "
-        f"Times are of one run each{several}."
-    )
+    return f"{', '.join(versions)}; {machine}, {processors}. Every plan was verified."

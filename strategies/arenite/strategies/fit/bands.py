@@ -117,11 +117,13 @@ class Banding:
                 if lowest.height <= budget:
                     return lowest
                 peak = min(peak - 1, peak * budget // lowest.height)
-            lowest = min(self._least(), lowest, key=lambda each: each.height)
         except SearchStoppedError:
             is_stopped = True
-        if lowest.height <= budget:
-            return lowest
+        found = [lowest, *self.frontier()]
+        fitting = [each for each in found if each.height <= budget]
+        if fitting:
+            return min(fitting, key=lambda each: each.seconds)
+        lowest = min(found, key=lambda each: each.height)
         is_stopped = is_stopped or self._edges.should_stop()
         binding = binding_of(lowest.derivation)
         raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)

@@ -1,7 +1,7 @@
 """What the page of a frontier draws: memory against time, and two maps of memory."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, CustomJSHover, FixedTicker, HoverTool, Range1d
 from bokeh.models.annotations import BoxAnnotation
+from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from arenite.cli.commands.fit.fitting import Fit
@@ -26,6 +27,7 @@ from arenite.cli.report.plots import (
 from arenite.cli.report.records import record_facts
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.source import Source
+from arenite.planner.tensors import TensorKind
 from arenite.planner.units import format_size
 from arenite.strategies.fit.bands import Banded
 from arenite.strategies.fit.binding import owners_of
@@ -68,7 +70,12 @@ class Colours:
         for each in programs:
             found = each.derivation
             source = Source("", "", found.program, found.problem)
-            labels.append(tuple(fact.label for fact in record_facts(source)))
+            labels.append(
+                tuple(
+                    "graph input" if fact.kind == TensorKind.INPUT else fact.label
+                    for fact in record_facts(source)
+                )
+            )
             area = max(1, each.height) * max(1, found.problem.num_steps)
             for record, label in zip(found.problem.records, labels[-1], strict=True):
                 taken = sum(stair.size * (stair.end - stair.start) for stair in record.stairs)
@@ -101,7 +108,7 @@ def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
     plot.yaxis.axis_label = "time, of the whole program's"
     plot.ygrid.visible = True
     plot.xgrid.visible = False
-    shown = []
+    shown: list[DataRenderer] = []
     for how, series in (("predicted", predicted), ("measured", ratios)):
         if not series:
             continue
@@ -133,16 +140,13 @@ def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
     return plot
 
 
-def memory_map(
-    banded: Banded, labels: Sequence[str], groups: Groups, called: Mapping[str, str], name: str
-) -> figure:
+def memory_map(banded: Banded, labels: Sequence[str], groups: Groups, name: str) -> figure:
     """Return what lies where, turn by turn.
 
     Args:
         banded: The program.
         labels: Operator that makes each record.
         groups: Their colours.
-        called: Names of the model's tensors to show.
         name: Of the figure.
     """
     problem = banded.derivation.problem
@@ -155,7 +159,7 @@ def memory_map(
     fills: list[str] = []
     for record, label in zip(problem.records, labels, strict=True):
         owner = owners.get(record.name, record.name)
-        number = numbers.setdefault(called.get(owner, owner), len(numbers))
+        number = numbers.setdefault(owner, len(numbers))
         count = len(record.stairs)
         tensors += [number] * count
         makers += [label_numbers[label]] * count

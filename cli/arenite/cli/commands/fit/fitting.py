@@ -184,9 +184,14 @@ class Fitting:
         """
         arrays = random_inputs(self.program, _SEED)
         with ExitStack() as stack:
-            sessions = [stack.enter_context(self._session(fit)) for fit in fits]
+            sessions = [stack.enter_context(self.session(fit)) for fit in fits]
             rounds = [[_timed(each, arrays) for each in sessions] for _ in range(_ROUNDS)]
         return [statistics.median(times) for times in zip(*rounds, strict=True)]
+
+    def session(self, fit: Fit) -> Session:
+        """Return a session of a program, for the caller to close."""
+        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.banded.plan)))
+        return Session.of_pieces(pieces, self.lowered.name)
 
     def compiled(self, fit: Fit) -> Compiled:
         """Return the program of a fit, ready to be assembled with its plan."""
@@ -201,10 +206,6 @@ class Fitting:
         """
         outcome = Outcome(fit.banded.plan, 0.0, interrupted=False)
         return write_program(output, self.compiled(fit), outcome)
-
-    def _session(self, fit: Fit) -> Session:
-        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.banded.plan)))
-        return Session.of_pieces(pieces, self.lowered.name)
 
     def _fit(self, banded: Banded) -> Fit:
         return Fit(banded, self.whole)

@@ -15,6 +15,8 @@ from arenite.cli.report.words import made_with
 from arenite.planner.units import format_size
 from arenite.strategies.fit.binding import binding_of
 
+_UNITS = ("B", "KiB", "MiB", "GiB")
+
 
 @dataclass(frozen=True, slots=True)
 class MapWords:
@@ -96,7 +98,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
     colours = Colours.of([fit.banded for fit in ends])
     figures = {FRONTIER: as_item(frontier_figure(fits, ratios))}
     for fit, labels, name in zip(ends, colours.labels, MAPS, strict=False):
-        figures[name] = as_item(memory_map(fit.banded, labels, colours.groups, {}, name))
+        figures[name] = as_item(memory_map(fit.banded, labels, colours.groups, name))
     groups = colours.groups
     binding = binding_of(fits[-1].banded.derivation)
     model = printable(fitting.lowered.name)
@@ -122,7 +124,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
         ),
         "" if binding is None else printable(f"What binds in the least: {binding}."),
         printable(shlex.join(("arenite", *command))),
-        made_with(1),
+        made_with(),
         fitting.lowered.digest,
     )  # fmt: skip
     return render("fit.html.j2", page, figures)
@@ -135,11 +137,16 @@ def _headline(fits: Sequence[Fit], ratios: Sequence[float]) -> tuple[str, str, s
     price = f"{1 + least.slowdown:.2f} times the time, predicted"
     if ratios:
         price = f"{ratios[-1]:.2f} times the time, measured"
-    whole_size = format_size(whole.height)
-    return (
-        "runs in", format_size(least.height),
-        f"instead of {whole_size}, bit for bit, at {price}.",
-    )  # fmt: skip
+    little, much = _in_one_unit(least.height, whole.height)
+    return "runs in", little, f"instead of {much}, bit for bit, at {price}."
+
+
+def _in_one_unit(little: int, much: int) -> tuple[str, str]:
+    """Return two sizes in the unit of the smaller, so that they compare at a glance."""
+    power = min(max(0, (little.bit_length() - 1) // 10), len(_UNITS) - 1)
+    sizes = (size / 1024**power for size in (little, much))
+    little_words, much_words = (f"{size:,.0f}" if size >= 100 else f"{size:.3g}" for size in sizes)
+    return f"{little_words} {_UNITS[power]}", f"{much_words} {_UNITS[power]}"
 
 
 def _columns(latencies: Sequence[float]) -> tuple[str, ...]:

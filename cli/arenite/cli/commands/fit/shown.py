@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from arenite.cli.commands.fit.fitting import Fit, Fitting
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, distance, duration, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
+from arenite.cli.render.text import name, printable
 from arenite.planner.budget import Budget
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.walk import Region
@@ -60,7 +61,7 @@ def fit_text(
         ]
         if output is not None:
             rows.append(("written", str(output)))
-        console.print(facts((label, name(text)) for label, text in rows))
+        console.print(facts((label, _lines(text)) for label, text in rows))
 
     return show
 
@@ -142,10 +143,16 @@ def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
         return "nothing: it fits as it is"
     lines = []
     for region in regions:
-        first, last = program.steps[region.start].name, program.steps[region.stop - 1].name
+        ends = program.steps[region.start], program.steps[region.stop - 1]
+        first, last = (printable(step.name) for step in ends)
         rows = "row by row" if region.rows == 1 else f"{region.rows} rows at a time"
         lines.append(f"{plural(region.stop - region.start, 'step')}, {rows}: {first} to {last}")
     return "\n".join(lines)
+
+
+def _lines(text: str) -> Text:
+    """Return lines as a cell; names in them are printable already, or alone on the line."""
+    return Text("\n").join(name(line) for line in text.split("\n"))
 
 
 def _price(fit: Fit) -> str:

@@ -1,0 +1,18 @@
+"""Programs within budgets, beside those of the frontier."""
+
+import onnx
+
+from support.banding import banding
+from zoo import NETWORKS
+
+
+def test_a_budget_is_met_no_slower_than_by_the_frontier(tmp_path):
+    path = tmp_path / "small.onnx"
+    onnx.save(NETWORKS["mobilenet-v1-0.25-96"](), path)
+    ways = banding(path)[1]
+    whole, *lower = ways.frontier()
+    assert ways.within(whole.height) is ways.whole
+    for budget in (each.height + 512 for each in lower):
+        found = ways.within(budget)
+        assert found.height <= budget
+        assert found.seconds <= min(each.seconds for each in lower if each.height <= budget)
