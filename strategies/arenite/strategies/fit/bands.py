@@ -12,7 +12,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
-from arenite.planner.rewrites.bands.walk import Region
+from arenite.planner.rewrites.bands.regions import Region
 from arenite.planner.rules import Rules
 from arenite.strategies.fit.paths import (
     Edges,
@@ -87,10 +87,10 @@ class Banding:
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
-        self._regions = Regions(program)
+        self._regions = Regions(program, costs)
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
-        self._edges = Edges(self._regions, loads, costs, should_stop)
+        self._edges = Edges(self._regions, loads, should_stop)
         self.whole = Banded(
             whole, place(whole.problem), (),
             sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
@@ -155,14 +155,11 @@ class Banding:
         return Banded(found, plan, regions, seconds)
 
     def _banded(self, region: Region) -> BandedRegion:
-        walk, boundary = (
-            self._regions.walk(region),
-            self._regions.boundary(region.start, region.stop),
+        regions = self._regions
+        steps = [each for each in regions.steps[region.start : region.stop] if each]
+        return BandedRegion(
+            region.start, tuple(steps), regions.turns(region), regions.boundary(region)
         )
-        assert walk is not None
-        assert boundary is not None
-        steps = [each for each in self._regions.steps[region.start : region.stop] if each]
-        return BandedRegion(region.start, tuple(steps), walk.turns, boundary)
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:
