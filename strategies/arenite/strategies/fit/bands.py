@@ -90,6 +90,7 @@ class Banding:
         self._regions = Regions(program, costs)
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
+        self._known: dict[tuple[Region, ...], Banded] = {}
         self._edges = Edges(self._regions, loads, should_stop)
         self.whole = Banded(
             whole, place(whole.problem), (),
@@ -148,11 +149,14 @@ class Banding:
 
     def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)
-        banded = expand(self._regions.program, map(self._banded, regions))
-        found = derive(banded, self._rules)
-        plan = self._place(found.problem)
-        seconds = sum(edge.seconds for edge in path)
-        return Banded(found, plan, regions, seconds)
+        known = self._known.get(regions)
+        if known is None:
+            banded = expand(self._regions.program, map(self._banded, regions))
+            found = derive(banded, self._rules)
+            plan = self._place(found.problem)
+            seconds = sum(edge.seconds for edge in path)
+            known = self._known[regions] = Banded(found, plan, regions, seconds)
+        return known
 
     def _banded(self, region: Region) -> BandedRegion:
         regions = self._regions

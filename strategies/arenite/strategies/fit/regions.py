@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from arenite.planner.costs import Costs
 from arenite.planner.program import Program
@@ -17,9 +17,6 @@ from arenite.planner.rewrites.bands.geometry import (
 from arenite.planner.rewrites.bands.regions import Boundary, Region, Turn
 from arenite.strategies import native
 from arenite.strategies.fit.surroundings import boundaries, storages
-
-if TYPE_CHECKING:
-    from arenite.strategies._core import BandStep, BandTimes
 
 _LONGEST = 48
 """Steps of the longest region that is tried."""
@@ -136,7 +133,7 @@ class Regions:
         consumed = sorted(index[name] for name in boundary.consumed)
         return _Around(boundary, consumed, sorted(index[name] for name in boundary.kept))
 
-    def _for_core(self, each: RowStep | None) -> "BandStep":
+    def _for_core(self, each: RowStep | None) -> "native.core.BandStep":
         if each is None:
             return (-1, 0, 0, [])
         operands = [
@@ -151,7 +148,7 @@ class Regions:
         return (self._index[each.result.name], each.num_rows, each.accumulators, operands)
 
 
-def _times(each: RowStep | None, costs: Costs) -> "BandTimes":
+def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
     """Return what a turn takes: besides, for constants, and for a row's bytes and its work.
 
     A turn reads all of the weights, however few rows it makes.
