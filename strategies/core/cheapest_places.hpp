@@ -27,7 +27,10 @@ class CheapestPlaces {
     bool operator<(const Edge& other) const { return position < other.position; }
   };
 
+  void sort_edges();
+
   std::vector<Edge> edges_;
+  std::vector<Edge> sorted_;  // while they are sorted
   std::vector<std::int64_t> places_;
   std::int64_t first_ = 0;
   std::int64_t last_ = 0;

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "bind_bands.hpp"
 #include "bind_exact.hpp"
 #include "bind_order.hpp"
 #include "bind_records.hpp"
@@ -40,6 +41,7 @@ NB_MODULE(_core, module) {
       .value("BEST_TFLITE_CPU", arenite::Fit::kBestTfliteCpu)
       .value("TOP", arenite::Fit::kTop);
   arenite::bind_records(module);
+  arenite::bind_bands(module);
   module.def("place_in_order", &place_in_order, nb::arg("records"), nb::arg("order"),
              nb::arg("fit"));
   arenite::bind_exact(module);

@@ -6,14 +6,13 @@ intervals is converted where it is read, and nowhere else.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Self
 
 from arenite.planner.errors import ModelError
 from arenite.planner.memory import ARENA, Memory
 from arenite.planner.outline import Stair, check_outline
-from arenite.planner.units import align_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +162,10 @@ class Problem:
     records: tuple[UsageRecord, ...]
     steps: tuple[str, ...] = ()
     memories: tuple[Memory, ...] = (Memory(),)
+    # What `lower_bounds` has found: every plan asks for it, and a search makes many.
+    _bounds: list[tuple[int, ...]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         memories = {memory.name: memory for memory in self.memories}
@@ -229,7 +232,9 @@ class Problem:
     @property
     def lower_bounds(self) -> tuple[int, ...]:
         """Bytes that every plan needs of each memory: the largest bound over the steps."""
-        return tuple(map(_lower_bound, self._records_by_memory()))
+        if not self._bounds:
+            self._bounds.append(tuple(map(_lower_bound, self._records_by_memory())))
+        return self._bounds[0]
 
     @property
     def lower_bound(self) -> int:
@@ -388,13 +393,11 @@ def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
             if spared:
                 bound = max(load - spared, max(piece.size for piece in live))
             else:
-                bound = _aligned_bound(live) if unaligned else load
+                bound = _aligned_bound(live, load) if unaligned else load
             yield LoadSpan(time, following, load, bound)
 
 
-def _aligned_bound(live: Iterable[_Live]) -> int:
-    pieces = tuple(live)
-    alignment = min(piece.alignment for piece in pieces)
-    rounded = [align_up(piece.size, alignment) for piece in pieces]
-    slack = max(up - piece.size for up, piece in zip(rounded, pieces, strict=True))
-    return sum(rounded) - slack
+def _aligned_bound(live: Mapping[_Live, None], load: int) -> int:
+    alignment = min(piece.alignment for piece in live)
+    roundings = [-piece.size % alignment for piece in live]
+    return load + sum(roundings) - max(roundings)

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import TypeAlias
 
 class Fit(Enum):
     FIRST = ...
@@ -17,6 +18,33 @@ class Records:
         fixed: Sequence[int],
     ) -> None: ...
     def __len__(self) -> int: ...
+
+BandReads: TypeAlias = tuple[int, Sequence[int], Sequence[int], bool]
+BandStep: TypeAlias = tuple[int, int, int, Sequence[BandReads]]
+BandTimes: TypeAlias = tuple[float, float, float, float]
+
+class Bands:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        rows: Sequence[int],
+        steps: Sequence[BandStep],
+        times: Sequence[BandTimes],
+    ) -> None: ...
+    def walk(
+        self,
+        start: int,
+        stop: int,
+        rows: int,
+        inner_rows: int,
+        consumed: Sequence[int],
+        kept: Sequence[int],
+        carried: int,
+        limit: int,
+    ) -> tuple[int, int, float]: ...
+    def turns(
+        self, start: int, stop: int, rows: int, inner_rows: int
+    ) -> list[tuple[int, int, int]]: ...
 
 def place_in_order(records: Records, order: Sequence[int], fit: Fit) -> list[int]: ...
 def minimise(

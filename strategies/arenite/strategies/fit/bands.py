@@ -12,7 +12,7 @@ from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
 from arenite.planner.rewrites.bands.geometry import RowStep
-from arenite.planner.rewrites.bands.walk import Region
+from arenite.planner.rewrites.bands.regions import Region
 from arenite.planner.rules import Rules
 from arenite.strategies.fit.binding import BandsLimitError, binding_of
 from arenite.strategies.fit.paths import (
@@ -90,10 +90,11 @@ class Banding:
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
-        self._regions = Regions(program, is_allowed)
+        self._regions = Regions(program, costs, is_allowed)
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
-        self._edges = Edges(self._regions, loads, costs, should_stop)
+        self._known: dict[tuple[Region, ...], Banded] = {}
+        self._edges = Edges(self._regions, loads, should_stop)
         self.whole = Banded(
             whole, place(whole.problem), (),
             sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
@@ -155,21 +156,21 @@ class Banding:
 
     def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)
-        banded = expand(self._regions.program, map(self._banded, regions))
-        found = derive(banded, self._rules)
-        plan = self._place(found.problem)
-        seconds = sum(edge.seconds for edge in path)
-        return Banded(found, plan, regions, seconds)
+        known = self._known.get(regions)
+        if known is None:
+            banded = expand(self._regions.program, map(self._banded, regions))
+            found = derive(banded, self._rules)
+            plan = self._place(found.problem)
+            seconds = sum(edge.seconds for edge in path)
+            known = self._known[regions] = Banded(found, plan, regions, seconds)
+        return known
 
     def _banded(self, region: Region) -> BandedRegion:
-        walk, boundary = (
-            self._regions.walk(region),
-            self._regions.boundary(region.start, region.stop),
+        regions = self._regions
+        steps = [each for each in regions.steps[region.start : region.stop] if each]
+        return BandedRegion(
+            region.start, tuple(steps), regions.turns(region), regions.boundary(region)
         )
-        assert walk is not None
-        assert boundary is not None
-        steps = [each for each in self._regions.steps[region.start : region.stop] if each]
-        return BandedRegion(region.start, tuple(steps), walk.turns, boundary)
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:

@@ -5,14 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from arenite.planner.costs import Costs
 from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.bands.geometry import RowStep, row_bytes
-from arenite.planner.rewrites.bands.walk import Region, Turn
+from arenite.planner.rewrites.bands.regions import Region
 from arenite.strategies.fit.regions import Regions
 
-_LONGEST = 48
-"""Steps of the longest region that is tried."""
 _ROWS = (1, 2, 4, 8, 16, 32, 64)
 """Rows of a band that are tried."""
 _SMOOTH = 6
@@ -52,13 +48,11 @@ class Edges:
     Attributes:
         regions: What can run in bands.
         loads: Bytes that are live at each step of the program that runs whole.
-        costs: What turns cost.
         should_stop: Asked between walks; what it says ends the search with `SearchStoppedError`.
     """
 
     regions: Regions
     loads: tuple[int, ...]
-    costs: Costs
     should_stop: ShouldStop
     _known: dict[Region, Edge] = field(default_factory=dict)
     _above: dict[Region, int] = field(default_factory=dict)
@@ -76,8 +70,6 @@ class Edges:
             yield self.whole(start)
         is_needed = smooth
         for stop in self.regions.stops_after(start):
-            if stop - start > _LONGEST:
-                return
             is_needed = is_needed or self.loads[stop - 1] > peak
             if not is_needed:
                 continue
@@ -89,11 +81,7 @@ class Edges:
 
     def whole(self, start: int) -> Edge:
         """Return the edge of one step that runs whole."""
-        row_step = self.regions.steps[start]
-        seconds = 0.0
-        if row_step is not None:
-            seconds = self._seconds(row_step, row_step.num_rows)
-        return Edge(start + 1, self.loads[start], 1, seconds)
+        return Edge(start + 1, self.loads[start], 1, self.regions.seconds(start))
 
     def _coarsest(self, finest: Edge, peak: int) -> Edge:
         """Return the edge of the same steps with the most rows a band that stays within a peak."""
@@ -120,28 +108,12 @@ class Edges:
         if self.should_stop():
             raise SearchStoppedError
         walk = self.regions.walk(region, peak)
-        if walk is None or walk.peak is None:
+        if walk is None:
             self._above[region] = peak
             return None
-        seconds = sum(map(self._turn_seconds, walk.turns))
-        edge = Edge(region.stop, walk.peak, len(walk.turns), seconds, region)
+        edge = Edge(region.stop, *walk, region)
         self._known[region] = edge
         return edge
-
-    def _turn_seconds(self, turn: Turn) -> float:
-        row_step = self.regions.steps[turn.step]
-        assert row_step is not None
-        return self._seconds(row_step, turn.rows)
-
-    def _seconds(self, row_step: RowStep, rows: int) -> float:
-        """Return the time of some rows: a turn reads all of the weights, however few they are."""
-        costs = self.costs
-        touched = row_step.constant_bytes
-        if not row_step.accumulators:
-            touched += 2 * rows * row_bytes(row_step.result)
-        work = row_step.multiply_adds * rows / row_step.num_rows
-        speed = costs.by_label.get(row_step.step.operator.label, costs.multiply_adds_per_s)
-        return costs.step_s + max(work / speed, touched / costs.bytes_per_s)
 
 
 def least_peak(edges: Edges, precision: float = 0.002) -> int:

@@ -1,138 +1,174 @@
 """Which parts of a program could run in bands of rows, and what each of them would need."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
+from arenite.planner.costs import Costs
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.geometry import RowStep, row_step
-from arenite.planner.rewrites.bands.walk import Boundary, Region, Walk, walk
-from arenite.planner.tensors import TensorKind
+from arenite.planner.rewrites.bands.geometry import (
+    RowStep,
+    has_rows,
+    num_rows,
+    row_bytes,
+    row_step,
+)
+from arenite.planner.rewrites.bands.regions import Boundary, Region, Turn
+from arenite.strategies import native
+from arenite.strategies.fit.surroundings import boundaries, storages
+
+_LONGEST = 48
+"""Steps of the longest region that is tried."""
+_NO_LIMIT = (1 << 62) - 1
+
+
+class Walk(NamedTuple):
+    """A region run in bands.
+
+    Attributes:
+        peak: Most bytes that are live at a turn, what is carried included.
+        turns: How many turns it takes.
+        seconds: Their estimated time.
+    """
+
+    peak: int
+    turns: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Storage:
-    """Bytes that live from the step that makes them to the last that needs them.
+class _Around:
+    """What surrounds a region, and the same by the core's indices."""
 
-    Attributes:
-        size: Bytes.
-        start: Index of the first step that writes them; -1 before all steps.
-        stop: Index after the last step that needs them; above the number of steps if the
-            caller or the next run does.
-    """
-
-    size: int
-    start: int
-    stop: int
+    boundary: Boundary
+    consumed: list[int]
+    kept: list[int]
 
 
-def _anything(_step: RowStep) -> bool:
-    return True
-
-
-@dataclass(slots=True)
 class Regions:
-    """The regions of a program, with what their surroundings need of them.
+    """The regions of a program, with what their surroundings need of them."""
 
-    Attributes:
-        program: The program, none of its storage shared yet.
-        is_allowed: Whether a step that could run row by row may.
-        steps: How each step runs row by row; None if it cannot.
-    """
+    def __init__(
+        self,
+        program: Program,
+        costs: Costs,
+        is_allowed: Callable[[RowStep], bool] = lambda _: True,
+    ) -> None:
+        """Find which steps can run row by row.
 
-    program: Program
-    is_allowed: Callable[[RowStep], bool] = _anything
-    steps: tuple[RowStep | None, ...] = ()
-    _storages: dict[str, _Storage] = field(default_factory=dict)
-    _boundaries: dict[tuple[int, int], Boundary | None] = field(default_factory=dict)
+        Args:
+            program: The program, none of its storage shared yet.
+            costs: What turns cost.
+            is_allowed: Whether a step that could run row by row may.
 
-    def __post_init__(self) -> None:
-        found = (row_step(self.program, step) for step in self.program.steps)
+        Raises:
+            MissingDependencyError: There is no native core.
+            SizeLimitError: Its tensors exceed the core's 64 bits.
+        """
+        native.require("running in bands")
+        self.program = program
+        found = (row_step(program, step) for step in program.steps)
         self.steps = tuple(
-            each if each is not None and self.is_allowed(each) else None for each in found
+            each if each is not None and is_allowed(each) else None for each in found
         )
-        self._storages = _storages(self.program)
+        self._storages = storages(program)
+        self._around: dict[int, tuple[_Around, ...]] = {}
+        in_rows = [each for each in self.steps if each is not None]
+        names = dict.fromkeys(
+            name
+            for each in in_rows
+            for name in (each.result.name, *(reads.tensor for reads in each.reads))
+        )
+        tensors = [program.tensors[name] for name in names]
+        sizes = [(tensor.name, tensor.size) for tensor in tensors]
+        sums = [(each.step.name, each.accumulators) for each in in_rows]
+        native.check_sizes("tensor", [*sizes, *sums])
+        self._index = {name: index for index, name in enumerate(names)}
+        self._times = [_times(each, costs) for each in self.steps]
+        self._bands = native.core.Bands(
+            [tensor.size for tensor in tensors],
+            [num_rows(tensor) if has_rows(tensor) else 0 for tensor in tensors],
+            [self._for_core(each) for each in self.steps],
+            self._times,
+        )
 
     def stops_after(self, start: int) -> Iterator[int]:
         """Yield the ends of regions that could begin at a step."""
-        for index in range(start, len(self.steps)):
-            if self.steps[index] is None:
-                return
-            yield index + 1
+        yield from range(start + 1, start + 1 + len(self._surroundings(start)))
 
     def walk(self, region: Region, limit: int | None = None) -> Walk | None:
-        """Return how a region runs, None if its steps cannot run in bands together."""
-        boundary = self.boundary(region.start, region.stop)
-        if boundary is None:
-            return None
-        steps = [step for step in self.steps[region.start : region.stop] if step is not None]
-        return walk(region, steps, self.program.tensors, boundary, limit)
+        """Return how a region runs, None if it goes above a limit.
 
-    def boundary(self, start: int, stop: int) -> Boundary | None:
-        """Return what surrounds a region, None if its steps cannot run in bands together."""
-        if (start, stop) not in self._boundaries:
-            self._boundaries[start, stop] = self._boundary(start, stop)
-        return self._boundaries[start, stop]
+        Cost: O(turns x operands of a step).
+        """
+        around = self._surroundings(region.start)[region.stop - region.start - 1]
+        found = self._bands.walk(
+            *region,
+            around.consumed,
+            around.kept,
+            around.boundary.carried,
+            _NO_LIMIT if limit is None else limit,
+        )
+        return None if found[0] < 0 else Walk(*found)
 
-    def _boundary(self, start: int, stop: int) -> Boundary | None:
-        by_row: dict[str, set[str]] = {}
-        whole: set[str] = set()
-        for each in self.steps[start:stop]:
-            assert each is not None
-            in_rows = {reads.tensor for reads in each.reads}
-            for name in each.step.reads:
-                root, _ = self.program.root(name)
-                if self._is_made(root, start, stop) and (root != name or name not in in_rows):
-                    return None
-                if name in in_rows:
-                    by_row.setdefault(root, set()).add(name)
-                else:
-                    whole.add(root)
-            if self.program.root(each.result.name)[0] != each.result.name:
-                return None
-        consumed: list[str] = []
-        carried = 0
-        for root, storage in self._storages.items():
-            if not storage.start < start < storage.stop:
-                continue
-            names = by_row.get(root, set())
-            dies = storage.stop <= stop and len(names) == 1 and root not in whole
-            name = next(iter(names), "")
-            if dies and self.program.tensors[name].size == storage.size:
-                consumed.append(name)
-            else:
-                carried += storage.size
-        kept = [
-            root
-            for root, storage in self._storages.items()
-            if start <= storage.start < stop < storage.stop
+    def turns(self, region: Region) -> tuple[Turn, ...]:
+        """Return in which order the rows of a region are made."""
+        return tuple(Turn(*turn) for turn in self._bands.turns(*region))
+
+    def boundary(self, region: Region) -> Boundary:
+        """Return what surrounds a region."""
+        return self._surroundings(region.start)[region.stop - region.start - 1].boundary
+
+    def seconds(self, step: int) -> float:
+        """Return the estimated time of a step that runs whole, 0 if it cannot run in bands."""
+        each = self.steps[step]
+        if each is None:
+            return 0.0
+        turn_s, constant_s, touched_s, work_s = self._times[step]
+        rows = each.num_rows
+        return turn_s + max(work_s * rows, constant_s + touched_s * rows)
+
+    def _surroundings(self, start: int) -> tuple[_Around, ...]:
+        found = self._around.get(start)
+        if found is None:
+            all_from_here = boundaries(self.program, self.steps, self._storages, start)
+            found = tuple(map(self._indexed, islice(all_from_here, _LONGEST)))
+            self._around[start] = found
+        return found
+
+    def _indexed(self, boundary: Boundary) -> _Around:
+        index = self._index
+        consumed = sorted(index[name] for name in boundary.consumed)
+        return _Around(boundary, consumed, sorted(index[name] for name in boundary.kept))
+
+    def _for_core(self, each: RowStep | None) -> "native.core.BandStep":
+        if each is None:
+            return (-1, 0, 0, [])
+        operands = [
+            (
+                self._index[reads.tensor],
+                list(reads.first),
+                list(reads.stop),
+                reads.tensor in each.overwritable,
+            )
+            for reads in each.reads
         ]
-        return Boundary(frozenset(consumed), frozenset(kept), carried)
-
-    def _is_made(self, root: str, start: int, stop: int) -> bool:
-        storage = self._storages.get(root)
-        return storage is not None and start <= storage.start < stop
+        return (self._index[each.result.name], each.num_rows, each.accumulators, operands)
 
 
-def _storages(program: Program) -> dict[str, _Storage]:
-    found: dict[str, _Storage] = {}
-    forever = len(program.steps) + 1
+def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
+    """Return what a turn takes: besides, for constants, and for a row's bytes and its work.
 
-    def extend(name: str, start: int, stop: int) -> None:
-        root = program.root(name)[0]
-        tensor = program.tensors[root]
-        if tensor.kind is TensorKind.CONSTANT or tensor.size == 0:
-            return
-        old = found.get(root, _Storage(tensor.size, start, stop))
-        found[root] = _Storage(tensor.size, min(old.start, start), max(old.stop, stop))
-
-    for name in program.input_tensors:
-        extend(name, -1, 0)
-    for tensor in program.tensors.values():
-        if tensor.kind is TensorKind.STATE:
-            extend(tensor.name, -1, forever)
-    for index, step in enumerate(program.steps):
-        for name in (*step.reads, *step.writes):
-            extend(name, index, index + 1)
-    for name in program.output_tensors:
-        extend(name, len(program.steps) - 1, forever)
-    return found
+    A turn reads all of the weights, however few rows it makes.
+    """
+    if each is None:
+        return (0.0, 0.0, 0.0, 0.0)
+    touched = 0 if each.accumulators else 2 * row_bytes(each.result)
+    speed = costs.by_label.get(each.step.operator.label, costs.multiply_adds_per_s)
+    return (
+        costs.step_s,
+        each.constant_bytes / costs.bytes_per_s,
+        touched / costs.bytes_per_s,
+        each.multiply_adds / each.num_rows / speed,
+    )

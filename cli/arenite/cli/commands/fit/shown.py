@@ -14,7 +14,7 @@ from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.planner.budget import Budget
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.walk import Region
+from arenite.planner.rewrites.bands.regions import Region
 from arenite.runtime.session import SessionMemory
 
 Show = Callable[[Console], None]

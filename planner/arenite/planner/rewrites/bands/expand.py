@@ -15,7 +15,7 @@ from arenite.planner.names import Names
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.bands.geometry import RowReads, RowStep, num_rows, row_bytes
-from arenite.planner.rewrites.bands.walk import Boundary, Turn
+from arenite.planner.rewrites.bands.regions import Boundary, Turn
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 
