@@ -50,7 +50,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
     defined = {
         found.__name__: found.__base__.__name__
         for found in vars(module).values()
-        if inspect.isclass(found) and found.__module__ == name
+        if inspect.isclass(found) and found.__module__ == name and found.__name__[0] != "_"
     }
     drawn = drawn_tree(module.__doc__)
     root = next(iter(drawn))
@@ -106,7 +106,8 @@ def test_a_message_says_what_and_where(error, message):
 @pytest.mark.parametrize("name", MODULES)
 def test_every_deliberate_error_can_be_caught_as_one(name):
     for found in vars(importlib.import_module(name)).values():
-        if inspect.isclass(found) and found.__module__ == name:
+        is_ours = inspect.isclass(found) and found.__module__ == name
+        if is_ours and found.__name__[0] != "_":
             assert issubclass(found, AreniteError)
 
 

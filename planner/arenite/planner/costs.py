@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Program, Step
 from arenite.planner.units import parse_size
 
@@ -84,6 +85,10 @@ class Costs:
         if min(speeds) <= 0 or self.step_s < 0:
             raise ValueError(f"{self}: speeds must be above 0, the time of a step not below")
 
+    def speed_of(self, operator: Operator) -> float:
+        """Return the multiply-adds a second of an operator."""
+        return self.by_label.get(operator.label, self.multiply_adds_per_s)
+
     def seconds(self, program: Program, step: Step) -> float:
         """Return the time of a step that does not have to wait.
 
@@ -97,7 +102,7 @@ class Costs:
         multiply_adds = step.operator.multiply_adds(operands)
         if not touched and not multiply_adds:
             return 0.0
-        speed = self.by_label.get(step.operator.label, self.multiply_adds_per_s)
+        speed = self.speed_of(step.operator)
         return self.step_s + max(multiply_adds / speed, touched / self.bytes_per_s)
 
 

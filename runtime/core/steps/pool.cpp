@@ -91,6 +91,7 @@ class PlacesStep final : public Step {
 template <typename T>
 std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingWindow& window,
                                         const program::Pool2D& attributes) {
+  require_one_scale(operands);
   const Scale in = Scale::of(*operands.inputs[0]);
   const Scale out = Scale::of(*operands.outputs[0]);
   const Int8Pool kernel{window,

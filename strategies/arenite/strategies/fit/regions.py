@@ -165,7 +165,7 @@ def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
     if each is None:
         return (0.0, 0.0, 0.0, 0.0)
     touched = 0 if each.accumulators else 2 * row_bytes(each.result)
-    speed = costs.by_label.get(each.step.operator.label, costs.multiply_adds_per_s)
+    speed = costs.speed_of(each.step.operator)
     return (
         costs.step_s,
         each.constant_bytes / costs.bytes_per_s,
