@@ -76,7 +76,9 @@ def test_a_budget_is_met_to_the_byte_or_refused_with_the_least(tmp_path):
     heights = [found.height for found in ways.frontier()]
     for budget in heights:
         assert ways.within(budget).height <= budget
-    with pytest.raises(UnmetBudgetError, match=f"comes to {heights[-1]} B, the budget is 64 B"):
+    with pytest.raises(
+        UnmetBudgetError, match=f"64 B, the least arena that bands reach is {heights[-1]:,} B"
+    ):
         ways.within(64)
 
 

@@ -147,4 +147,5 @@ def _reads(
         first[row] = min(first[row], first[row + 1])
     for row in range(1, len(stop)):
         stop[row] = max(stop[row], stop[row - 1])
+    stop[-1] = num_rows(operand)  # rows that nothing reads are made, too
     return RowReads(position, operand.name, tuple(first), tuple(stop))
