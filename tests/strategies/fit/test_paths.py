@@ -28,7 +28,8 @@ def edges_of(folder, should_stop=lambda: False):
     regions = Regions(program, COSTS)
     sizes = {name: tensor.size for name, tensor in program.tensors.items()}
     loads = tuple(
-        sizes[step.outputs[0]] + max(sizes[name] for name in step.inputs if name in ("x", "a", "b"))
+        sizes[step.outputs[0]]
+        + max(sizes[name] for name in step.inputs if name in ("x", "a", "b"))
         for step in program.steps
     )
     return Edges(regions, loads, should_stop)
