@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from arenite.planner.dtypes import DType
@@ -94,6 +96,58 @@ def test_outlines_that_are_none_are_refused(
     records = native.records_of(PROBLEM)
     with pytest.raises(ValueError, match=reason):
         native.core.place_outlined(records, outlines, orders, 0, 0, 0, lambda *_: False)
+
+
+READ = (0, [0, 1], [1, 2], False)
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([], "differ in length"),
+        ([(2, 2, 0, [READ])], "out of range"),
+        ([(1, 2, 0, [(-1, [0, 1], [1, 2], False)])], "out of range"),
+        ([(1, 1, 0, [READ])], "not those of the result"),
+        ([(1, 2, -4, [READ])], "a size is negative"),
+        ([(1, 2, 0, [(0, [0], [1, 2], False)])], "not those of each row"),
+        ([(1, 2, 0, [(0, [1, 0], [1, 2], False)])], "run backwards"),
+        ([(1, 2, 0, [(0, [0, 1], [1, 3], False)])], "reach outside"),
+        ([(0, 2, 0, [READ])], "made twice, or read before"),
+    ],
+)
+def test_steps_in_bands_that_are_none_are_refused(steps: list[Any], reason: str) -> None:
+    times = [(0.0, 0.0, 0.0, 0.0)]
+    with pytest.raises(ValueError, match=reason):
+        native.core.Bands([4, 4], [2, 2], steps, times)
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+@pytest.mark.parametrize(
+    ("region", "reason"),
+    [
+        ((0, 0, 1, 1, [], [], 0, 9), "is empty"),
+        ((0, 3, 1, 1, [], [], 0, 9), "reaches outside"),
+        ((-1, 1, 1, 1, [], [], 0, 9), "reaches outside"),
+        ((0, 1, 0, 1, [], [], 0, 9), "has no rows"),
+        ((0, 1, 1, 0, [], [], 0, 9), "has no rows"),
+        ((0, 2, 1, 1, [], [], 0, 9), "cannot be made row by row"),
+        ((0, 1, 1, 1, [2], [], 0, 9), "out of range"),
+        ((0, 1, 1, 1, [], [-1], 0, 9), "out of range"),
+        ((0, 1, 1, 1, [], [], -1, 9), "a size is negative"),
+    ],
+)
+def test_regions_that_are_none_are_refused(region: tuple[Any, ...], reason: str) -> None:
+    steps = [(1, 2, 0, [READ]), (-1, 0, 0, [])]
+    bands = native.core.Bands([4, 4], [2, 2], steps, [(0.0, 0.0, 0.0, 0.0)] * 2)
+    with pytest.raises(ValueError, match=reason):
+        bands.walk(*region)
+
+
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+def test_tensors_beyond_64_bits_do_not_run_in_bands() -> None:
+    with pytest.raises(OverflowError):
+        native.core.Bands([1 << 61] * 3, [2] * 3, [], [])
 
 
 @pytest.mark.parametrize("strategy", [Optimal(), TvmHillClimb(), Stairs()])

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 
 @st.composite
-def chains(draw):
+def chains(draw: st.DrawFn) -> str:
     """Draw a network of spatial steps with windows of every kind, some with a way around."""
     rows, columns = draw(st.integers(1, 18)), draw(st.integers(1, 9))
     channels, steps, weights = 4, [], []

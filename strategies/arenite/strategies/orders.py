@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from arenite.planner.outline import Stair
 from arenite.planner.problem import UsageRecord, load_spans
 
 
@@ -44,7 +45,7 @@ def breadth_order(records: Sequence[UsageRecord]) -> list[int]:
     return sorted(range(len(records)), key=lambda index: (turns[index], -records[index].size))
 
 
-def count_conflicts(records: Sequence[UsageRecord]) -> list[int]:
+def count_conflicts(records: Sequence[UsageRecord] | Sequence[Stair]) -> list[int]:
     """Return for each record how many others it meets.
 
     Cost: time O(n log n), memory O(n).

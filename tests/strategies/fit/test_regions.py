@@ -1,5 +1,7 @@
 """Walks of regions: turns and peaks worked out by hand, and against the derived records."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
@@ -7,10 +9,12 @@ from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.problem import load_spans
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
+from arenite.planner.rewrites.bands.geometry import num_rows, row_step
 from arenite.planner.rewrites.bands.regions import Region
 from arenite.planner.rules import Rules
-from arenite.runtime.compiler import lower_model, rules
+from arenite.runtime.compiler import lower_model
 from arenite.strategies import native
+from arenite.strategies.fit import regions as module
 from arenite.strategies.fit.regions import Regions, Walk
 from support.banding import COSTS
 from support.running import with_random_weights
@@ -30,10 +34,6 @@ SUMMED = """(float[1,1,4,2] x) => (y) <float[1,1,1,1] w>
 def lowered(folder, text):
     """Return the program of a network with random weights."""
     return lower_model(save(folder, with_random_weights(parse(text)))).program
-
-
-def labels(program):
-    return [step.operator.label for step in program.steps]
 
 
 def turns_of(regions, region):
@@ -91,30 +91,55 @@ def test_the_time_of_turns_adds_up(tmp_path):
     assert finer.seconds > found.seconds
 
 
+def load_of(program, regions, region):
+    """Return the most bytes that are live in a region, by the records of the program in bands."""
+    turns = regions.turns(region)
+    steps = tuple(each for each in regions.steps[region.start : region.stop] if each)
+    banded = BandedRegion(region.start, steps, turns, regions.boundary(region))
+    counted = Rules(alignment=1, outlines=True)
+    problem = derive(expand(program, [banded]), counted).problem
+    return max(
+        span.load
+        for span in load_spans(problem.records)
+        if span.end > region.start and span.start < region.start + len(turns)
+    )
+
+
 def check_walks(program):
-    """Compare each region's peak with the load of the records of the program in bands."""
+    """Compare the peak of each region with the load of the records that derive from its turns."""
     regions = Regions(program, COSTS)
-    exact = Rules(rules().aliases, alignment=1, outlines=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "row_step", without_overwriting)
+        apart = Regions(program, COSTS)
     compared = 0
     for start in range(len(program.steps)):
         for stop in regions.stops_after(start):
             for rows in (1, 2):
                 region = Region(start, stop, rows, rows)
-                turns = regions.turns(region)
-                steps = tuple(each for each in regions.steps[start:stop] if each)
-                banded = BandedRegion(start, steps, turns, regions.boundary(region))
-                problem = derive(expand(program, [banded]), exact).problem
-                load = max(
-                    span.load
-                    for span in load_spans(problem.records)
-                    if span.end > start and span.start < start + len(turns)
-                )
-                found = regions.walk(region)
-                assert found is not None
-                assert found.turns == len(turns)
-                assert found.peak == load, region
+                found, plain = regions.walk(region), apart.walk(region)
+                assert found.turns == plain.turns == len(regions.turns(region))
+                if not skips_rows(program, regions, region):
+                    assert plain.peak == load_of(program, apart, region), region
+                assert found.peak <= plain.peak
                 compared += 1
     return compared
+
+
+def skips_rows(program, regions, region):
+    """Tell whether some step leaves out rows, for which the peak of a walk is not exact."""
+    for each in regions.steps[region.start : region.stop]:
+        for reads in each.reads:
+            ends = [0, *reads.stop]
+            starts = [*reads.first, num_rows(program.tensors[reads.tensor])]
+            if any(start > end for start, end in zip(starts, ends, strict=True)):
+                return True
+    return False
+
+
+def without_overwriting(program, step):
+    """Return how a step can run row by row, its rows apart from those of its operands."""
+    found = row_step(program, step)
+    return None if found is None else replace(found, overwritable=())
 
 
 @pytest.mark.parametrize("text", [PADDED, SUMMED])
@@ -122,7 +147,7 @@ def test_the_peak_is_the_load_of_the_program_in_bands(tmp_path, text):
     assert check_walks(lowered(tmp_path, text)) > 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(chains())
 def test_the_peak_of_random_networks_is_their_load(tmp_path_factory, text):
     check_walks(lowered(tmp_path_factory.mktemp("network"), text))

@@ -47,11 +47,7 @@ class Stairs:
         fault = native.size_fault(problem)
         if fault is not None:
             return f"cannot add up the sizes: {fault}"
-        pieces = [
-            UsageRecord("", stair.size, stair.start, stair.end)
-            for record in problem.records
-            for stair in record.stairs
-        ]
+        pieces = [stair for record in problem.records for stair in record.stairs]
         num_conflicts = sum(count_conflicts(pieces)) // 2
         if num_conflicts > _MOST_CONFLICTS:
             return f"cannot hold the {num_conflicts} pairs of rectangles that meet"
