@@ -63,7 +63,9 @@ class RowTables:
             for row in range(count):
                 starts[first + row] = begin + row * (piece.size // count)
         (memory,) = memories
-        return memory, [start for start in starts if start is not None]
+        # Rows of an input that nothing reads are no piece of any step; any place will do for them.
+        somewhere = next(start for start in starts if start is not None)
+        return memory, [somewhere if start is None else start for start in starts]
 
 
 def is_contiguous(starts: Sequence[int], row_bytes: int) -> bool:
