@@ -158,3 +158,9 @@ def test_the_bounds_are_those_of_the_memories_by_themselves(problem):
     assert problem.lower_bounds == tuple(part.lower_bound for part in parts)
     assert problem.naive == sum(part.naive for part in parts)
     assert sum(len(part.records) for part in parts) == len(problem.records)
+
+
+def test_the_bounds_of_a_problem_are_found_once() -> None:
+    problem = Problem((UsageRecord("a", 8, 0, 2), UsageRecord("b", 4, 1, 3)))
+    assert problem.lower_bounds is problem.lower_bounds
+    assert replace(problem, records=problem.records[:1]).lower_bound == 8

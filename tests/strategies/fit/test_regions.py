@@ -51,6 +51,14 @@ def test_each_step_makes_the_rows_that_the_next_one_needs(tmp_path):
     ]  # fmt: skip
 
 
+def test_rows_are_live_from_their_turn_to_their_last_reader(tmp_path):
+    program = lowered(tmp_path, PADDED)
+    start = next(index for index, step in enumerate(program.steps) if step.outputs[0] == "a")
+    found = Regions(program, COSTS).walk(Region(start, start + 2))
+    # Before row 2 of `a`: 3 rows of x, 2 of `a`, 1 of `b`; it makes the seventh.
+    assert found.peak == 7 * 8
+
+
 def test_bands_of_two_rows_halve_the_turns(tmp_path):
     program = lowered(tmp_path, PADDED)
     start = next(index for index, step in enumerate(program.steps) if step.outputs[0] == "a")
