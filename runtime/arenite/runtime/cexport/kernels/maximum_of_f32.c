@@ -12,9 +12,9 @@ KERNEL maximum_of_f32(int32_t rows, int32_t columns, int32_t depth, in_rows in, 
             for (int32_t row = 0; row < rows; ++row) {
                 const float *from = (const float *)(const void *)in_row(in, y * rows + row) + c;
                 for (int32_t i = 0; i < columns; ++i, from += depth)
-                    found = *from > found ? *from;
+                    found = *from > found ? *from : found;
             }
-            to[c] = found : found;
+            to[c] = found;
         }
     }
 }
