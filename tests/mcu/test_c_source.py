@@ -70,7 +70,7 @@ NETWORKS = (
     Network("tall", networks.tall, (M0, M3, M55, RISCV), budget=10 * KIB),
     Network("tower_uint8", lambda: networks.tower("uint8"), (M4,), litert_outputs, budget=2 * KIB),
     Network(
-        "pooled_float", lambda: networks.pooled("float32"), (M0, M7), tolerance=1e-6,
+        "pooled_float", lambda: networks.pooled("float32"), (M4, M7), tolerance=1e-6,
         library_variables=True, budget=12 * KIB,
     ),
 )  # fmt: skip

@@ -60,12 +60,17 @@ def _write(
     return writer.calls
 
 
+_THIRD_ROWS = "_rows_2 ="
+"""In a call that names the rows of more than two tensors."""
+
+
 @dataclass(slots=True)
 class Turns:
     """The turns of a program with banded steps, in order; a step that runs whole has one.
 
-    All of them are cases of one function: what they hold on the stack does not add up, and no
-    function of their own lies between them and their kernels.
+    They are cases of one function: what they hold on the stack does not add up, and nothing lies
+    between them and their kernels. One of three tensors has a function of its own: what it hands
+    over would else lie beneath every kernel, and those of convolutions are the deepest.
 
     Attributes:
         layout: Where tensors and their rows lie.
@@ -106,14 +111,26 @@ class Turns:
         assert isinstance(band, Band)
         if band.step not in self._banded:
             self._banded[band.step] = len(self.cases)
-            title = f"/* {band.label} {comment(band.step)} */"
-            self.cases.append([title, *self._calls(number, band, step)])
+            self._add_case(f"{band.label} {comment(band.step)}", self._calls(number, band, step))
         self.table.append((self._banded[band.step], band.first, band.first + band.rows))
 
     def add_whole(self, step: Step, calls: Sequence[str]) -> None:
         """Add the turn of a step that runs whole."""
         self.table.append((len(self.cases), 0, 0))
-        self.cases.append([f"/* {step.operator.label} {comment(step.name)} */", *calls])
+        self._add_case(f"{step.operator.label} {comment(step.name)}", calls)
+
+    def _add_case(self, title: str, calls: Sequence[str]) -> None:
+        if not any(_THIRD_ROWS in call for call in calls):
+            self.cases.append([f"/* {title} */", *calls])
+            return
+        name, arguments = f"turn_{len(self.cases)}", "uint8_t *arena"
+        given = "arena"
+        if any("first, end" in call for call in calls):
+            arguments, given = f"{arguments}, int32_t first, int32_t end", "arena, first, end"
+        self.written.layers += [
+            f"KERNEL {name}({arguments})", "{", *(f"    {call}" for call in calls), "}",
+        ]  # fmt: skip
+        self.cases.append([f"/* {title} */", f"{name}({given});"])
 
     def _calls(self, number: int, band: Band, step: Step) -> list[str]:
         sums, num_rows = "", self._rows_of(band.outputs[0])
