@@ -1,16 +1,17 @@
 """Models as C source on emulated boards: RAM in all, flash, instructions, beside other runtimes.
 
-    python bench/c_source.py [--json] [--optimise=-O2] [--tigris PROGRAM] [--banded] [MODEL.tflite ...]
+    python bench/c_source.py [--json] [--banded] [--optimise=-O2] [--tigris PROGRAM] [MODEL ...]
 
-Each model is exported with `arenite export --to c`, compiled for a Cortex-M4 and a Cortex-M55, and
-run in QEMU; those that bands of rows make smaller a second time, in the least arena that
-`--budget` reaches (`--banded`: only so). Its outputs are compared bit for bit with TensorFlow Lite Micro's interpreter, or with
-LiteRT's reference kernels where that refuses the model. RAM is the arena, with graph inputs and
-outputs in it, `.data`, `.bss`, and the stack, painted and measured; flash is instructions, weights
-and what is taken of the compiler's libraries. TensorFlow Lite Micro's arena is the smallest in
-which its 64-bit interpreter works, without its stack, code and variables. TiGrIS (the package
-`tigris-ml`) is asked by `--tigris`: the least fast and slow memory together that its analyser
-states over a range of budgets; it is not run. onnx2c and TinyEngine are not measured.
+Each model is exported with `arenite export --to c`, compiled for a Cortex-M4 and a Cortex-M55,
+and run in QEMU; those that bands of rows make smaller a second time, in the least arena that
+`--budget` reaches (`--banded`: only so). Outputs are compared bit for bit with TensorFlow Lite
+Micro's interpreter, or with LiteRT's reference kernels where that refuses the model. RAM is the
+arena, with graph inputs and outputs in it, `.data`, `.bss`, and the stack, painted and measured;
+flash is instructions, weights and what is taken of the compiler's libraries. TensorFlow Lite
+Micro's arena is the smallest in which its 64-bit interpreter works, without its stack, code and
+variables. TiGrIS (the package `tigris-ml`) is asked by `--tigris`: the least fast and slow memory
+together that its analyser states over a range of budgets; it is not run. onnx2c and TinyEngine
+are not measured.
 
 Without arguments the models are those of `../shared/models/tflite`, where present.
 """

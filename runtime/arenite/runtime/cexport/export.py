@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from arenite.planner.operators.bands import Band
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.program import Step
 from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
 from arenite.runtime.cexport.bands import Turns

@@ -143,7 +143,7 @@ class StepWriter:
     def rows_of(
         self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, count: int = 0
     ) -> str:
-        """Return the rows of an operand that is read; `stride` in bytes, 0 for `count` times one."""
+        """Return the rows of an operand; `stride` in bytes, 0 for one row `count` times."""
         if self.layout.has_tables:
             return f"in_rows_at({self._row_table(tensor, stride, plane, bytes_each, count)})"
         return f"IN_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
