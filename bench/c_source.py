@@ -1,15 +1,17 @@
 """Models as C source on emulated boards: RAM in all, flash, instructions, beside other runtimes.
 
-    python bench/c_source.py [--json] [--optimise=-O2] [--tigris PROGRAM] [MODEL.tflite ...]
+    python bench/c_source.py [--json] [--banded] [--optimise=-O2] [--tigris PROGRAM] [MODEL ...]
 
-Each model is exported with `arenite export --to c`, compiled for a Cortex-M4 and a Cortex-M55, and
-run in QEMU; its outputs are compared bit for bit with TensorFlow Lite Micro's interpreter, or with
-LiteRT's reference kernels where that refuses the model. RAM is the arena, with graph inputs and
-outputs in it, `.data`, `.bss`, and the stack, painted and measured; flash is instructions, weights
-and what is taken of the compiler's libraries. TensorFlow Lite Micro's arena is the smallest in
-which its 64-bit interpreter works, without its stack, code and variables. TiGrIS (the package
-`tigris-ml`) is asked by `--tigris`: the least fast and slow memory together that its analyser
-states over a range of budgets; it is not run. onnx2c and TinyEngine are not measured.
+Each model is exported with `arenite export --to c`, compiled for a Cortex-M4 and a Cortex-M55,
+and run in QEMU; those that bands of rows make smaller a second time, in the least arena that
+`--budget` reaches (`--banded`: only so). Outputs are compared bit for bit with TensorFlow Lite
+Micro's interpreter, or with LiteRT's reference kernels where that refuses the model. RAM is the
+arena, with graph inputs and outputs in it, `.data`, `.bss`, and the stack, painted and measured;
+flash is instructions, weights and what is taken of the compiler's libraries. TensorFlow Lite
+Micro's arena is the smallest in which its 64-bit interpreter works, without its stack, code and
+variables. TiGrIS (the package `tigris-ml`) is asked by `--tigris`: the least fast and slow memory
+together that its analyser states over a range of budgets; it is not run. onnx2c and TinyEngine
+are not measured.
 
 Without arguments the models are those of `../shared/models/tflite`, where present.
 """
@@ -41,6 +43,11 @@ MODELS: Final = (
     "vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "person_detect",
     "mobilenet_v1_0.5_160_quant", "tf2_mobilenet_v2_1.0_224_ptq", "ad_toycar_hybrid",
 )  # fmt: skip
+BUDGETS: Final = {
+    "vww_96_int8": 28_032, "kws_ref_model": 3_888, "pretrainedResnet_quant": 10_304,
+    "person_detect": 12_288, "tf2_mobilenet_v2_1.0_224_ptq": 190_624,
+}  # fmt: skip
+"""The least arenas that bands of rows reach."""
 M4, M55 = "mps2-an386", "mps3-an547"
 FLOAT_TOLERANCE: Final = 1e-5
 """Sums of floats run in another order, and exponentials of two libraries differ."""
@@ -83,6 +90,7 @@ class Row:
 
     Attributes:
         model: Its file name.
+        budget: Most bytes of the arena, for which parts run in bands of rows; 0 if it runs whole.
         arena: Bytes of the arena.
         m4: On a Cortex-M4.
         m55: On a Cortex-M55.
@@ -94,6 +102,7 @@ class Row:
     """
 
     model: str
+    budget: int = 0
     arena: int = 0
     m4: OnBoard | None = None
     m55: OnBoard | None = None
@@ -114,13 +123,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if outputs differ, or RAM in all is above the peer's arena."""
     asked = parser(__doc__, models="those of ../shared/models/tflite")
     asked.add_argument("--optimise", default="-Os", help="compiler option (default: %(default)s)")
+    asked.add_argument("--banded", action="store_true", help="only in bands of rows")
     asked.add_argument("--tigris", metavar="PROGRAM", help="the program of TiGrIS")
     options = asked.parse_args(arguments)
     paths = required(options.models or shared_tflite(MODELS), TFLITE_MODELS)
     for name in (M4, M55):
         if missing := board(name).missing():
             raise MissingInputsError(f"no compiler or emulator of {name}: {missing}")
-    rows = [measured(path, options.optimise, options.tigris) for path in paths]
+    ways = [
+        (path, budget)
+        for path in paths
+        for budget in (0, BUDGETS.get(path.stem, 0))[options.banded :]
+        if budget or not options.banded
+    ]
+    rows = [
+        measured(path, budget, options.optimise, options.tigris)
+        for path, budget in dict.fromkeys(ways)
+    ]
     emit(options, rows, shown(rows, options.optimise))
     return int(not all(row.not_measured or holds(row) for row in rows))
 
@@ -134,17 +153,19 @@ def holds(row: Row) -> bool:
     return right and (not row.tflm or row.ram < row.tflm)
 
 
-def measured(path: Path, optimise: str, tigris: str | None) -> Row:
-    """Return the row of a model."""
+def measured(path: Path, budget: int, optimise: str, tigris: str | None) -> Row:
+    """Return the row of a model, in bands of rows if there is a budget."""
+    within = ["--budget", str(budget)] if budget else []
     with tempfile.TemporaryDirectory(prefix="arenite-") as name:
         folder = Path(name)
         source = folder / "c"
         done = subprocess.run(
-            [sys.executable, "-m", "arenite", "export", path, "--to", "c", "-o", source, "--json"],
+            [sys.executable, "-m", "arenite", "export", path, "--to", "c", "-o", source, "--json",
+             *within],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:
-            return Row(path.name, not_measured=done.stderr.strip())
+            return Row(path.name, budget, not_measured=done.stderr.strip())
         inputs = random_inputs(path, 1 if path.stat().st_size > LARGE else 3)
         reference, outputs = expected(path, inputs)
         try:
@@ -153,9 +174,9 @@ def measured(path: Path, optimise: str, tigris: str | None) -> Row:
                 for each in (M4, M55)
             )
         except (BuildError, BoardError) as error:
-            return Row(path.name, not_measured=str(error))
+            return Row(path.name, budget, not_measured=str(error))
         return Row(
-            path.name, json.loads(done.stdout)["arena_bytes"], m4, m55, reference,
+            path.name, budget, json.loads(done.stdout)["arena_bytes"], m4, m55, reference,
             tolerance_of(reference, outputs),
             smallest_tflm(path, len(inputs[0])), tigris_bytes(tigris, path),
         )  # fmt: skip
@@ -253,7 +274,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     right = row.m4.sound and row.m55.sound and worst <= row.tolerance
     outputs = f"{row.reference}'s" + (f" to {worst:.0e}" if worst else "")
     return (
-        row.model,
+        row.model + (", in bands" if row.budget else ""),
         f"{row.ram:,}",
         f"{row.arena:,}",
         f"{row.m4.variables:,}",

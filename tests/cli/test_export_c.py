@@ -1,6 +1,7 @@
 """`arenite export --to c`: a folder that builds, and what is refused before that is written."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -75,6 +76,53 @@ def test_a_model_without_kernels_is_refused_before_anything_is_written(tmp_path,
     assert not (tmp_path / "out").exists()
 
 
+def vectors(folder):
+    """Return the inputs and outputs that a model's test holds."""
+    (test,) = folder.glob("*_test.c")
+    return re.findall(r"(?:given|expected)_\w+[^;=]*= {.*?}", test.read_text(), re.DOTALL)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("budget", ["1900", "80%"])
+def test_within_a_budget_it_gives_the_outputs_of_the_whole(model, tmp_path, run_json, budget):
+    whole = run_json("export", model, "--to", "c", "-o", tmp_path / "whole")
+    said = run_json("export", model, "--to", "c", "-o", tmp_path / "out", "--budget", budget)
+    most = 1900 if budget == "1900" else 0.8 * whole["height"]
+    assert said["arena_bytes"] == said["height"] <= most < whole["height"]
+    assert said["plan_digest"] != whole["plan_digest"]
+    found = vectors(tmp_path / "whole")
+    assert len(found) > 1
+    assert vectors(tmp_path / "out") == found
+    done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "tiny: 0 wrong" in done.stdout
+
+
+def test_a_budget_that_holds_it_whole_changes_nothing(model, tmp_path, run_json):
+    run_json("export", model, "--to", "c", "-o", tmp_path / "whole")
+    run_json("export", model, "--to", "c", "-o", tmp_path / "out", "--budget", "1MiB")
+    assert (tmp_path / "out" / "tiny.c").read_bytes() == (
+        tmp_path / "whole" / "tiny.c"
+    ).read_bytes()
+
+
+def test_the_same_budget_gives_the_same_bytes(model, tmp_path, run_json):
+    for name in ("one", "other"):
+        said = run_json("export", model, "--to", "c", "-o", tmp_path / name, "--budget", "2KiB")
+    for name in said["files"]:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+def test_a_budget_that_bands_do_not_reach_is_refused_before_anything_is_written(
+    model, tmp_path, refused
+):
+    said = refused("export", model, "--to", "c", "-o", tmp_path / "out", "--budget", "1KiB")
+    assert "the budget is 1,024 B, the least arena that bands reach is " in said
+    assert "raise --budget" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
     said = refused("export", model, "--to", "c", "-o", tmp_path)
     assert "no export" in said
@@ -89,6 +137,7 @@ def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
         (("--to", "tflm", "--rounding", "single"), "are for --to c"),
         (("--to", "tflm", "--name", "eye"), "are for --to c"),
         (("--to", "tflm", "--align", "8"), "are for --to c"),
+        (("--to", "tflm", "--budget", "1KiB"), "are for --to c"),
     ],
 )
 def test_options_that_do_not_go_together_are_misuse(model, tmp_path, run, options, words):

@@ -29,6 +29,7 @@ STACK = 300
 TEXT = 6 << 10
 """Bytes of instructions that a model may take."""
 RUNS = 3
+KIB = 1 << 10
 
 M0, M3, M4, M7, M55, RISCV = (
     "microbit", "lm3s6965evb", "mps2-an386", "mps2-an500", "mps3-an547", "virt",
@@ -47,6 +48,8 @@ class Network:
     """Of floats, in parts of the largest: sums run in another order, exponentials differ."""
     library_variables: bool = False
     """Whether the compiler's library keeps some, an error number beside its exponential."""
+    budget: int = 0
+    """Most bytes of the arena, where parts of it run in bands of rows; 0 if it runs whole."""
 
 
 NETWORKS = (
@@ -64,6 +67,12 @@ NETWORKS = (
     Network(
         "autoencoder_float", lambda: networks.autoencoder("float32"), (M0, M4), tolerance=1e-6,
     ),
+    Network("tall", networks.tall, (M0, M3, M55, RISCV), budget=10 * KIB),
+    Network("tower_uint8", lambda: networks.tower("uint8"), (M4,), litert_outputs, budget=2 * KIB),
+    Network(
+        "pooled_float", lambda: networks.pooled("float32"), (M4, M7), tolerance=1e-6,
+        library_variables=True, budget=12 * KIB,
+    ),
 )  # fmt: skip
 BY_NAME = {each.name: each for each in NETWORKS}
 REAL = (
@@ -77,6 +86,14 @@ REAL = (
     ("mww_okay_nabu", M4),
     ("tf2_mobilenet_v2_1.0_224_ptq", M7),
 )
+BANDED = (
+    ("vww_96_int8", M3, 28_032, 29_500),
+    ("kws_ref_model", M0, 3_888, 4_900),
+    ("pretrainedResnet_quant", M0, 10_304, 11_800),
+    ("person_detect", M0, 12_288, 14_400),
+    ("tf2_mobilenet_v2_1.0_224_ptq", M7, 190_624, 203_000 + STACK),
+)
+"""Budgets of arenas, the least there are, and most bytes of RAM in all with the stack."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +102,9 @@ class Measured:
     footprint: Footprint
 
 
-def export(model: Path, folder: Path) -> Path:
-    assert main(["export", str(model), "--to", "c", "-o", str(folder)]) == 0
+def export(model: Path, folder: Path, budget: int = 0) -> Path:
+    within = ["--budget", str(budget)] if budget else []
+    assert main(["export", str(model), "--to", "c", "-o", str(folder), *within]) == 0
     return folder
 
 
@@ -117,7 +135,7 @@ def sources(tmp_path_factory):
             folder = tmp_path_factory.mktemp(name)
             model = folder / f"{name}.tflite"
             model.write_bytes(BY_NAME[name].make())
-            made[name] = model, export(model, folder / "c")
+            made[name] = model, export(model, folder / "c", BY_NAME[name].budget)
         return made[name]
 
     return make
@@ -165,6 +183,15 @@ def test_a_network_fits_a_chip_that_the_interpreter_does_not(sources, tmp_path):
     assert measure.measure(wide, 1, 1).smallest > board_named(M3).ram_bytes
     with pytest.raises(BuildError):
         build(board_named(M0), exported(folder), tmp_path)
+
+
+def test_in_bands_a_network_fits_a_chip_that_it_does_not_whole(sources, tmp_path):
+    model, folder = sources("tall")
+    whole = export(model, tmp_path / "c")
+    assert int(macro(folder, "ARENA_BYTES")) <= BY_NAME["tall"].budget
+    assert int(macro(whole, "ARENA_BYTES")) > 2 * board_named(M0).ram_bytes
+    with pytest.raises(BuildError):
+        build(board_named(M0), exported(whole), tmp_path)
 
 
 def macro(folder: Path, name: str) -> str:
@@ -250,3 +277,14 @@ def test_a_trained_model_gives_the_interpreters_outputs(name, board, tmp_path):
     found = measured(board, exported(folder), joined(inputs), tmp_path / "board")
     assert found.report.outputs == joined(tflm_outputs(model, inputs))
     assert_small(found)
+
+
+@pytest.mark.parametrize(("name", "board", "budget", "most"), BANDED)
+def test_a_trained_model_in_bands_gives_them_too(name, board, budget, most, tmp_path):
+    model = shared(f"models/tflite/{name}.tflite")
+    inputs = random_inputs(model, 1)
+    folder = export(model, tmp_path / "c", budget)
+    found = measured(board, exported(folder), joined(inputs), tmp_path / "board")
+    assert found.report.outputs == joined(tflm_outputs(model, inputs))
+    assert_small(found)
+    assert int(macro(folder, "ARENA_BYTES")) + found.report.stack <= most

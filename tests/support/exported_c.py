@@ -5,18 +5,24 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import derive
 from arenite.planner.ordering import FindOrder
-from arenite.runtime.cexport.compiler import compile_for_c
+from arenite.runtime.cexport.bands import has_kernel_by_rows
+from arenite.runtime.cexport.compiler import compile_for_c, lower_model_for_c
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.interface import CPort
 from arenite.runtime.cexport.options import Options
 from arenite.strategies import find
+from arenite.strategies.fit.bands import Banding
+from arenite.strategies.fit.binding import BandsLimitError
 from arenite.strategies.order import find_order
 
 WARNINGS = (
@@ -30,6 +36,35 @@ def exported(path: Path, *, order: FindOrder | None = None, **options: Any) -> C
     """Return a model as C, by the best plan."""
     compiled = compile_for_c(path, order=order)
     return export_c(compiled, find("best")(compiled.source.problem), Options(**options))
+
+
+@dataclass
+class Bands:
+    """A model that may run in bands of rows."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        self._lowered = lowered = lower_model_for_c(self.path)
+        program = derive(lowered.program, lowered.rules_in_bands, best_order()).program
+        ordered = lowered.program.reordered([step.name for step in program.steps])
+        self._banding = Banding(
+            ordered, lowered.rules_in_bands, Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6),
+            find("best"), is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
+        )  # fmt: skip
+
+    @property
+    def least(self) -> int:
+        """Bytes of the smallest arena there is."""
+        with pytest.raises(BandsLimitError) as caught:
+            self._banding.within(1)
+        return caught.value.reached
+
+    def within(self, budget: int, **options: Any) -> CExport:
+        """Return the model as C in an arena of at most so many bytes."""
+        banded = self._banding.within(budget)
+        model = self._lowered.compiled(banded.derivation)
+        return export_c(model, banded.plan, Options(**options))
 
 
 def best_order() -> FindOrder:

@@ -72,6 +72,14 @@ class NetworkMaker:
         self._steps.append((f"{kind}_POOL_2D", [x], [made], ("Pool2DOptions", options)))
         return made
 
+    def mean(self, x: int) -> int:
+        """Of an image, one number a channel."""
+        given = self._tensors[x]
+        axes = self._add(weights(np.array([1, 2], np.int32)))
+        made = self._add(self._activation((1, given.shape[3]), 0.8 * self._scale(x), -20))
+        self._steps.append(("MEAN", [x, axes], [made], ("ReducerOptions", {"keepDims": False})))
+        return made
+
     def add(self, x: int, y: int, *, activation: int = RELU) -> int:
         given = self._tensors[x]
         scale = 1.3 * max(self._scale(x), self._scale(y))
@@ -260,6 +268,38 @@ def detector() -> bytes:
     mean = maker.pool(least, "AVERAGE", 4, 4)
     scores = maker.fully_connected(maker.reshape(mean, 1, 288), 2)
     return maker.model([x], [maker.softmax(scores)])
+
+
+def tower(dtype: str = "int8") -> bytes:
+    """Strides, a sum of two branches, and a mean that can be summed up row by row."""
+    maker = NetworkMaker(dtype, seed=3)
+    x = maker.input(1, 22, 14, 3)
+    first = maker.convolution(x, 8, 3, 2)
+    inner = maker.convolution(maker.depthwise(maker.convolution(first, 12, 1)), 8, 1, activation=0)
+    both = maker.add(first, inner)
+    deep = maker.convolution(maker.depthwise(both, 2), 16, 1)
+    return maker.model([x], [maker.softmax(maker.fully_connected(maker.mean(deep), 4))])
+
+
+def pooled(dtype: str = "int8") -> bytes:
+    """Largest values, then averages over all rows of some columns."""
+    maker = NetworkMaker(dtype, seed=4)
+    x = maker.input(1, 26, 18, 2)
+    halved = maker.pool(maker.convolution(x, 10, 3), "MAX", 2, 2)
+    means = maker.pool(maker.convolution(halved, 12, 3), "AVERAGE", 13, 3)
+    scores = maker.fully_connected(maker.reshape(means, 1, 36), 5)
+    return maker.model([x], [maker.softmax(scores)])
+
+
+def tall(dtype: str = "int8") -> bytes:
+    """An image whose rows pass one by one: 36 KiB at once, a few KiB in bands."""
+    maker = NetworkMaker(dtype, seed=5)
+    x = maker.input(1, 64, 48, 1)
+    wide = maker.convolution(maker.depthwise(maker.convolution(x, 12, 3)), 16, 1)
+    less = maker.convolution(maker.depthwise(wide, 2), 24, 1)
+    both = maker.add(less, maker.convolution(less, 24, 3, activation=0))
+    deep = maker.convolution(maker.depthwise(both, 2), 32, 1)
+    return maker.model([x], [maker.softmax(maker.fully_connected(maker.mean(deep), 5))])
 
 
 def keyword(dtype: str = "int8") -> bytes:

@@ -175,6 +175,15 @@ def mean(dtype: str, axes: tuple[int, ...], *, keep: bool, scale: float = 0.05) 
     )
 
 
+def largest(kind: str, axes: tuple[int, ...]) -> bytes:
+    return operator_model(
+        kind,
+        [act(F32, 1, 7, 6, 4), weights(np.array(axes, np.int32))],
+        [act(F32, *(n for i, n in enumerate((1, 7, 6, 4)) if i not in axes))],
+        ("ReducerOptions", {"keepDims": False}),
+    )
+
+
 def resize(kind: str, dtype: str, size: tuple[int, int], *, halves: bool, aligned: bool) -> bytes:
     name = {"RESIZE_BILINEAR": "ResizeBilinearOptions"}
     return operator_model(
@@ -383,6 +392,8 @@ FLOATS: dict[str, Callable[[], bytes]] = {
     "elu": lambda: unary("ELU", F32, 1, 0),
     "hard swish": lambda: unary("HARD_SWISH", F32, 1, 0),
     "mean": lambda: mean(F32, (1, 2), keep=True),
+    "the largest": lambda: largest("REDUCE_MAX", (1, 2)),
+    "the smallest of channels": lambda: largest("REDUCE_MIN", (3,)),
     "nearest": lambda: resize("RESIZE_NEAREST_NEIGHBOR", F32, (7, 9), halves=False, aligned=False),
     "bilinear": lambda: resize("RESIZE_BILINEAR", F32, (7, 9), halves=True, aligned=False),
     "bilinear, aligned": lambda: resize(

@@ -60,7 +60,7 @@ def in_tables(text: str) -> str:
 
     def tabled(found: re.Match[str]) -> str:
         kind, base, stride = found.groups()
-        return f"{kind.lower()}_rows_at({base}, 0, table_{stride});"
+        return f"{kind.lower()}_rows_at({base}, table_{stride});"
 
     strides = {found[3] for found in rows.finditer(text)}
     tables = [

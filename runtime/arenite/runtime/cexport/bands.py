@@ -1,6 +1,6 @@
-"""Steps that run in bands of rows: a function each, and a table of their turns."""
+"""Programs of which steps run in bands of rows: a table of turns, and what each calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from arenite.planner.operators.bands import Band, Pieces
@@ -35,7 +35,7 @@ def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowS
         if name in named
     }
     places = dict.fromkeys(program.tensors, 0)
-    layout = Layout(program, places, 0, shifted, rows)
+    layout = Layout(program, places, 0, shifted, rows, has_tables=True)
     sums = "arena" if row_step.accumulators else ""
     try:
         _write(layout, step, 0, Written.empty("trial"), row_step.num_rows, sums)
@@ -60,20 +60,30 @@ def _write(
     return writer.calls
 
 
+_THIRD_ROWS = "_rows_2 ="
+"""In a call that names the rows of more than two tensors."""
+
+
 @dataclass(slots=True)
 class Turns:
-    """The turns of a program's banded steps, in order.
+    """The turns of a program with banded steps, in order; a step that runs whole has one.
+
+    They are cases of one function: what they hold on the stack does not add up, and nothing lies
+    between them and their kernels. One of three tensors has a function of its own: what it hands
+    over would else lie beneath every kernel, and those of convolutions are the deepest.
 
     Attributes:
         layout: Where tensors and their rows lie.
         written: The file.
-        table: For each turn the index of its function, its first row and the one after its last.
+        table: For each turn the index of its step, its first row and the one after its last.
+        cases: For each step what it is and its calls.
     """
 
     layout: Layout
     written: Written
     table: list[tuple[int, int, int]] = field(default_factory=list)
-    _functions: dict[str, int] = field(default_factory=dict)
+    cases: list[list[str]] = field(default_factory=list)
+    _banded: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, layout: Layout, whole: Mapping[str, Tensor], written: Written) -> "Turns":
@@ -92,19 +102,37 @@ class Turns:
         return cls(layout.with_rows({name: whole[name] for name in rows}, rows), written)
 
     def add(self, number: int, step: Step) -> None:
-        """Add a turn; the function of its step is written with the first.
+        """Add a turn of a banded step; what it calls is written with the first.
 
         Raises:
             NotWrittenError: The step cannot be written by rows.
         """
         band = step.operator
         assert isinstance(band, Band)
-        if band.step not in self._functions:
-            self._functions[band.step] = len(self._functions)
-            self._define(number, band, step)
-        self.table.append((self._functions[band.step], band.first, band.first + band.rows))
+        if band.step not in self._banded:
+            self._banded[band.step] = len(self.cases)
+            self._add_case(f"{band.label} {comment(band.step)}", self._calls(number, band, step))
+        self.table.append((self._banded[band.step], band.first, band.first + band.rows))
 
-    def _define(self, number: int, band: Band, step: Step) -> None:
+    def add_whole(self, step: Step, calls: Sequence[str]) -> None:
+        """Add the turn of a step that runs whole."""
+        self.table.append((len(self.cases), 0, 0))
+        self._add_case(f"{step.operator.label} {comment(step.name)}", calls)
+
+    def _add_case(self, title: str, calls: Sequence[str]) -> None:
+        if not any(_THIRD_ROWS in call for call in calls):
+            self.cases.append([f"/* {title} */", *calls])
+            return
+        name, arguments = f"turn_{len(self.cases)}", "uint8_t *arena"
+        given = "arena"
+        if any("first, end" in call for call in calls):
+            arguments, given = f"{arguments}, int32_t first, int32_t end", "arena, first, end"
+        self.written.layers += [
+            f"KERNEL {name}({arguments})", "{", *(f"    {call}" for call in calls), "}",
+        ]  # fmt: skip
+        self.cases.append([f"/* {title} */", f"{name}({given});"])
+
+    def _calls(self, number: int, band: Band, step: Step) -> list[str]:
         sums, num_rows = "", self._rows_of(band.outputs[0])
         if band.sums:
             sums = f"arena + {self.layout.offset(step.outputs[-1])}"
@@ -112,15 +140,7 @@ class Turns:
         original = replace(
             step, operator=band.operator, inputs=_names(band.inputs), outputs=_names(band.outputs)
         )
-        calls = _write(self.layout, original, number, self.written, num_rows, sums)
-        self.written.layers += [
-            f"/* {band.label} {comment(band.step)} */",
-            f"static void turn_{self._functions[band.step]}"
-            "(uint8_t *arena, int32_t first, int32_t end)",
-            "{",
-            *(f"    {call}" for call in calls),
-            "}",
-        ]
+        return _write(self.layout, original, number, self.written, num_rows, sums)
 
     def _rows_of(self, pieces: Pieces | None) -> int:
         assert pieces is not None
@@ -130,9 +150,10 @@ class Turns:
         """Yield the table of the turns and what runs one of them; nothing without turns."""
         if not self.table:
             return
+        largest = max(max(turn) for turn in self.table)
         yield "/* What runs at each turn: a step, its first row, and the row after its last. */"
         yield "static const struct {"
-        yield "    uint16_t step, first, end;"
+        yield f"    {'uint16_t' if largest < 1 << 16 else 'int32_t'} step, first, end;"
         yield "} turns[] = {"
         line = "   "
         for turn in self.table:
@@ -148,11 +169,10 @@ class Turns:
         yield "{"
         yield "    const int32_t first = turns[turn].first, end = turns[turn].end;"
         yield "    switch (turns[turn].step) {"
-        last = len(self._functions) - 1
-        for number in self._functions.values():
+        last = len(self.cases) - 1
+        for number, (title, *calls) in enumerate(self.cases):
             yield "    default:" if number == last else f"    case {number}:"
-            yield f"        turn_{number}(arena, first, end);"
-            yield "        break;"
+            yield from (f"        {line}" for line in (title, *calls, "break;"))
         yield "    }"
         yield "}"
 

@@ -3,12 +3,11 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arenite.planner.operators.bands import Band
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.program import Step
 from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
 from arenite.runtime.cexport.bands import Turns
@@ -132,12 +131,12 @@ def _written_steps(
     refused: list[tuple[str, str, str]] = []
     known = writers()
     turns = Turns.of(layout, whole, written)
+    layout = replace(layout, has_tables=turns.layout.has_tables)
     for number, step in enumerate(layout.program.steps):
         writer = StepWriter(layout, step, number, written)
         try:
             if isinstance(step.operator, Band):
                 turns.add(number, step)
-                found = _with_turn(found, step, len(turns.table))
                 continue
             write = known.get(type(step.operator))
             if write is None:
@@ -148,21 +147,14 @@ def _written_steps(
         except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be
             why = f"it does not have the form of its kind: {error}"
             refused.append((step.name, step.operator.label, why))
-        found.append(source.Calls(step, tuple(writer.calls)))
+        if layout.has_tables:
+            turns.add_whole(step, writer.calls)
+        else:
+            found.append(source.Calls(step, tuple(writer.calls)))
     if refused:
         raise NotExportedError(refused)
     written.layers += turns.definitions()
-    return found
-
-
-def _with_turn(found: list[source.Calls], step: Step, count: int) -> list[source.Calls]:
-    """Return the calls with one more turn, in a loop with those before it."""
-    begun = found[-1].turns if found else None
-    first = count - 1
-    if begun is not None:
-        first, step = begun[0], found[-1].step
-        found = found[:-1]
-    return [*found, source.Calls(step, (), (first, count))]
+    return [source.Calls(layout.program.steps[0], (), len(turns.table))] if turns.table else found
 
 
 def plan_digest(problem: Problem, plan: Plan) -> str:

@@ -7,6 +7,8 @@ from importlib.resources import files
 
 _INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
+_FAMILY = re.compile(r"/\* One for each of\n(.*?) \*/\n\n", re.DOTALL)
+"""In a file of kernels that differ by a few words: the words, and what stands for them in each."""
 _LINE = re.compile(r"^ *(.+?)((?: *\*?\w+,)* *\*?\w+);", re.MULTILINE)
 
 FEATURES = ("ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS")
@@ -15,8 +17,34 @@ FEATURES = ("ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS")
 
 @cache
 def text(name: str) -> str:
-    """Return a file of the kernels' sources."""
-    return (files(__package__) / "kernels" / name).read_text(encoding="utf-8")
+    """Return a file of the kernels' sources; a kernel of a family as if it had one of its own.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return _texts()[name]
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for path in sorted((files(__package__) / "kernels").iterdir(), key=lambda each: each.name):
+        if not path.name.endswith((".c", ".h")):
+            continue
+        source = path.read_text(encoding="utf-8")
+        family = _FAMILY.search(source)
+        if family is None:
+            found[path.name] = source
+            continue
+        words, *kernels = (
+            [cell.strip() for cell in line.split("|")] for line in family[1].splitlines()
+        )
+        for kernel in kernels:
+            own = _FAMILY.sub("", source)
+            for word, meant in zip(words, kernel, strict=True):
+                own = re.sub(rf"\b{word}\b", meant, own)
+            found[f"{kernel[0]}.c"] = own
+    return found
 
 
 def bundle(kernels: Iterable[str]) -> str:
@@ -50,8 +78,8 @@ def fields(structure: str) -> Mapping[str, str]:
     Raises:
         KeyError: No kernel has such a structure.
     """
-    for path in sorted((files(__package__) / "kernels").iterdir(), key=lambda each: each.name):
-        for body, name in _STRUCT.findall(text(path.name)):
+    for source in _texts().values():
+        for body, name in _STRUCT.findall(source):
             if name == structure:
                 return {
                     field.strip(" *"): kind.strip()

@@ -19,6 +19,7 @@ class Layout:
         height: Bytes of the arena.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         rows: First byte of each row of the tensors whose rows lie at places of their own.
+        has_tables: Whether kernels take tables of rows, of every tensor, as some have such places.
     """
 
     program: Program
@@ -26,6 +27,7 @@ class Layout:
     height: int
     shifted: frozenset[str] = frozenset()
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    has_tables: bool = False
 
     @classmethod
     def of(
@@ -41,7 +43,7 @@ class Layout:
     ) -> "Layout":
         """Return the layout with tensors that are not in the program, but rows of them are."""
         program = replace(self.program, tensors={**tensors, **self.program.tensors})
-        return replace(self, program=program, rows=rows)
+        return replace(self, program=program, rows=rows, has_tables=bool(rows))
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a tensor lies among the weights, not in the arena."""

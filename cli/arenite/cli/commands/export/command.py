@@ -212,8 +212,8 @@ def export(
         )
         _show(results, model, written.rows(), [output], {**written.as_json, "output": str(output)})
         return
-    if c_name is not None or rounding != "double" or alignment is not None:
-        raise click.UsageError("--name, --rounding and --align are for --to c")
+    if c_name is not None or rounding != "double" or alignment is not None or budget is not None:
+        raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)

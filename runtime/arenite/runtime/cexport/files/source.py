@@ -49,17 +49,17 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """A step and its calls of kernels, or a run of turns of steps that make some rows each.
+    """A step and its calls of kernels, or all turns of a program of which steps run in bands.
 
     Attributes:
         step: The step; the first of a run of turns.
         calls: Calls of kernels.
-        turns: The first of the turns and the one after the last; None if the step runs whole.
+        turns: How many there are; 0 if it is a step.
     """
 
     step: Step
     calls: tuple[str, ...]
-    turns: tuple[int, int] | None = None
+    turns: int = 0
 
 
 def text(
@@ -100,12 +100,10 @@ def _lines(
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
     for number, each in enumerate(steps):
-        if each.turns is not None:
-            first, end = each.turns
-            yield f"    /* {number}: rows of several steps, turn by turn */"
-            yield f"    for (int32_t turn = {first}; turn < {end}; ++turn) {{"
+        if each.turns:
+            yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
             yield "        run_turn(arena, turn);"
-            yield f"        {macro}_STEP({number});"
+            yield f"        {macro}_STEP(turns[turn].step);"
             yield "    }"
             continue
         yield f"    /* {number}: {each.step.operator.label} {comment(each.step.name)} */"

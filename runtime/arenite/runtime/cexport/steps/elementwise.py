@@ -205,8 +205,8 @@ def _call(t: StepWriter, kernel: str, layer: str, found: Meeting, size: int) -> 
     t.call(
         kernel,
         layer,
-        t.rows_of(t.input(0), found.pitches[0] * size),
-        t.rows_of(t.input(1), found.pitches[1] * size),
+        t.rows_of(t.input(0), found.pitches[0] * size, count=found.rows),
+        t.rows_of(t.input(1), found.pitches[1] * size, count=found.rows),
         t.rows_to(t.output(), found.width * size),
         0,
         found.rows,

@@ -22,6 +22,7 @@ def pool_2d(t: StepWriter) -> None:
     if operator.dilations != (1, 1) or operator.count_padding:
         raise NotWrittenError("its window is dilated or counts its padding")
     moves = kind == "int8" and source.quantisation != result.quantisation
+    size, suffix = source.dtype.bits // 8, "s8" if kind == "int8" else "f32"
     batch, height, width, depth = source.shape
     _, out_height, out_width, _ = result.shape
     geometry = {
@@ -38,18 +39,18 @@ def pool_2d(t: StepWriter) -> None:
     else:
         layer = t.layer("pool_layer_f32", **geometry, low=operator.min, high=operator.max)
     if t.sums:
-        if kind != "int8" or moves:
+        if moves or operator.window[0] - operator.padding[0] < height:
             raise NotWrittenError("there is no kernel that takes its rows a few at a time")
         t.call(
-            "average_pool_by_rows_s8", layer, t.sums, t.rows_of(source, width * depth),
-            t.rows_to(result, out_width * depth), 0, height,
+            f"average_pool_by_rows_{suffix}", layer, t.sums,
+            t.rows_of(source, width * depth * size), t.rows_to(result, out_width * depth * size),
+            0, height,
         )  # fmt: skip
         return
     name = "average_pool" if operator.kind is PoolKind.AVERAGE else "max_pool"
-    size = source.dtype.bits // 8
     for plane in t.planes(batch):
         t.call(
-            f"{name}_{'s8' if kind == 'int8' else 'f32'}",
+            f"{name}_{suffix}",
             layer,
             t.rows_of(source, width * depth * size, plane, height * width * depth * size),
             t.rows_to(

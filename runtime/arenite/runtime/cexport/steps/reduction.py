@@ -70,21 +70,22 @@ def reduce(t: StepWriter) -> None:
         0,
         found.before,
     )
-    if t.sums:
-        if kind != "int8":
-            raise NotWrittenError("there is no kernel that takes its rows a few at a time")
-        layer = _sum_of_bytes(t, operator.function, found)
-        t.call("sum_by_rows_s8", layer, t.sums, *places[:2], 0, found.rows)
-        return
     if kind == "int8":
-        t.call("sum_s8", _sum_of_bytes(t, operator.function, found), *places)
+        layer = _sum_of_bytes(t, operator.function, found)
+        if t.sums:
+            t.call("sum_by_rows_s8", layer, t.sums, *places[:2], 0, found.rows)
+        else:
+            t.call("sum_s8", layer, *places)
         return
     shape = found.rows, found.columns, found.after
-    if operator.function in (R.SUM, R.MEAN):
-        scale = 1.0 / found.count if operator.function is R.MEAN else 1.0
-        t.call("sum_f32", *shape, number(scale), *places)
-    else:
+    if operator.function not in (R.SUM, R.MEAN):
         t.call(f"{operator.function.value}_of_f32", *shape, *places)
+        return
+    scale = number(1.0 / found.count if operator.function is R.MEAN else 1.0)
+    if t.sums:
+        t.call("sum_by_rows_f32", *shape, scale, t.sums, *places[:2], 0, found.rows)
+    else:
+        t.call("sum_f32", *shape, scale, *places)
 
 
 def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _Stretch) -> str:

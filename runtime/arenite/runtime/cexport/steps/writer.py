@@ -140,31 +140,40 @@ class StepWriter:
         name = self.constant(array, "constant")
         return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
 
-    def rows_of(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
-        """Return the rows of an operand that is read; `stride` in bytes."""
-        if tensor.name in self.layout.rows:
-            return f"in_rows_at({self._row_table(tensor, stride)})"
+    def rows_of(
+        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, count: int = 0
+    ) -> str:
+        """Return the rows of an operand; `stride` in bytes, 0 for one row `count` times."""
+        if self.layout.has_tables:
+            return f"in_rows_at({self._row_table(tensor, stride, plane, bytes_each, count)})"
         return f"IN_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
 
     def rows_to(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
         """Return the rows of a result; `stride` in bytes."""
-        if tensor.name in self.layout.rows:
-            return f"out_rows_at({self._row_table(tensor, stride)})"
+        if self.layout.has_tables:
+            return f"out_rows_at({self._row_table(tensor, stride, plane, bytes_each)})"
         return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
 
-    def _row_table(self, tensor: Tensor, stride: int) -> str:
-        """Return the place, stride and offsets of rows that lie apart.
+    def _row_table(
+        self, tensor: Tensor, stride: int, plane: int, bytes_each: int, count: int = 0
+    ) -> str:
+        """Return the place and the offsets of rows, in a program some rows of which lie apart.
 
         Raises:
             NotWrittenError: The kernel counts other rows than those of the tensor.
         """
-        starts = self.layout.rows[tensor.name]
-        if stride * len(starts) != tensor.size:
-            raise NotWrittenError(f"its kernel takes other rows of {tensor.name!r}")
-        if all(start == starts[0] + row * stride for row, start in enumerate(starts)):
-            return f"arena + {starts[0]}, {stride}, 0"
         self.need("ROW_TABLES")
-        return f"arena, {stride}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
+        starts = self.layout.rows.get(tensor.name)
+        if starts is None:
+            base = self.address(tensor, plane, bytes_each)
+            count = (bytes_each or tensor.size) // stride if stride else count
+            starts = tuple(row * stride for row in range(count))
+        elif stride * len(starts) != tensor.size:
+            raise NotWrittenError(f"its kernel takes other rows of {tensor.name!r}")
+        else:
+            base = f"arena + {starts[0]}"
+            starts = tuple(start - starts[0] for start in starts)
+        return f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
 
     def constant(self, array: Array, hint: str) -> str:
         """Return the name of an array in flash."""

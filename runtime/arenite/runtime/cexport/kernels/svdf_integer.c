@@ -1,28 +1,33 @@
 #include "kernel.h"
 #include "requantise.h"
 
+/* One for each of
+   THE_KERNEL | THE_LAYER      | STATE   | LOWEST | HIGHEST
+   svdf_s8    | svdf_layer_s8  | int8_t  | -128   | 127
+   svdf_s16   | svdf_layer_s16 | int16_t | -32768 | 32767 */
+
 /* Filters over features and then over their past; `rank` filters make a result. */
 typedef struct {
     int32_t inputs, filters, memory, rank;
     int32_t in_zero, feature_factor, feature_shift, factor, shift, out_zero, low, high;
     const int8_t *features;
-    const int8_t *times;
+    const STATE *times;
     const int32_t *bias;
-} svdf_layer_s8;
+} THE_LAYER;
 
 /* One sequence of a batch. The state is the past of each filter, oldest first. */
-KERNEL svdf_s8(const svdf_layer_s8 *k, const int8_t *in, int8_t *state, int8_t *out)
+KERNEL THE_KERNEL(const THE_LAYER *k, const int8_t *in, STATE *state, int8_t *out)
 {
     for (int32_t filter = 0; filter < k->filters; ++filter) {
         const int8_t *weights = k->features + filter * k->inputs;
-        int8_t *past = state + filter * k->memory;
+        STATE *past = state + filter * k->memory;
         int32_t sum = 0;
         for (int32_t i = 0; i < k->inputs; ++i)
             sum += weights[i] * (in[i] - k->in_zero);
         for (int32_t i = 1; i < k->memory; ++i)
             past[i - 1] = past[i];
         sum = requantised(sum, k->feature_factor, k->feature_shift);
-        past[k->memory - 1] = (int8_t)clamped(sum, -128, 127);
+        past[k->memory - 1] = (STATE)clamped(sum, LOWEST, HIGHEST);
     }
     for (int32_t unit = 0; unit < k->filters / k->rank; ++unit) {
         int32_t sum = k->bias[unit];
