@@ -187,13 +187,12 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
   const auto* bias = optional_input(operands, 2);
   require(operands, filter.type == Type::int8 || filter.type == Type::uint8,
           "input and weights differ in type");
-  require(operands,
-          source.scales.size() == 1 && result.scales.size() == 1,
+  require(operands, source.scales.size() == 1 && result.scales.size() == 1,
           "its input or output has a scale for each channel");
-  require(operands,
-          filter.scales.size() == 1 ||
-              (filter.scales.size() == filter.shape[0] && filter.axis == 0),
-          "its weights have scales that are not those of its output channels");
+  require(
+      operands,
+      filter.scales.size() == 1 || (filter.scales.size() == filter.shape[0] && filter.axis == 0),
+      "its weights have scales that are not those of its output channels");
   require(operands, bias == nullptr || bias->type == Type::int32, "its bias does not fit");
   std::vector<float> scales(filter.shape[0]);
   for (std::size_t i = 0; i < scales.size(); ++i) {
