@@ -1,5 +1,6 @@
 """Networks in bands of rows as C: the outputs of the whole network, in less memory."""
 
+import ctypes
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -108,6 +109,25 @@ def test_compilers_have_nothing_to_say(
     bands = Bands(made(name, tmp_path))
     banded = bands.within(bands.least)
     compiled(banded, tmp_path / "c", "-O2", compiler=compiler, standard=standard)
+
+
+def test_the_step_hook_runs_behind_every_turn(tmp_path: Path) -> None:
+    bands = Bands(made("tower_int8", tmp_path))
+    banded = bands.within(bands.least)
+    folder = tmp_path / "c"
+    folder.mkdir()
+    (folder / "hook.h").write_text(
+        "extern int turns_seen, last_step;\n"
+        "#define NETWORK_STEP(i) (void)(turns_seen += 1, last_step = (i))\n"
+    )
+    (folder / "hook.c").write_text('#include "hook.h"\nint turns_seen, last_step;\n')
+    hooks = "-include", str(folder / "hook.h"), str(folder / "hook.c")
+    library = compiled(banded, folder, *hooks)
+    Machine.of(banded, library).run(drawn(banded, 0))
+    loaded = ctypes.CDLL(str(library))
+    seen, last = (ctypes.c_int.in_dll(loaded, name) for name in ("turns_seen", "last_step"))
+    assert seen.value == banded.interface.num_steps
+    assert 0 < last.value < seen.value
 
 
 def test_the_same_model_and_budget_give_the_same_bytes(tmp_path: Path) -> None:
