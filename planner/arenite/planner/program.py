@@ -345,7 +345,9 @@ class _WrittenParts:
     def completed_by(self, name: str) -> Iterator[str]:
         """Yield the tensors whose last byte is written with a part, if all before it are."""
         alias = self._tensors[name].alias
-        while alias is not None and alias.tensor in self._tensors:
+        seen = {name}  # a circle of aliases is refused once all steps are known
+        while alias is not None and alias.tensor in self._tensors and alias.tensor not in seen:
+            seen.add(alias.tensor)
             outer, inner = self._tensors[alias.tensor], self._tensors[name]
             written = self._written.get(outer.name, 0)
             if alias.offset > written:
