@@ -11,7 +11,7 @@ Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_t
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
 `tflite_layers`, `tflite_networks`, `quantised_chain`, `command_models`, `named_mobilenet`,
 `small_networks`, `tiny_programs`, `banded_programs`, `row_programs`, `coded_programs`,
-`two_memories`, `training_programs` that are also run here.
+`two_memories`, `spatial_chains`, `training_programs` that are also run here.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the

@@ -24,7 +24,7 @@ class RowTables:
         self._program = program
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.wholes: dict[str, str] = {}
-        self._pieces: dict[str, dict[int, str]] = {}
+        self._pieces: dict[str, dict[str, int]] = {}  # first row by piece; pieces may overlap
         for step in program.steps:
             if isinstance(step.operator, Band):
                 self._note(step.operator.inputs, step.inputs)
@@ -37,13 +37,13 @@ class RowTables:
             if pieces is not None and pieces.firsts:
                 self.shapes[pieces.tensor] = pieces.shape
                 found = self._pieces.setdefault(pieces.tensor, {})
-                found.update(zip(pieces.firsts, names[place : place + count], strict=True))
+                found.update(zip(names[place : place + count], pieces.firsts, strict=True))
                 self.wholes.update(dict.fromkeys(names[place : place + count], pieces.tensor))
             place += count
 
     def a_piece(self, tensor: str) -> str:
         """Return the name of the first piece of a tensor."""
-        return self._pieces[tensor][min(self._pieces[tensor])]
+        return next(iter(self._pieces[tensor]))
 
     def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
         """Return the memory of a tensor, and the byte where each of its rows begins.
@@ -55,7 +55,7 @@ class RowTables:
         shape, pieces = self.shapes[tensor], self._pieces[tensor]
         starts: list[int | None] = [None] * shape[_ROW_AXIS]
         memories: set[str] = set()
-        for first, name in pieces.items():
+        for name, first in pieces.items():
             piece = self._program.tensors[name]
             count = piece.shape[_ROW_AXIS]
             memory, begin = place(name)
