@@ -191,4 +191,5 @@ def test_no_step_keeps_on_the_heap_what_grows_with_a_tensor(name):
     before = heap_bytes()
     with Session.of_pieces(pieces, name) as session:
         session.invoke()
-        assert heap_bytes() - before < 64 << 10
+        # The program itself, with the tables in it, is a copy of what the file has.
+        assert heap_bytes() - before - session.memory().program < 64 << 10
