@@ -11,7 +11,7 @@ from arenite.strategies.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.table import PLACE
-from arenite.strategies.registered import registered
+from arenite.strategies.registered import other_strategies
 from arenite.strategies.share.table import SHARE
 
 _MOST_RECORDS = 20_000
@@ -22,7 +22,7 @@ _MOST_NODES_TO_FIT = 10_000_000
 
 def quick_strategies() -> list[Strategy]:
     """Return the quick strategies, ours and those that installed packages register."""
-    others = (strategy for _, strategy in registered())
+    others = (strategy for _, strategy in other_strategies())
     return [strategy for strategy in (*PLACE, *SHARE, *others) if strategy.quick]
 
 

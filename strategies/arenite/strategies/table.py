@@ -2,11 +2,14 @@
 
 from functools import cache
 
-from arenite.planner.errors import UnknownStrategyError
 from arenite.planner.strategy import Strategy
 from arenite.strategies.best import Best
 from arenite.strategies.place.table import PLACE
-from arenite.strategies.registered import registered
+from arenite.strategies.registered import (
+    STRATEGY_REGISTER,
+    find_by_name,
+    other_strategies,
+)
 from arenite.strategies.share.table import SHARE
 
 STRATEGIES: tuple[Strategy, ...] = (*PLACE, *SHARE, Best())
@@ -21,12 +24,7 @@ def known() -> dict[str, Strategy]:
         ValueError: Two strategies have the same name, or a registered object is not a
             strategy.
     """
-    by_name: dict[str, Strategy] = {}
-    for origin, strategy in (*(("arenite", ours) for ours in STRATEGIES), *registered()):
-        if strategy.name in by_name:
-            raise ValueError(f"{origin}: a strategy named {strategy.name!r} exists already")
-        by_name[strategy.name] = strategy
-    return by_name
+    return STRATEGY_REGISTER.by_name(STRATEGIES, other_strategies())
 
 
 def find(name: str) -> Strategy:
@@ -35,7 +33,4 @@ def find(name: str) -> Strategy:
     Raises:
         UnknownStrategyError: There is none; the error lists the known.
     """
-    by_name = known()
-    if name not in by_name:
-        raise UnknownStrategyError(name, tuple(by_name))
-    return by_name[name]
+    return find_by_name(name, known())

@@ -1,10 +1,7 @@
-from importlib.metadata import EntryPoint
-
 import pytest
 
 from arenite.planner.errors import UnknownStrategyError
-from arenite.planner.policy import AnytimePolicy
-from arenite.strategies.fit import POLICIES, find_policy, known_policies, registered, table
+from arenite.strategies.fit import POLICIES, find_policy, known_policies, table
 from arenite.strategies.fit.greedy_chains import GreedyChains
 
 
@@ -25,12 +22,3 @@ def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "POLICIES", (GreedyChains(), GreedyChains()))
     with pytest.raises(ValueError, match="'greedy-chains' exists already"):
         table.known_policies.__wrapped__()
-
-
-def test_what_is_registered_is_loaded_or_refused() -> None:
-    group = registered.ENTRY_POINT_GROUP
-    place = "arenite.strategies.fit.greedy_chains"
-    found = registered._load(EntryPoint("theirs", f"{place}:GreedyChains", group))
-    assert isinstance(found, AnytimePolicy)
-    with pytest.raises(ValueError, match="is not a policy"):
-        registered._load(EntryPoint("wrong", f"{place}:ChainLimits", group))

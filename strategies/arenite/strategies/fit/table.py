@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from arenite.planner.errors import UnknownStrategyError
 from arenite.planner.policy import Policy
 from arenite.strategies.fit.capuchin import Capuchin
 from arenite.strategies.fit.cdma import CDMA
@@ -16,12 +15,12 @@ from arenite.strategies.fit.kusumoto import Kusumoto
 from arenite.strategies.fit.layrub import Layrub
 from arenite.strategies.fit.modnn import MoDNN
 from arenite.strategies.fit.offload_prefetch import OffloadPrefetch
-from arenite.strategies.fit.registered import registered
 from arenite.strategies.fit.square_root import SquareRoot
 from arenite.strategies.fit.superneurons import SuperNeuronsMemory, SuperNeuronsSpeed
 from arenite.strategies.fit.tflms import TFLMS
 from arenite.strategies.fit.vdnn import VDNNAll, VDNNConv, VDNNDynamic
 from arenite.strategies.fit.xla_remat import XLARematerialisation
+from arenite.strategies.registered import POLICY_REGISTER, find_by_name
 
 POLICIES: tuple[Policy, ...] = (
     VDNNAll(),
@@ -55,12 +54,7 @@ def known_policies() -> dict[str, Policy]:
     Raises:
         ValueError: Two policies have the same name, or a registered object is not a policy.
     """
-    by_name: dict[str, Policy] = {}
-    for origin, policy in (*(("arenite", ours) for ours in POLICIES), *registered()):
-        if policy.name in by_name:
-            raise ValueError(f"{origin}: a policy named {policy.name!r} exists already")
-        by_name[policy.name] = policy
-    return by_name
+    return POLICY_REGISTER.by_name(POLICIES, POLICY_REGISTER.others())
 
 
 def find_policy(name: str) -> Policy:
@@ -69,7 +63,4 @@ def find_policy(name: str) -> Policy:
     Raises:
         UnknownStrategyError: There is none; the error lists the known.
     """
-    by_name = known_policies()
-    if name not in by_name:
-        raise UnknownStrategyError(name, tuple(by_name))
-    return by_name[name]
+    return find_by_name(name, known_policies())
