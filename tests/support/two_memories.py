@@ -26,6 +26,4 @@ def in_two_memories(path: Path) -> Compiled:
     }
     program = replace(program, tensors=tensors, memories=(*program.memories, FAST))
     found = derive(program, rules(), find_order("best"))
-    return Compiled(
-        Source(path.name, model_digest(path), found.program, found.problem, found.order)
-    )
+    return Compiled(Source.derived(path.name, model_digest(path), found))

@@ -1,7 +1,9 @@
 """What was read from a model file: the problem and, unless it is a CSV, the program."""
 
 from dataclasses import dataclass
+from typing import Self
 
+from arenite.planner.derive import Derivation
 from arenite.planner.ordering import Order
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
@@ -25,3 +27,8 @@ class Source:
     program: Program | None
     problem: Problem
     order: Order | None = None
+
+    @classmethod
+    def derived(cls, name: str, digest: str, derivation: Derivation) -> Self:
+        """Return a source whose program and records are those derived from the file's."""
+        return cls(name, digest, derivation.program, derivation.problem, derivation.order)

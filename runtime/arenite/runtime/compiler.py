@@ -100,9 +100,7 @@ class Lowered:
 
     def compiled(self, derivation: Derivation) -> Compiled:
         """Return the model as derived from this program, or from a rewrite of it."""
-        source = Source(
-            self.name, self.digest, derivation.program, derivation.problem, derivation.order
-        )
+        source = Source.derived(self.name, self.digest, derivation)
         return Compiled(source, self.streaming)
 
 

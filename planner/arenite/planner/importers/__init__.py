@@ -114,8 +114,7 @@ def read(
             capacity,
             outlines,
         )
-        found = derive(program, rules, order)
-        return Source(path.name, digest, found.program, found.problem, found.order)
+        return Source.derived(path.name, digest, derive(program, rules, order))
 
 
 def model_format(path: Path) -> str:

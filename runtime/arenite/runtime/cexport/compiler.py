@@ -80,9 +80,7 @@ class LoweredForC:
 
     def compiled(self, derivation: Derivation) -> CompiledForC:
         """Return the model as derived from this program, or from a rewrite of it."""
-        source = Source(
-            self.name, self.digest, derivation.program, derivation.problem, derivation.order
-        )
+        source = Source.derived(self.name, self.digest, derivation)
         return CompiledForC(source, self.program.tensors, self.shifted, self.rules.alignment)
 
 

@@ -97,7 +97,7 @@ def _placed(problem: Problem) -> Plan:
 
 def _session(runnable: Runnable) -> Session:
     derivation, plan = runnable
-    source = Source("calibration", "", derivation.program, derivation.problem)
+    source = Source.derived("calibration", "", derivation)
     return Session.of_pieces(
         list(program_file.pieces(Compiled(source).assemble(plan))), "calibration"
     )

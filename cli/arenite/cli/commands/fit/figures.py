@@ -69,7 +69,7 @@ class Colours:
         labels: list[tuple[str, ...]] = []
         for each in programs:
             found = each.derivation
-            source = Source("", "", found.program, found.problem)
+            source = Source.derived("", "", found)
             labels.append(
                 tuple(
                     "graph input" if fact.kind == TensorKind.INPUT else fact.label
