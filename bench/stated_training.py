@@ -188,7 +188,7 @@ class _Differentiation:
         elif label in ("AveragePool", "BatchNormalization", "GlobalAveragePool", "Reshape"):
             self._pass(label, (gradient,), source)
         else:
-            raise NotImplementedError(label)
+            raise ValueError(f"{label} has no stated gradient")
 
     def _gradient(self, name: str) -> str | None:
         """Return the gradient of a tensor, the sum of those of its readers."""

@@ -1,5 +1,6 @@
 """What policies have in common: from a program to a schedule, and back to a program."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from arenite.strategies.fit.draft import Draft
 from arenite.strategies.fit.work import Work
 
 
-class SchedulePolicy:
+class SchedulePolicy(ABC):
     """A policy that decides on a schedule of the program's steps."""
 
     __slots__ = ()
@@ -60,6 +61,7 @@ class SchedulePolicy:
             raise UnmetBudgetError(self.name, limit, peak)
         return made
 
+    @abstractmethod
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return what runs when and what moves.
 
@@ -68,7 +70,6 @@ class SchedulePolicy:
             limit: Most bytes live at once; None for as few as the policy reaches.
             should_stop: Tells a search to end.
         """
-        raise NotImplementedError
 
 
 def schedule_of(draft: Draft, moves: Iterable[Move] = ()) -> Schedule:

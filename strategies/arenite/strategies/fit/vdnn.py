@@ -1,5 +1,6 @@
 """Every layer's input leaves beside the layer, and comes back one layer ahead."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,9 +24,9 @@ class _VDNN(SchedulePolicy):
         draft, passes = Draft(work), Passes.of(work)
         return schedule_of(draft, self.moves(draft, passes, limit))
 
+    @abstractmethod
     def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
         """Return what moves."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
