@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "errors.hpp"
+#include "checking.hpp"
 #include "mapped_file.hpp"
 #include "validation.hpp"
 
@@ -17,15 +17,6 @@ using program::Program;
 using program::Type;
 
 constexpr std::size_t kMaxRank = 16;
-
-[[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
-
-std::string quoted(const flatbuffers::String* name) { return "'" + name->str() + "'"; }
-
-template <typename T>
-std::size_t count(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
 
 // Product of the shape and the size of an element, or a refusal.
 std::size_t checked_size(const program::Tensor& tensor) {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "errors.hpp"
+#include "checking.hpp"
 #include "rows_read.hpp"
 #include "turns.hpp"
 
@@ -14,15 +14,11 @@ namespace {
 
 using Indices = flatbuffers::Vector<std::int32_t>;
 
-[[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
-
-std::size_t count(const Indices* indices) { return indices == nullptr ? 0 : indices->size(); }
-
 std::int64_t at_position(const Indices* indices, std::size_t position) {
   return indices->Get(static_cast<flatbuffers::uoffset_t>(position));
 }
 
-std::string label_of(const program::Step& step) { return "step '" + step.name()->str() + "'"; }
+std::string label_of(const program::Step& step) { return "step " + quoted(step.name()); }
 
 std::string interval(RowRange rows) {
   return std::to_string(rows.first) + " to " + std::to_string(rows.first + rows.count);

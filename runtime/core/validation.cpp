@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "arena.hpp"
-#include "errors.hpp"
+#include "checking.hpp"
 #include "live_records.hpp"
 #include "mapped_file.hpp"
 #include "program_text.hpp"
@@ -22,15 +22,6 @@ using program::Program;
 using program::Type;
 
 constexpr std::size_t kMaxMemories = 16;
-
-[[noreturn]] void refuse(const std::string& reason) { throw ProgramError(reason); }
-
-std::string quoted(const flatbuffers::String* name) { return "'" + name->str() + "'"; }
-
-template <typename T>
-std::size_t count(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
 
 // Positions of the inputs that a step writes too.
 std::vector<std::size_t> updated_inputs(const program::Step& step) {
