@@ -407,7 +407,7 @@ def test_a_damaged_file_gives_a_graph_or_an_error_of_ours_and_quickly(tmp_path: 
     )
     path = tmp_path / "damaged.tflite"
     refused = 0
-    begin = time.perf_counter()
+    begin = time.process_time()
     for seed in range(800):
         path.write_bytes(damaged(data, seed))
         try:
@@ -415,7 +415,7 @@ def test_a_damaged_file_gives_a_graph_or_an_error_of_ours_and_quickly(tmp_path: 
         except AreniteError:
             refused += 1
     assert 200 < refused < 800
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_a_vector_longer_than_the_file_is_refused_unread(tmp_path: Path) -> None:
