@@ -1,0 +1,121 @@
+"""Records over several memories: every plan verified, and what it costs."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arenite.planner.errors import InfeasibleError, SearchLimitError
+from arenite.planner.memory import Memory
+from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
+from arenite.planner.verify import verify
+from arenite.strategies import find
+from arenite.strategies.memories import spread
+
+BEST = find("best")
+FAST = CostedMemory(Memory("fast", 100), 1, 1)
+SLOW = CostedMemory(Memory("slow"), 4, 6)
+
+
+def spread_out(records, memories=(FAST, SLOW), traffic=None, **more):
+    problem = Problem.of(records)
+    return spread(problem, memories, traffic or traffic_of(problem, None), BEST, **more)
+
+
+@st.composite
+def record_lists(draw):
+    records = []
+    for index in range(draw(st.integers(1, 7))):
+        start = draw(st.integers(0, 4))
+        end = start + draw(st.integers(1, 4))
+        records.append(UsageRecord(f"r{index}", draw(st.integers(1, 60)), start, end))
+    return records
+
+
+@given(record_lists())
+def test_every_plan_is_right_and_costs_what_it_says(records):
+    found = spread_out(records)
+    verify(found.problem, found.plan)
+    costs = {each.memory.name: each.read + each.write for each in (FAST, SLOW)}
+    assert found.cost == sum(
+        record.size * costs[record.memory] for record in found.problem.records
+    )
+    assert found.least_cost <= found.cost
+
+
+@given(record_lists())
+def test_the_least_cost_is_a_bound(records):
+    found = spread_out(records)
+    for taken in product((False, True), repeat=len(records)):
+        here = [record for record, is_here in zip(records, taken, strict=True) if is_here]
+        if Problem.of(here).lower_bound <= 100:
+            cost = sum(
+                record.size * (2 if is_here else 10)
+                for record, is_here in zip(records, taken, strict=True)
+            )
+            assert found.least_cost <= cost
+
+
+def test_what_is_read_often_lies_in_the_fast_memory():
+    records = [UsageRecord("once", 80, 0, 3), UsageRecord("often", 80, 0, 3)]
+    found = spread_out(records, traffic=[Traffic(80, 80), Traffic(800, 80)])
+    assert [record.memory for record in found.problem.records] == ["slow", "fast"]
+    assert found.cost == found.least_cost == 80 * (4 + 6) + 800 + 80
+
+
+def test_the_first_of_equal_memories_is_filled_first():
+    memories = [CostedMemory(Memory("one", 100)), CostedMemory(Memory("two", 100))]
+    records = [UsageRecord("a", 60, 0, 2), UsageRecord("b", 40, 0, 2), UsageRecord("c", 30, 0, 2)]
+    found = spread_out(records, memories)
+    assert found.plan.heights == (100, 30)
+
+
+def test_three_memories_take_what_the_one_before_has_no_room_for():
+    memories = [
+        CostedMemory(Memory(name, capacity), cost, cost)
+        for name, capacity, cost in [("c", None, 9), ("a", 64, 1), ("b", 64, 2)]
+    ]
+    records = [UsageRecord(f"r{index}", 60, 0, 1) for index in range(3)]
+    found = spread_out(records, memories)
+    assert sorted(record.memory for record in found.problem.records) == ["a", "b", "c"]
+
+
+def test_a_pinned_record_lies_where_it_must():
+    records = [UsageRecord("a", 60, 0, 2), UsageRecord("b", 60, 0, 2)]
+    found = spread_out(records, pinned={"a": "slow"})
+    assert [record.memory for record in found.problem.records] == ["slow", "fast"]
+
+
+def test_the_room_elsewhere_decides_against_what_is_cheapest():
+    # Either fits the fast memory; only one fits what is left of the slow one.
+    records = [UsageRecord("large", 90, 0, 2), UsageRecord("small", 30, 0, 2)]
+    memories = [FAST, CostedMemory(Memory("slow", 40), 4, 6)]
+    found = spread_out(records, memories, traffic=[Traffic(1, 1), Traffic(999, 999)])
+    assert [record.memory for record in found.problem.records] == ["fast", "slow"]
+
+
+def test_overlaps_hold_within_a_memory_alone():
+    operand = UsageRecord("operand", 90, 0, 2)
+    result = UsageRecord("result", 90, 1, 3, overlaps=(PermittedOverlap("operand", 60),))
+    found = spread_out([operand, result])
+    assert {record.memory for record in found.problem.records} == {"fast", "slow"}
+    assert not any(record.overlaps for record in found.problem.records)
+    verify(found.problem, found.plan)
+
+
+def test_records_take_the_alignment_of_their_memory():
+    memories = [CostedMemory(Memory("fast", 100, alignment=32)), SLOW]
+    found = spread_out([UsageRecord("a", 10, 0, 1), UsageRecord("b", 10, 0, 1)], memories)
+    assert found.plan.offsets == (0, 32) or found.plan.offsets == (32, 0)
+
+
+def test_memories_that_are_too_small_are_refused():
+    memories = [CostedMemory(Memory("a", 50)), CostedMemory(Memory("b", 60))]
+    with pytest.raises(InfeasibleError, match=r"60 B in memory 'b'.*at least 70 B"):
+        spread_out([UsageRecord("a", 70, 0, 1)], memories)
+    with pytest.raises(InfeasibleError, match=r"110 B.*at least 120 B"):
+        spread_out([UsageRecord(f"r{index}", 40, 0, 1) for index in range(3)], memories)
+    with pytest.raises(SearchLimitError, match="'a' of 50 B, 'b' of 60 B"):
+        spread_out([UsageRecord(f"r{index}", 35, 0, 1) for index in range(3)], memories)
