@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.memories import memories_option
 from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import (
@@ -19,9 +21,11 @@ from arenite.cli.options.search import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
+from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
 from arenite.cli.render.held import held_as_json, held_row
+from arenite.cli.render.memories import memories_as_json, memory_rows
 from arenite.cli.render.numbers import both, distance
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -29,12 +33,13 @@ from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
+from arenite.planner.several_memories import CostedMemory
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
-    "requested", "order_name", "dims", "shapes", "values", "capacity", "time_limit_s", "seed",
-    "weight_budget",
+    "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "time_limit_s",
+    "seed", "weight_budget",
 )  # fmt: skip
 
 
@@ -61,6 +66,7 @@ _DECIDED_BY_PLAN = (
 @shape_option
 @value_option
 @capacity_option
+@memories_option
 @weight_budget_option
 @click.option(
     "--code-weights", is_flag=True,
@@ -80,6 +86,7 @@ def build(
     shapes: Shapes,
     values: InputValues,
     capacity: int | None,
+    memories: tuple[CostedMemory, ...],
     weight_budget: WeightBudget | None,
     code_weights: bool,
     huffman: bool,
@@ -100,9 +107,16 @@ def build(
             time_limit_s=time_limit_s,
         )  # fmt: skip
         compiled = compiled_for(reading, model, capacity)
-        check_bound(compiled.source.problem)
-        outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
-        check_capacity(compiled.source.problem, outcome, strategy)
+        if memories:
+            refuse_beside("--memory", "capacity")
+            source, outcome, _ = spread_over(
+                compiled.source, memories, strategy, time_limit_s=time_limit_s
+            )
+            compiled = replace(compiled, source=source)
+        else:
+            check_bound(compiled.source.problem)
+            outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
+            check_capacity(compiled.source.problem, outcome, strategy)
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
@@ -120,6 +134,7 @@ def build(
         rows = [
             ("steps", f"{len(problem.steps)}: {kinds}"),
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
+            *memory_rows(problem, plan),
             *weights_rows(compiled),
             held_row(held),
             ("file", both(file_bytes)),
@@ -137,6 +152,7 @@ def build(
             "arena_bytes": plan.height,
             "lower_bound": plan.lower_bound,
             "optimal": plan.optimal,
+            "memories": memories_as_json(problem, plan),
             "file_bytes": file_bytes,
             "weights": weights_as_json(compiled),
             "held": held_as_json(held),

@@ -1,6 +1,6 @@
 """`arenite plan`: place the records of one model and write the plan file."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -8,6 +8,8 @@ from rich.console import Console, RenderableType
 
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
+from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.memories import memories_option
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import (
@@ -17,10 +19,12 @@ from arenite.cli.options.search import (
     time_limit_option,
 )
 from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
+from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import UnloadableError, held_bytes
 from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
 from arenite.cli.render.held import held_as_json, held_row
+from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
 from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
@@ -29,11 +33,13 @@ from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE, GENERIC
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
+from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import find
+from arenite.strategies.memories import Spread
 
 
 @click.command(cls=SectionedCommand, sections={**MODEL, **SEARCH})
@@ -48,6 +54,7 @@ from arenite.strategies import find
 @strategy_option
 @reading_options
 @capacity_option
+@memories_option
 @time_limit_option()
 @seed_option
 @json_option
@@ -63,6 +70,7 @@ def plan(
     output: Path | None,
     requested: str,
     capacity: int | None,
+    memories: tuple[CostedMemory, ...],
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -76,6 +84,8 @@ def plan(
 
     Ctrl-C stops a search and keeps the best plan so far.
     """
+    if memories:
+        refuse_beside("--memory", "capacity")
     if as_json and with_map:
         raise click.UsageError("--map and --json exclude each other")
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
@@ -84,54 +94,80 @@ def plan(
     limited = replace(reading, time_limit_s=time_limit_s)
     chosen = choose_target(limited, model, capacity)
     try:
-        plan_file, outcome, held = _planned(chosen, strategy, time_limit_s)
+        planned = _planned(chosen, strategy, time_limit_s, memories)
     except UnloadableError as error:
         if reading.target is not None:
             raise
         chosen = choose_as_written(limited, model, capacity, error.reason)
-        plan_file, outcome, held = _planned(chosen, strategy, time_limit_s)
-    source = chosen.source
+        planned = _planned(chosen, strategy, time_limit_s, memories)
+    source, plan_file = chosen.source, planned.file
     results.write(output, plan_file.to_bytes)
 
     def text(console: Console) -> None:
         console.print(name(source.name, "bold"), soft_wrap=True)
-        console.print(_summary(plan_file, outcome, requested, held, output, chosen))
+        console.print(_summary(planned, requested, output, chosen))
         if console.is_terminal if with_map is None else with_map:
             console.print()
             console.print(_map(plan_file, console))
 
     results.show(
-        _as_json(model, source, plan_file, outcome)
+        _as_json(model, source, planned)
         | {
             "order": chosen.order_name,
             "requested": requested,
             "fallback": chosen.fallback,
-            "held": held and held_as_json(held),
+            "held": planned.held and held_as_json(planned.held),
             "output": output and str(output),
         },
         text,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The plan of a model.
+
+    Attributes:
+        file: The plan file.
+        outcome: How the plan was found.
+        held: What a session of ours holds beside it, if it is ours.
+        spread: How its records are spread over several memories, if the user states some.
+    """
+
+    file: PlanFile
+    outcome: Outcome
+    held: SessionMemory | None
+    spread: Spread | None
+
+
 def _planned(
-    chosen: Chosen, strategy: Strategy, time_limit_s: float | None
-) -> tuple[PlanFile, Outcome, SessionMemory | None]:
-    """Return the plan of a model, and what a session of ours holds beside it, if it is ours.
+    chosen: Chosen,
+    strategy: Strategy,
+    time_limit_s: float | None,
+    memories: tuple[CostedMemory, ...],
+) -> _Planned:
+    """Return the plan of a model.
 
     Raises:
         PlanError: There is no plan.
         UnloadableError: No session runs the program that is planned.
     """
-    problem = chosen.source.problem
+    source = chosen.source
     if chosen.note is not None:
         note(chosen.note)
-    check_bound(problem)
-    outcome = search(strategy, problem, time_limit_s=time_limit_s)
-    check_capacity(problem, outcome, strategy)
+    spread = None
+    if memories:
+        source, outcome, spread = spread_over(
+            source, memories, strategy, time_limit_s=time_limit_s
+        )
+    else:
+        check_bound(source.problem)
+        outcome = search(strategy, source.problem, time_limit_s=time_limit_s)
+        check_capacity(source.problem, outcome, strategy)
     held = None
     if chosen.target is ARENITE:
-        held = held_bytes(Compiled(chosen.source), outcome.plan)
-    return _plan_file(chosen, outcome), outcome, held
+        held = held_bytes(Compiled(source), outcome.plan)
+    return _Planned(_plan_file(replace(chosen, source=source), outcome), outcome, held, spread)
 
 
 def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:
@@ -155,9 +191,8 @@ def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:
     )
 
 
-def _as_json(
-    model: Path, source: Source, plan_file: PlanFile, outcome: Outcome
-) -> dict[str, object]:
+def _as_json(model: Path, source: Source, planned: _Planned) -> dict[str, object]:
+    plan_file, outcome = planned.file, planned.outcome
     problem, plan = plan_file.problem, plan_file.plan
     return {
         "model": str(model),
@@ -177,19 +212,17 @@ def _as_json(
         "height": plan.height,
         "gap": plan.gap,
         "optimal": plan.optimal,
+        "memories": memories_as_json(problem, plan),
+        "spread": planned.spread and spread_as_json(planned.spread),
         "seconds": outcome.seconds,
         "interrupted": outcome.interrupted,
     }
 
 
 def _summary(
-    plan_file: PlanFile,
-    outcome: Outcome,
-    requested: str,
-    held: SessionMemory | None,
-    output: Path | None,
-    chosen: Chosen,
+    planned: _Planned, requested: str, output: Path | None, chosen: Chosen
 ) -> RenderableType:
+    plan_file, outcome = planned.file, planned.outcome
     problem, plan = plan_file.problem, plan_file.plan
     # Another order may need less: the bound is that of this one.
     is_given = chosen.source.program is not None and chosen.order_name == "given"
@@ -218,11 +251,14 @@ def _summary(
                 f"{both(problem.naive)}: {percent(saved)} saved, {times:.3g} times smaller",
             )
         )
-    if problem.capacity is not None:
+    rows += memory_rows(problem, plan)
+    if planned.spread is not None:
+        rows.append(spread_row(planned.spread))
+    elif problem.capacity is not None:
         free = problem.capacity - plan.height
         rows.append(("capacity", f"{both(problem.capacity)}, {both(free)} free"))
-    if held is not None:
-        rows.append(held_row(held))
+    if planned.held is not None:
+        rows.append(held_row(planned.held))
     rows.append(("strategy", f"{maker}, {duration(outcome.seconds)}{stopped}"))
     if output is not None:
         rows.append(("written", name(str(output))))

@@ -9,6 +9,7 @@ from rich.console import Console
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
+from arenite.cli.planning.memories import spread_as
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
 from arenite.cli.targets.reading import Reading, reading_of
@@ -89,7 +90,7 @@ def _check_model(
         )
     reading = reading_of(plan_file, stated)
     try:
-        source = target.reread(reading, model, plan_file)
+        source = spread_as(target.reread(reading, model, plan_file), plan_file)
     except OrderError as error:
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     with about_file(plan_path):

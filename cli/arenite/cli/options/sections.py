@@ -12,7 +12,7 @@ MODEL: Final = {
     )
 }  # fmt: skip
 """The options of `reading_options`."""
-SEARCH: Final = {"Search": ("requested", "capacity", "time_limit_s", "seed")}
+SEARCH: Final = {"Search": ("requested", "capacity", "memories", "time_limit_s", "seed")}
 
 
 class SectionedCommand(click.Command):

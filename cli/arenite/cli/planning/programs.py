@@ -1,6 +1,7 @@
 """Models made into programs, for the commands that run them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.cli.planning.memories import spread_as
 from arenite.cli.planning.search import Outcome, search
 from arenite.cli.targets.arenite import compiled_by, compiled_for
 from arenite.cli.targets.reading import Reading, reading_of
@@ -106,6 +108,7 @@ def compile_by_plan(
         compiled = compiled_by(reading, model, plan_file)
     except OrderError as error:
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
+    compiled = replace(compiled, source=spread_as(compiled.source, plan_file))
     with about_file(plan_path):
         plan_file.check_against(compiled.source.digest, compiled.source.problem)
     return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
