@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -108,9 +109,7 @@ def compared(model: Path) -> list[Row]:
         fast = CostedMemory(Memory(FAST, height // share))
         memories = (fast, SLOW)
         everything = sum(each.cost_in(fast) for each in traffic)
-        seconds, ours = timed(
-            lambda memories=memories: spread(source.problem, memories, traffic, placed)
-        )
+        seconds, ours = timed(partial(spread, source.problem, memories, traffic, placed))
         verify(ours.problem, ours.plan)
         chosen = largest_first(source.problem, height // share)
         theirs = assigned(source.problem, [each.memory for each in memories], chosen)
