@@ -35,7 +35,7 @@ class RowReads:
 
     def still_needed(self, end: int) -> int:
         """Return the lowest row that is read once the rows before `end` are made."""
-        return self.first[end] if end < len(self.first) else max(self.stop)
+        return self.first[end] if end < len(self.first) else self.stop[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RowStep:
 
     Attributes:
         step: The step.
-        result: Name of its result.
+        result: Its result.
         num_rows: Rows that its turns count: those of the result, or of the operand that it
             sums up.
         accumulators: Bytes in which it sums up rows of its operand; 0 if it does not.
@@ -100,10 +100,7 @@ def row_step(program: Program, step: Step) -> RowStep | None:
             return None
         if not has_rows(operand):
             continue
-        found = _reads(step, operands, position, operand, result)
-        if found is None:
-            return None
-        reads.append(found)
+        reads.append(_reads(step, operands, position, operand, result))
     if not reads:
         return None
     overwritable = tuple(
@@ -132,8 +129,8 @@ def _accumulating(
 
 def _reads(
     step: Step, operands: Operands, position: int, operand: Tensor, result: Tensor
-) -> RowReads | None:
-    """Return the rows of an operand that each row reads, None if these run backwards."""
+) -> RowReads:
+    """Return the rows of an operand that each row reads."""
     region = list(whole(result))
     first: list[int] = []
     stop: list[int] = []
