@@ -148,11 +148,9 @@ class Banding:
             path = quickest(self._edges, peak)
             if path is not None:
                 yield self._planned(path)
-        yield self._least()
-
-    def _least(self) -> Banded:
-        path = smoothest(self._edges, least_peak(self._edges))
-        return self.whole if path is None else self._planned(path)
+        path = smoothest(self._edges, least)
+        if path is not None:
+            yield self._planned(path)
 
     def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)
