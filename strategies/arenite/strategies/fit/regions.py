@@ -7,14 +7,9 @@ from typing import NamedTuple
 
 from arenite.planner.costs import Costs
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.geometry import (
-    RowStep,
-    has_rows,
-    num_rows,
-    row_bytes,
-    row_step,
-)
+from arenite.planner.rewrites.bands.geometry import RowStep, row_step
 from arenite.planner.rewrites.bands.regions import Boundary, Region, Turn
+from arenite.planner.rows import has_rows, num_rows, row_bytes
 from arenite.strategies import native
 from arenite.strategies.fit.surroundings import boundaries, storages
 

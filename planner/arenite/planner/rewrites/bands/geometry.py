@@ -1,15 +1,11 @@
-"""Which rows of its inputs each row of a step's result depends on.
-
-Rows are counted along axis 1, that of the rows of an image stored N, H, W, C.
-"""
+"""Which rows of its inputs each row of a step's result depends on."""
 
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands, whole
 from arenite.planner.program import Program, Step
+from arenite.planner.rows import ROW_AXIS, has_rows, num_rows
 from arenite.planner.tensors import Tensor, TensorKind
-
-ROW_AXIS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +58,6 @@ class RowStep:
     overwritable: tuple[str, ...]
     multiply_adds: int
     constant_bytes: int
-
-
-def num_rows(tensor: Tensor) -> int:
-    """Return how many rows a tensor has."""
-    return tensor.shape[ROW_AXIS]
-
-
-def row_bytes(tensor: Tensor) -> int:
-    """Return the bytes of one row."""
-    return tensor.size // num_rows(tensor)
-
-
-def has_rows(tensor: Tensor) -> bool:
-    """Tell whether a tensor is an image of whole rows, not empty."""
-    if len(tensor.shape) <= ROW_AXIS or tensor.shape[0] != 1 or tensor.size == 0:
-        return False
-    return tensor.size % num_rows(tensor) == 0
 
 
 def row_step(program: Program, step: Step) -> RowStep | None:
