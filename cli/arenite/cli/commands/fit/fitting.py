@@ -35,7 +35,8 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
-from arenite.strategies.fit.bands import Banded, Banding
+from arenite.strategies.fit.bands import Banded
+from arenite.strategies.fit.recomputing import Recomputing
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
@@ -127,7 +128,7 @@ class Fitting:
         )
         with self._stoppable():
             costs = self.machine.of(_main_type(self.program))
-            self._banding = Banding(
+            self._banding = Recomputing(
                 self.program,
                 rules(),
                 costs,

@@ -48,6 +48,8 @@ class RowStep:
         overwritable: Operands in whose place rows of the result may lie, those of equal number.
         multiply_adds: Of all its rows together.
         constant_bytes: Of the constants that each turn reads, whatever its rows.
+        scratch: Bytes of working memory at each turn.
+        turns_a_row: Steps that run for each row.
     """
 
     step: Step
@@ -58,6 +60,8 @@ class RowStep:
     overwritable: tuple[str, ...]
     multiply_adds: int
     constant_bytes: int
+    scratch: int = 0
+    turns_a_row: int = 1
 
 
 def row_step(program: Program, step: Step) -> RowStep | None:
@@ -91,7 +95,10 @@ def row_step(program: Program, step: Step) -> RowStep | None:
         for operand in operands.inputs
         if operand is not None and operand.kind is TensorKind.CONSTANT
     )
-    return RowStep(step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants)
+    return RowStep(
+        step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants,
+        step.operator.row_scratch(operands), step.operator.turns_a_row(operands),
+    )  # fmt: skip
 
 
 def _accumulating(
