@@ -165,8 +165,9 @@ def _step_names(program: Program, region: Region) -> list[str]:
     """Return the names of a region's steps in the model."""
     names: list[str] = []
     for step in program.steps[region.start : region.stop]:
-        is_one = not isinstance(step.operator, Strips)
-        names += [step.name] if is_one else [layer.name for layer in step.operator.layers]
+        operator = step.operator
+        layers = operator.layers if isinstance(operator, Strips) else (step,)
+        names += [each.name for each in layers]
     return names
 
 
