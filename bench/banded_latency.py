@@ -9,10 +9,8 @@ are slower. Without arguments the models are MobileNet v2 and U-Net of `bench/zo
 TFLite models of `../shared`, where present.
 """
 
-import math
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,12 +22,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from arenite.cli.commands.calibrate.measuring import measured
-from arenite.cli.commands.fit.fitting import Fit, Fitting
+from arenite.cli.commands.fit.fitting import Fit, Fitting, least_seconds
 from arenite.cli.planning.costs import MachineCosts
 from arenite.cli.planning.programs import random_inputs
 from arenite.planner.budget import Budget
 from arenite.planner.errors import UnmetBudgetError
-from arenite.runtime.session import Session
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table
 from harness.inputs import each_of, reading_of, shared_tflite, zoo_file
 from harness.machine import this_machine
@@ -100,7 +97,10 @@ def measured_rows(model: Path, machine: MachineCosts, rounds: int) -> list[Row]:
     with ExitStack() as stack:
         sessions = {name: stack.enter_context(fitting.session(fit)) for name, fit in fits.items()}
         made = {name: bits(session.run(arrays)) for name, session in sessions.items()}
-        runs = {name: partial(least_s, session, arrays) for name, session in sessions.items()}
+        runs = {
+            name: partial(least_seconds, session, arrays, _ROUND_S)
+            for name, session in sessions.items()
+        }
         seconds = interleaved(runs, rounds)
     rows = []
     for name, fit in fits.items():
@@ -124,16 +124,6 @@ def measured_rows(model: Path, machine: MachineCosts, rounds: int) -> list[Row]:
 def bits(outputs: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
     """Return the bytes of outputs, by name."""
     return {name: array.tobytes() for name, array in outputs.items()}
-
-
-def least_s(session: Session, arrays: Mapping[str, NDArray[Any]]) -> float:
-    """Return the least seconds of a run, of as many as fill a round."""
-    best, end = math.inf, time.perf_counter() + _ROUND_S
-    while best == math.inf or time.perf_counter() < end:
-        begun = time.perf_counter()
-        session.run(arrays)
-        best = min(best, time.perf_counter() - begun)
-    return best
 
 
 def shown(rows: Sequence[Row]) -> Table:

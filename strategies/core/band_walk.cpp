@@ -171,7 +171,7 @@ bool BandWalk::make(int step, std::int64_t end) {
     freed += (dead - dying.dead) * dying.row_bytes;
     dying.dead = dead;
   }
-  const std::int64_t highest = load_ + grown - replaced;
+  const std::int64_t highest = load_ + grown - replaced + own.scratch;
   peak_ = std::max(peak_, highest);
   if (highest > limit_) return false;
   if (own.accumulators != 0 && is_last) freed += own.accumulators;

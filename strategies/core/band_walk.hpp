@@ -39,6 +39,7 @@ struct BandStep {
   int result;
   std::int64_t num_rows;
   std::int64_t accumulators;  // bytes; 0 if it does not sum up rows
+  std::int64_t scratch;       // bytes that are live at each of its turns, and only then
   std::vector<BandReads> reads;
   Times times;
 };

@@ -21,8 +21,9 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 // Tensor, the lowest row and the row after the last that each row reads, may be overwritten.
 using Reads = std::tuple<int, Numbers, Numbers, bool>;
-// Result, rows, bytes of accumulators, operands; none if it cannot be made row by row.
-using Step = std::tuple<int, std::int64_t, std::int64_t, std::vector<Reads>>;
+// Result, rows, bytes of accumulators and of scratch, operands; none if it cannot be made row by
+// row.
+using Step = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::vector<Reads>>;
 // Of a turn, of its constants, of one row's bytes, of one row's work.
 using Times = std::tuple<double, double, double, double>;
 // Step, first row, number of rows.
@@ -75,15 +76,16 @@ BandProgram make_program(const Numbers& sizes, const Numbers& rows, std::vector<
   }
   std::vector<char> is_used(sizes.size(), 0);  // read or made
   for (std::size_t index = 0; index < steps.size(); ++index) {
-    auto& [result, num_rows, accumulators, operands] = steps[index];
+    auto& [result, num_rows, accumulators, scratch, operands] = steps[index];
     const auto& [turn_s, constant_s, touched_s, work_s] = times[index];
-    BandStep step{result, num_rows, accumulators, {}, {turn_s, constant_s, touched_s, work_s}};
+    const BandStep::Times each{turn_s, constant_s, touched_s, work_s};
+    BandStep step{result, num_rows, accumulators, scratch, {}, each};
     if (operands.empty()) {
       program.steps.push_back(std::move(step));
       continue;
     }
     check(is_index(result, sizes.size()), "an index is out of range");
-    total = checked_sum(total, accumulators);
+    total = checked_sum(checked_sum(total, accumulators), scratch);
     const bool is_made_in_rows = accumulators > 0 || num_rows == rows[result];
     check(num_rows > 0 && is_made_in_rows, "the rows are not those of the result");
     for (auto& [tensor, first, stop, may_overwrite] : operands) {

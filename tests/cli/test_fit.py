@@ -24,6 +24,10 @@ HEAVY = """(float[1,16,16,16] x) => (y)
   d = Conv<strides=[2,2], pads=[1,1,1,1]>(c, w) e = Flatten(d)
   i = Gemm<transB=1>(e, f) j = Gemm<transB=1>(i, g) y = Gemm<transB=1>(j, h) }"""
 INPUT_BYTES = 3 * 32 * 32 * 4
+EXPANDING = """(float[1,4,23,21] x) => (y)
+<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
+{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
+  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
 
 
 @pytest.fixture
@@ -187,3 +191,18 @@ def test_stated_costs_are_used_and_named(run, run_json, refused, network, tmp_pa
     assert run_json("fit", network, "--costs", path)["costs"].endswith(", stated")
     path.write_text("{}")
     assert "not a table of costs" in refused("fit", network, "--costs", path)
+
+
+def test_what_runs_in_strips_is_named_with_its_price(run, run_json, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(EXPANDING)))
+    least = run_json("fit", path)["frontier"][-1]
+    assert 1 < least["macs_ratio"] <= 1.1
+    found = run_json("fit", path, "--budget", str(least["height"]))
+    (strips,) = found["strips"]
+    assert (strips["steps"], strips["strips"]) == (3, 2)
+    assert sum(region["steps"] for region in found["regions"]) >= 3
+    code, out, _ = run("fit", path, "--budget", str(least["height"]))
+    assert code == 0
+    assert re.search(r"in strips +3 steps, 2 strips: \S+ to \S+", out)
+    assert f"{least['macs_ratio']:.3f} times the multiply-adds" in " ".join(out.split())
+    assert run_json("fit", path, "--budget", "100%")["strips"] == []

@@ -1,13 +1,12 @@
 """Networks in bands of rows: the same bits as whole, in fewer bytes."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import UnmetBudgetError
 from arenite.runtime.compiler import lower_model, rules
 from arenite.strategies.fit.bands import Banding
-from support.banding import COSTS, assert_same_bits, banding, outputs, placed
+from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
 from support.running import with_random_weights
 from support.shared_material import shared
 from support.spatial_chains import chains
@@ -31,20 +30,6 @@ U_SHAPED = """(float[1,4,16,16] x) => (y)
 def network(text, folder):
     """Return the file of a network with random weights."""
     return save(folder, with_random_weights(parse(text)))
-
-
-def fed(lowered, seed=0):
-    """Return random inputs of a program."""
-    draw = np.random.default_rng(seed)
-    found = {}
-    for port in lowered.program.inputs:
-        tensor = lowered.program.tensors[port.tensor]
-        shape, dtype = port.shape(tensor.shape), np.dtype(tensor.dtype.label)
-        if dtype.kind == "f":
-            found[port.name] = draw.standard_normal(shape).astype(dtype)
-        else:
-            found[port.name] = draw.integers(-128, 128, shape).astype(dtype)
-    return found
 
 
 def check_frontier(path):

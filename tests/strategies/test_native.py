@@ -106,14 +106,15 @@ READ = (0, [0, 1], [1, 2], False)
     ("steps", "reason"),
     [
         ([], "differ in length"),
-        ([(2, 2, 0, [READ])], "out of range"),
-        ([(1, 2, 0, [(-1, [0, 1], [1, 2], False)])], "out of range"),
-        ([(1, 1, 0, [READ])], "not those of the result"),
-        ([(1, 2, -4, [READ])], "a size is negative"),
-        ([(1, 2, 0, [(0, [0], [1, 2], False)])], "not those of each row"),
-        ([(1, 2, 0, [(0, [1, 0], [1, 2], False)])], "run backwards"),
-        ([(1, 2, 0, [(0, [0, 1], [1, 3], False)])], "reach outside"),
-        ([(0, 2, 0, [READ])], "made twice, or read before"),
+        ([(2, 2, 0, 0, [READ])], "out of range"),
+        ([(1, 2, 0, 0, [(-1, [0, 1], [1, 2], False)])], "out of range"),
+        ([(1, 1, 0, 0, [READ])], "not those of the result"),
+        ([(1, 2, -4, 0, [READ])], "a size is negative"),
+        ([(1, 2, 0, -4, [READ])], "a size is negative"),
+        ([(1, 2, 0, 0, [(0, [0], [1, 2], False)])], "not those of each row"),
+        ([(1, 2, 0, 0, [(0, [1, 0], [1, 2], False)])], "run backwards"),
+        ([(1, 2, 0, 0, [(0, [0, 1], [1, 3], False)])], "reach outside"),
+        ([(0, 2, 0, 0, [READ])], "made twice, or read before"),
     ],
 )
 def test_steps_in_bands_that_are_none_are_refused(steps: list[Any], reason: str) -> None:
@@ -138,7 +139,7 @@ def test_steps_in_bands_that_are_none_are_refused(steps: list[Any], reason: str)
     ],
 )
 def test_regions_that_are_none_are_refused(region: tuple[Any, ...], reason: str) -> None:
-    steps = [(1, 2, 0, [READ]), (-1, 0, 0, [])]
+    steps = [(1, 2, 0, 0, [READ]), (-1, 0, 0, 0, [])]
     bands = native.core.Bands([4, 4], [2, 2], steps, [(0.0, 0.0, 0.0, 0.0)] * 2)
     with pytest.raises(ValueError, match=reason):
         bands.walk(*region)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import Derivation
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
@@ -14,6 +15,7 @@ from arenite.runtime.compiler import Lowered, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
 from arenite.strategies.fit.bands import Banded, Banding
+from arenite.strategies.fit.recomputing import Recomputing
 from support.running import PoisonedSession
 
 COSTS = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
@@ -38,11 +40,44 @@ def banding(path: Path) -> tuple[Lowered, Banding]:
     )
 
 
+def banded_ways(path: Path) -> tuple[Lowered, Recomputing]:
+    """Return the same, with those that make rows again."""
+    lowered = lower_model(path)
+    return lowered, Recomputing(
+        lowered.program,
+        rules(),
+        COSTS,
+        placed,
+        is_allowed=partial(runs_by_rows, lowered.program),
+    )
+
+
+def fed(lowered: Lowered, seed: int = 0) -> dict[str, np.ndarray]:
+    """Return random inputs of a program."""
+    draw = np.random.default_rng(seed)
+    found = {}
+    for port in lowered.program.inputs:
+        tensor = lowered.program.tensors[port.tensor]
+        shape, dtype = port.shape(tensor.shape), np.dtype(tensor.dtype.label)
+        if dtype.kind == "f":
+            found[port.name] = draw.standard_normal(shape).astype(dtype)
+        else:
+            found[port.name] = draw.integers(-128, 128, shape).astype(dtype)
+    return found
+
+
 def outputs(
     lowered: Lowered, banded: Banded, arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return what a banded program makes, whatever dead memory holds."""
-    assembly = lowered.compiled(banded.derivation).assemble(banded.plan)
+    return outputs_of(lowered, banded.derivation, banded.plan, arrays)
+
+
+def outputs_of(
+    lowered: Lowered, derivation: Derivation, plan: Plan, arrays: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return what a program makes by a plan, whatever dead memory holds."""
+    assembly = lowered.compiled(derivation).assemble(plan)
     data = b"".join(bytes(piece) for piece in program_file.pieces(assembly))
     with PoisonedSession([data]) as session:
         return session.run(dict(arrays))

@@ -20,7 +20,7 @@ class Records:
     def __len__(self) -> int: ...
 
 BandReads: TypeAlias = tuple[int, Sequence[int], Sequence[int], bool]
-BandStep: TypeAlias = tuple[int, int, int, Sequence[BandReads]]
+BandStep: TypeAlias = tuple[int, int, int, int, Sequence[BandReads]]
 BandTimes: TypeAlias = tuple[float, float, float, float]
 
 class Bands:

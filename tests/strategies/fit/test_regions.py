@@ -9,8 +9,9 @@ from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.problem import load_spans
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
-from arenite.planner.rewrites.bands.geometry import num_rows, row_step
+from arenite.planner.rewrites.bands.geometry import row_step
 from arenite.planner.rewrites.bands.regions import Region
+from arenite.planner.rows import num_rows
 from arenite.planner.rules import Rules
 from arenite.runtime.compiler import lower_model
 from arenite.strategies import native

@@ -13,11 +13,18 @@ class Pieces:
         tensor: Name of the operand in the program that did not run in bands.
         shape: Its shape.
         firsts: The first row of each piece that is there, ascending; () if it is one tensor.
+        wider: Name of the tensor that this is a strip of; empty if it is none.
     """
 
     tensor: str
     shape: tuple[int, ...]
     firsts: tuple[int, ...] = ()
+    wider: str = ""
+
+    @property
+    def model_tensor(self) -> str:
+        """Name of the tensor of the model that it is, or is a strip of."""
+        return self.wider or self.tensor
 
     @property
     def count(self) -> int:
@@ -43,6 +50,7 @@ class Band(Operator):
             take.
         sums: Whether it sums up rows. Only the last turn writes the result.
         work: Multiply-adds of these rows.
+        wider: Name of the step that `step` is a strip of; empty if it is none.
     """
 
     operator: Operator
@@ -54,6 +62,12 @@ class Band(Operator):
     replaceable: tuple[int, ...] = ()
     sums: bool = False
     work: int = 0
+    wider: str = ""
+
+    @property
+    def model_step(self) -> str:
+        """Name of the step of the model that these rows, or columns of them, are a part of."""
+        return self.wider or self.step
 
     @property
     def label(self) -> str:

@@ -115,6 +115,17 @@ class Operator:
         """Return how a window slides over the first input, None if none does."""
         return None
 
+    def with_window(
+        self, row_stride: int, padding: tuple[int, int, int, int]
+    ) -> "Operator | None":
+        """Return the same with its window elsewhere, None if it has no window to move.
+
+        Args:
+            row_stride: Rows between two positions.
+            padding: Rows and columns around the image: top, right, bottom, left.
+        """
+        return None
+
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether any rows of the first output can be made apart from the others.
 
@@ -122,6 +133,14 @@ class Operator:
         from rows of the inputs that may lie apart, too: those of `input_region`.
         """
         return False
+
+    def row_scratch(self, operands: Operands) -> int:
+        """Return the bytes of working memory that it needs while it makes rows, however few."""
+        return 0
+
+    def turns_a_row(self, operands: Operands) -> int:
+        """Return how many steps run for each row that it makes."""
+        return 1
 
     def accumulates_rows(self, operands: Operands) -> int:
         """Return the bytes of working memory in which it sums up rows of its first input.

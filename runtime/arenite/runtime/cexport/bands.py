@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
 from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout
@@ -30,7 +31,7 @@ def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowS
         named.remove(row_step.result.name)
     # Rows that lie apart, wherever: only what is written is of interest.
     rows = {
-        name: tuple(2 * row * (tensor.size // tensor.shape[1]) for row in range(tensor.shape[1]))
+        name: tuple(2 * row * row_bytes(tensor) for row in range(num_rows(tensor)))
         for name, tensor in program.tensors.items()
         if name in named
     }
@@ -144,7 +145,7 @@ class Turns:
 
     def _rows_of(self, pieces: Pieces | None) -> int:
         assert pieces is not None
-        return pieces.shape[1]
+        return pieces.shape[ROW_AXIS]
 
     def definitions(self) -> Iterator[str]:
         """Yield the table of the turns and what runs one of them; nothing without turns."""

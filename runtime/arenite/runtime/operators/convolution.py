@@ -1,7 +1,7 @@
 """Convolutions and products with weights."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arenite.planner.dtypes import DType
@@ -120,6 +120,10 @@ class Conv2D(Convolution, SlidingOperator):
             self.groups,
         )  # fmt: skip
 
+    def with_window(self, row_stride: int, padding: Sides) -> "Conv2D":
+        """Return the same with its window elsewhere."""
+        return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
+
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the weights that each takes."""
         kernel, source, result = self._window(operands), operands.source, operands.result
@@ -162,6 +166,10 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
             operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
             source.shape[-1],
         )  # fmt: skip
+
+    def with_window(self, row_stride: int, padding: Sides) -> "DepthwiseConv2D":
+        """Return the same with its window elsewhere."""
+        return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the taps of the window."""

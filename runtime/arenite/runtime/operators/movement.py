@@ -8,9 +8,10 @@ from typing import ClassVar, TypeAlias
 
 from arenite.planner.operators.operator import Operands, Region
 from arenite.planner.operators.parts import Part
+from arenite.planner.rows import ROW_AXIS
 from arenite.planner.tensors import Tensor
 from arenite.runtime.operators.base import Lengths, Offset, RuntimeOperator, Strides
-from arenite.runtime.operators.rows import ROW_AXIS, is_one_image, makes_one_image
+from arenite.runtime.operators.rows import is_one_image, makes_one_image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

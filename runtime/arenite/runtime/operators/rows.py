@@ -3,9 +3,9 @@
 import math
 
 from arenite.planner.operators.operator import Operands, Operator, Region
+from arenite.planner.rows import ROW_AXIS
 from arenite.planner.tensors import Tensor
 
-ROW_AXIS = 1
 _LEAST_RANK = 3
 
 

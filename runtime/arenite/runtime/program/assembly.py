@@ -16,6 +16,7 @@ from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.program import Array, Port, Program, Step
+from arenite.planner.rows import row_bytes
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import RuntimeOperator
@@ -185,7 +186,7 @@ class _Assembler:
             "shape": list(self._row_tables.shapes[name]), **_quantisation(piece),
             "place": "memory", "memory": self._memory_numbers[memory],
         }  # fmt: skip
-        if is_contiguous(starts, piece.size // piece.shape[1]):
+        if is_contiguous(starts, row_bytes(piece)):
             return {**entry, "offset": starts[0]}
         return {**entry, "rows": starts}
 

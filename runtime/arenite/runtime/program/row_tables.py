@@ -5,11 +5,10 @@ from typing import TypeAlias
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program
+from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
 
 Place: TypeAlias = tuple[str, int]
 """Memory, and the byte in it."""
-
-_ROW_AXIS = 1
 
 
 class RowTables:
@@ -53,21 +52,20 @@ class RowTables:
             place: Returns the place of a piece.
         """
         shape, pieces = self.shapes[tensor], self._pieces[tensor]
-        starts: list[int | None] = [None] * shape[_ROW_AXIS]
+        starts: list[int | None] = [None] * shape[ROW_AXIS]
         memories: set[str] = set()
         for name, first in pieces.items():
             piece = self._program.tensors[name]
-            count = piece.shape[_ROW_AXIS]
             memory, begin = place(name)
             memories.add(memory)
-            for row in range(count):
-                starts[first + row] = begin + row * (piece.size // count)
+            for row in range(num_rows(piece)):
+                starts[first + row] = begin + row * row_bytes(piece)
         (memory,) = memories
         # Rows of an input that nothing reads are no piece of any step; any place will do for them.
         somewhere = next(start for start in starts if start is not None)
         return memory, [somewhere if start is None else start for start in starts]
 
 
-def is_contiguous(starts: Sequence[int], row_bytes: int) -> bool:
-    """Tell whether rows lie one behind the other."""
-    return all(start == starts[0] + row * row_bytes for row, start in enumerate(starts))
+def is_contiguous(starts: Sequence[int], size: int) -> bool:
+    """Tell whether rows of so many bytes lie one behind the other."""
+    return all(start == starts[0] + row * size for row, start in enumerate(starts))

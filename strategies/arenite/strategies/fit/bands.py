@@ -13,6 +13,7 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.expand import BandedRegion, expand
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rewrites.bands.regions import Region
+from arenite.planner.rewrites.bands.strips import unfold
 from arenite.planner.rules import Rules
 from arenite.strategies.fit.binding import BandsLimitError, binding_of
 from arenite.strategies.fit.paths import (
@@ -29,6 +30,8 @@ Place: TypeAlias = Callable[[Problem], Plan]
 
 _LEVELS = 8
 """Peaks that a frontier is asked for, from that of the whole program to the least."""
+_LEVELS_BELOW = 2
+"""The same from the height of another program on."""
 _ATTEMPTS = 6
 """Peaks that are tried before a plan fits a budget."""
 
@@ -40,12 +43,14 @@ class Banded:
     Attributes:
         derivation: The program, its storage shared, and its records.
         plan: Where they lie.
+        base: The program of whose steps the regions are; some may be several in strips.
         regions: What runs in bands.
         seconds: Estimated time of what can run in bands.
     """
 
     derivation: Derivation
     plan: Plan
+    base: Program
     regions: tuple[Region, ...]
     seconds: float
 
@@ -67,7 +72,12 @@ class Banded:
 
 
 class Banding:
-    """The ways to run a program in bands, within any budget."""
+    """The ways to run a program in bands, within any budget.
+
+    Attributes:
+        whole: The program that runs whole, or the one to go below.
+        lowest: The one of the least height that was found so far.
+    """
 
     def __init__(
         self,
@@ -77,6 +87,7 @@ class Banding:
         place: Place,
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
+        above: Banded | None = None,
     ) -> None:
         """Find what can run in bands.
 
@@ -87,18 +98,34 @@ class Banding:
             place: Makes plans.
             should_stop: Asked again and again; once it says so, searches end with what they have.
             is_allowed: Whether a step that could run row by row may.
+            above: Another program of the same model, which these are to go below; they begin
+                with it instead of the program that runs whole.
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
         self._regions = Regions(program, costs, is_allowed)
+        self._known: dict[tuple[Region, ...], Banded] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
-        self._known: dict[tuple[Region, ...], Banded] = {}
         self._edges = Edges(self._regions, loads, should_stop)
-        self.whole = Banded(
-            whole, place(whole.problem), (),
+        if above is not None:
+            self._levels, self._top = _LEVELS_BELOW, above.height
+            self.whole = self.lowest = above
+            return
+        self._levels, self._top = _LEVELS, max(loads, default=0)
+        self.whole = self.lowest = Banded(
+            whole, place(whole.problem), program, (),
             sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
         )  # fmt: skip
+
+    @property
+    def program(self) -> Program:
+        """The program, none of it in bands."""
+        return self._regions.program
+
+    def can_run_by_rows(self, steps: range) -> bool:
+        """Tell whether each of some steps can run row by row."""
+        return all(self._regions.steps[step] is not None for step in steps)
 
     def within(self, budget: int) -> Banded:
         """Return the quickest program whose plan fits a budget.
@@ -142,27 +169,26 @@ class Banding:
             return
 
     def _lower(self) -> Iterator[Banded]:
-        top, least = max(self._edges.loads, default=0), least_peak(self._edges)
-        for level in range(1, _LEVELS + 1):
-            peak = max(least, int(top * (least / top) ** (level / _LEVELS)))
+        top, levels, least = self._top, self._levels, least_peak(self._edges)
+        for level in range(1, levels + 1):
+            peak = max(least, int(top * (least / top) ** (level / levels)))
             path = quickest(self._edges, peak)
             if path is not None:
                 yield self._planned(path)
-        yield self._least()
-
-    def _least(self) -> Banded:
-        path = smoothest(self._edges, least_peak(self._edges))
-        return self.whole if path is None else self._planned(path)
+        path = smoothest(self._edges, least)
+        if path is not None:
+            yield self._planned(path)
 
     def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            banded = expand(self._regions.program, map(self._banded, regions))
+            banded = unfold(expand(self.program, map(self._banded, regions)))
             found = derive(banded, self._rules)
             plan = self._place(found.problem)
             seconds = sum(edge.seconds for edge in path)
-            known = self._known[regions] = Banded(found, plan, regions, seconds)
+            known = self._known[regions] = Banded(found, plan, self.program, regions, seconds)
+            self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known
 
     def _banded(self, region: Region) -> BandedRegion:

@@ -108,7 +108,7 @@ def binding_of(found: Derivation) -> Binding | None:
     held = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
     step = program.steps[most.step]
     return Binding(
-        step.operator.step if isinstance(step.operator, Band) else step.name,
+        step.operator.model_step if isinstance(step.operator, Band) else step.name,
         step.operator.label,
         most.load,
         tuple(Held(name, size, _what(program, name)) for name, size in held if size),
@@ -136,11 +136,11 @@ def _own(
     for pieces in operands:
         count = 1 if pieces is None else pieces.count
         if pieces is not None:
-            owners.update(dict.fromkeys(names[place : place + count], pieces.tensor))
+            owners.update(dict.fromkeys(names[place : place + count], pieces.model_tensor))
         place += count
     result = made[0]
     if result is not None:  # what is left are the sums
-        owners.update(dict.fromkeys(names[place:], result.tensor))
+        owners.update(dict.fromkeys(names[place:], result.model_tensor))
     owners.pop("", None)
 
 

@@ -7,14 +7,9 @@ from typing import NamedTuple
 
 from arenite.planner.costs import Costs
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.geometry import (
-    RowStep,
-    has_rows,
-    num_rows,
-    row_bytes,
-    row_step,
-)
+from arenite.planner.rewrites.bands.geometry import RowStep, row_step
 from arenite.planner.rewrites.bands.regions import Boundary, Region, Turn
+from arenite.planner.rows import has_rows, num_rows, row_bytes
 from arenite.strategies import native
 from arenite.strategies.fit.surroundings import boundaries, storages
 
@@ -82,7 +77,7 @@ class Regions:
         )
         tensors = [program.tensors[name] for name in names]
         sizes = [(tensor.name, tensor.size) for tensor in tensors]
-        sums = [(each.step.name, each.accumulators) for each in in_rows]
+        sums = [(each.step.name, each.accumulators + each.scratch) for each in in_rows]
         native.check_sizes("tensor", [*sizes, *sums])
         self._index = {name: index for index, name in enumerate(names)}
         self._times = [_times(each, costs) for each in self.steps]
@@ -144,7 +139,7 @@ class Regions:
 
     def _for_core(self, each: RowStep | None) -> "native.core.BandStep":
         if each is None:
-            return (-1, 0, 0, [])
+            return (-1, 0, 0, 0, [])
         operands = [
             (
                 self._index[reads.tensor],
@@ -154,7 +149,8 @@ class Regions:
             )
             for reads in each.reads
         ]
-        return (self._index[each.result.name], each.num_rows, each.accumulators, operands)
+        index = self._index[each.result.name]
+        return (index, each.num_rows, each.accumulators, each.scratch, operands)
 
 
 def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
@@ -166,9 +162,10 @@ def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
         return (0.0, 0.0, 0.0, 0.0)
     touched = 0 if each.accumulators else 2 * row_bytes(each.result)
     speed = costs.speed_of(each.step.operator)
+    more_turns_s = (each.turns_a_row - 1) * costs.step_s
     return (
         costs.step_s,
         each.constant_bytes / costs.bytes_per_s,
         touched / costs.bytes_per_s,
-        each.multiply_adds / each.num_rows / speed,
+        more_turns_s + each.multiply_adds / each.num_rows / speed,
     )

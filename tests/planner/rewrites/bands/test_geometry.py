@@ -1,8 +1,6 @@
 """Which rows steps read, worked out by hand."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.rewrites.bands.geometry import RowReads, has_rows, num_rows, row_bytes
-from arenite.planner.tensors import Tensor
+from arenite.planner.rewrites.bands.geometry import RowReads
 
 PADDED = RowReads(0, "x", (0, 0, 1, 2), (2, 3, 4, 4))
 """Four rows, each from the one above, itself, and the one below."""
@@ -15,12 +13,3 @@ def test_a_band_reads_from_its_first_row_to_its_last():
 
 def test_a_row_is_needed_until_its_last_reader_is_made():
     assert [PADDED.still_needed(end) for end in range(5)] == [0, 0, 1, 2, 4]
-
-
-def test_only_single_images_have_rows():
-    image = Tensor("x", DType.UINT8, (1, 4, 3, 2))
-    assert has_rows(image)
-    assert (num_rows(image), row_bytes(image)) == (4, 6)
-    assert not has_rows(Tensor("x", DType.UINT8, (2, 4, 3, 2)))
-    assert not has_rows(Tensor("x", DType.UINT8, (1, 0, 3, 2)))
-    assert not has_rows(Tensor("x", DType.UINT8, (1,)))

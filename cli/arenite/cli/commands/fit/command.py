@@ -79,8 +79,8 @@ def fit(
     """Fit MODEL into a budget of memory at the least price in time.
 
     Parts of the network run in bands of rows: each step makes the few rows that the next one
-    needs, and a row goes when its last reader is done. Nothing is computed twice, and the results
-    are the same to the bit.
+    needs, and a row goes when its last reader is done. The results are the same to the bit, and so
+    are the multiply-adds; only to go lower still are some rows made again, and it says how many.
 
     Without --budget or --slowdown it shows the frontier: what each size costs.
 

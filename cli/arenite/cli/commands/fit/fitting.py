@@ -35,7 +35,8 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
-from arenite.strategies.fit.bands import Banded, Banding
+from arenite.strategies.fit.bands import Banded
+from arenite.strategies.fit.recomputing import Recomputing
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
@@ -127,7 +128,7 @@ class Fitting:
         )
         with self._stoppable():
             costs = self.machine.of(_main_type(self.program))
-            self._banding = Banding(
+            self._banding = Recomputing(
                 self.program,
                 rules(),
                 costs,
@@ -185,7 +186,10 @@ class Fitting:
         arrays = random_inputs(self.program, _SEED)
         with ExitStack() as stack:
             sessions = [stack.enter_context(self.session(fit)) for fit in fits]
-            rounds = [[_timed(each, arrays) for each in sessions] for _ in range(_ROUNDS)]
+            rounds = [
+                [least_seconds(each, arrays, _ROUND_S) for each in sessions]
+                for _ in range(_ROUNDS)
+            ]
         return [statistics.median(times) for times in zip(*rounds, strict=True)]
 
     def session(self, fit: Fit) -> Session:
@@ -236,9 +240,9 @@ def _main_type(program: Program) -> str:
     return max(work, key=lambda label: (work[label], label), default="float32")
 
 
-def _timed(session: Session, arrays: Mapping[str, NDArray[Any]]) -> float:
-    """Return the least seconds of a run, of as many as fill a round."""
-    best, end = math.inf, time.perf_counter() + _ROUND_S
+def least_seconds(session: Session, arrays: Mapping[str, NDArray[Any]], round_s: float) -> float:
+    """Return the least seconds of a run, of as many as fill a round of so many seconds."""
+    best, end = math.inf, time.perf_counter() + round_s
     while best == math.inf or time.perf_counter() < end:
         begun = time.perf_counter()
         session.run(arrays)

@@ -13,6 +13,7 @@ from arenite.cli.render.numbers import both, distance, duration, grouped, percen
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.planner.budget import Budget
+from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.regions import Region
 from arenite.runtime.session import SessionMemory
@@ -32,7 +33,16 @@ def fit_as_json(
         "resident_bytes": held.total,
         "held": held_as_json(held),
         "whole_height": fitting.whole.height,
-        "regions": [_region_as_json(fitting.program, region) for region in fit.banded.regions],
+        "regions": [_region_as_json(fit.banded.base, region) for region in fit.banded.regions],
+        "strips": [
+            {
+                "first": each.layers[0].name,
+                "last": each.layers[-1].name,
+                "steps": len(each.layers),
+                "strips": len(each.strips),
+            }
+            for each in _strips(fit.banded.base)
+        ],
         "output": output and str(output),
     }
 
@@ -53,7 +63,8 @@ def fit_text(
             assert size is not None
             rows.append(("budget", f"{both(size)}, {both(size - fit.height)} free"))
         rows += [
-            ("in bands", _regions_in_words(fitting.program, fit.banded.regions)),
+            ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
+            *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
             ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
             ("price", _price(fit)),
             ("predicted", f"by the {fitting.machine.words}"),
@@ -126,10 +137,11 @@ def _figures(fit: Fit) -> dict[str, Any]:
 
 
 def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
+    names = _step_names(program, region)
     return {
-        "first": program.steps[region.start].name,
-        "last": program.steps[region.stop - 1].name,
-        "steps": region.stop - region.start,
+        "first": names[0],
+        "last": names[-1],
+        "steps": len(names),
         "rows": region.rows,
     }
 
@@ -143,11 +155,33 @@ def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
         return "nothing: it fits as it is"
     lines = []
     for region in regions:
-        ends = program.steps[region.start], program.steps[region.stop - 1]
-        first, last = (printable(step.name) for step in ends)
+        names = _step_names(program, region)
         rows = "row by row" if region.rows == 1 else f"{region.rows} rows at a time"
-        lines.append(f"{plural(region.stop - region.start, 'step')}, {rows}: {first} to {last}")
+        lines.append(f"{plural(len(names), 'step')}, {rows}: {_ends(names)}")
     return "\n".join(lines)
+
+
+def _step_names(program: Program, region: Region) -> list[str]:
+    """Return the names of a region's steps in the model."""
+    names: list[str] = []
+    for step in program.steps[region.start : region.stop]:
+        operator = step.operator
+        layers = operator.layers if isinstance(operator, Strips) else (step,)
+        names += [each.name for each in layers]
+    return names
+
+
+def _ends(names: Sequence[str]) -> str:
+    return f"{printable(names[0])} to {printable(names[-1])}"
+
+
+def _strips(program: Program) -> list[Strips]:
+    return [step.operator for step in program.steps if isinstance(step.operator, Strips)]
+
+
+def _strips_in_words(operator: Strips) -> str:
+    names = [layer.name for layer in operator.layers]
+    return f"{plural(len(names), 'step')}, {plural(len(operator.strips), 'strip')}: {_ends(names)}"
 
 
 def _lines(text: str) -> Text:

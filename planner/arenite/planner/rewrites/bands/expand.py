@@ -14,8 +14,9 @@ from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.bands.geometry import RowReads, RowStep, num_rows, row_bytes
+from arenite.planner.rewrites.bands.geometry import RowReads, RowStep
 from arenite.planner.rewrites.bands.regions import Boundary, Turn
+from arenite.planner.rows import num_rows, row_bytes
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 

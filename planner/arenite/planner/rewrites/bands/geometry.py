@@ -1,15 +1,11 @@
-"""Which rows of its inputs each row of a step's result depends on.
-
-Rows are counted along axis 1, that of the rows of an image stored N, H, W, C.
-"""
+"""Which rows of its inputs each row of a step's result depends on."""
 
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands, whole
 from arenite.planner.program import Program, Step
+from arenite.planner.rows import ROW_AXIS, has_rows, num_rows
 from arenite.planner.tensors import Tensor, TensorKind
-
-ROW_AXIS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class RowReads:
 
     def still_needed(self, end: int) -> int:
         """Return the lowest row that is read once the rows before `end` are made."""
-        return self.first[end] if end < len(self.first) else max(self.stop)
+        return self.first[end] if end < len(self.first) else self.stop[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class RowStep:
 
     Attributes:
         step: The step.
-        result: Name of its result.
+        result: Its result.
         num_rows: Rows that its turns count: those of the result, or of the operand that it
             sums up.
         accumulators: Bytes in which it sums up rows of its operand; 0 if it does not.
@@ -52,6 +48,8 @@ class RowStep:
         overwritable: Operands in whose place rows of the result may lie, those of equal number.
         multiply_adds: Of all its rows together.
         constant_bytes: Of the constants that each turn reads, whatever its rows.
+        scratch: Bytes of working memory at each turn.
+        turns_a_row: Steps that run for each row.
     """
 
     step: Step
@@ -62,23 +60,8 @@ class RowStep:
     overwritable: tuple[str, ...]
     multiply_adds: int
     constant_bytes: int
-
-
-def num_rows(tensor: Tensor) -> int:
-    """Return how many rows a tensor has."""
-    return tensor.shape[ROW_AXIS]
-
-
-def row_bytes(tensor: Tensor) -> int:
-    """Return the bytes of one row."""
-    return tensor.size // num_rows(tensor)
-
-
-def has_rows(tensor: Tensor) -> bool:
-    """Tell whether a tensor is an image of whole rows, not empty."""
-    if len(tensor.shape) <= ROW_AXIS or tensor.shape[0] != 1 or tensor.size == 0:
-        return False
-    return tensor.size % num_rows(tensor) == 0
+    scratch: int = 0
+    turns_a_row: int = 1
 
 
 def row_step(program: Program, step: Step) -> RowStep | None:
@@ -100,10 +83,7 @@ def row_step(program: Program, step: Step) -> RowStep | None:
             return None
         if not has_rows(operand):
             continue
-        found = _reads(step, operands, position, operand, result)
-        if found is None:
-            return None
-        reads.append(found)
+        reads.append(_reads(step, operands, position, operand, result))
     if not reads:
         return None
     overwritable = tuple(
@@ -115,7 +95,10 @@ def row_step(program: Program, step: Step) -> RowStep | None:
         for operand in operands.inputs
         if operand is not None and operand.kind is TensorKind.CONSTANT
     )
-    return RowStep(step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants)
+    return RowStep(
+        step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants,
+        step.operator.row_scratch(operands), step.operator.turns_a_row(operands),
+    )  # fmt: skip
 
 
 def _accumulating(
@@ -132,8 +115,8 @@ def _accumulating(
 
 def _reads(
     step: Step, operands: Operands, position: int, operand: Tensor, result: Tensor
-) -> RowReads | None:
-    """Return the rows of an operand that each row reads, None if these run backwards."""
+) -> RowReads:
+    """Return the rows of an operand that each row reads."""
     region = list(whole(result))
     first: list[int] = []
     stop: list[int] = []

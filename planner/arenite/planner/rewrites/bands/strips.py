@@ -1,0 +1,200 @@
+"""Run a chain of steps as one, in strips of columns, and turn it back into ordinary steps.
+
+What lies between the steps of the chain is then narrower, and there for one row of its result at a
+time. What windows share is made again: it takes more multiply-adds.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from arenite.planner.names import Names
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.operators.strips import Layer, Narrow, Strip, Strips, in_strips
+from arenite.planner.program import Program, Step
+from arenite.planner.rows import has_rows, num_rows, row_bytes
+from arenite.planner.tensors import Alias, Tensor, TensorKind
+
+
+def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
+    """Return the program with some consecutive steps as one in strips, None if they cannot be.
+
+    Args:
+        program: The program, none of its storage shared yet.
+        start: Index of the first step.
+        stop: Index after the last.
+        width: Columns of a strip.
+    """
+    steps = program.steps[start:stop]
+    if not _is_chain(program, steps):
+        return None
+    layers = [Layer(step.name, step.operator, program.operands(step)) for step in steps]
+    operator = in_strips(layers, width)
+    if operator is None:
+        return None
+    constants = dict.fromkeys(name for step in steps for name in step.inputs[1:] if name)
+    step = Step(steps[-1].name, operator, (steps[0].inputs[0], *constants), steps[-1].outputs)
+    between = {step.outputs[0] for step in steps[:-1]}
+    return replace(
+        program,
+        tensors={name: each for name, each in program.tensors.items() if name not in between},
+        steps=(*program.steps[:start], step, *program.steps[stop:]),
+    )
+
+
+def _is_chain(program: Program, steps: Sequence[Step]) -> bool:
+    """Tell whether each step reads one image, the next its result, and nobody else that."""
+    readers = Counter(
+        [*program.output_tensors, *(n for step in program.steps for n in step.reads)]
+    )
+    viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
+    for index, step in enumerate(steps):
+        operands = program.operands(step)
+        source, result, *others = operands.source, operands.result, *operands.inputs[1:]
+        if source is None or result is None or len(step.writes) != 1:
+            return False
+        if source.kind is TensorKind.CONSTANT or not (has_rows(source) and has_rows(result)):
+            return False
+        if any(each is not None and each.kind is not TensorKind.CONSTANT for each in others):
+            return False
+        if index < len(steps) - 1:
+            is_plain = result.kind is TensorKind.ACTIVATION and result.alias is None
+            is_read_once = steps[index + 1].inputs[0] == result.name and readers[result.name] == 1
+            if not is_plain or not is_read_once or result.name in viewed:
+                return False
+    return True
+
+
+def unfold(program: Program) -> Program:
+    """Return the program with what runs in strips as ordinary steps.
+
+    Cost: O(rows of the results x layers of all strips).
+    """
+    if not any(isinstance(_whole_operator(step), Strips) for step in program.steps):
+        return program
+    tensors = dict(program.tensors)
+    names = Names([*program.tensors, *(step.name for step in program.steps)])
+    steps: list[Step] = []
+    for step in program.steps:
+        operator = _whole_operator(step)
+        if isinstance(operator, Strips):
+            steps += _Unfolding(operator, step, tensors, names).steps()
+        else:
+            steps.append(step)
+    return replace(program, tensors=tensors, steps=tuple(steps))
+
+
+def _whole_operator(step: Step) -> object:
+    return step.operator.operator if isinstance(step.operator, Band) else step.operator
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A tensor as pieces of some rows each."""
+
+    firsts: Sequence[int]
+    pieces: Sequence[Tensor]
+
+    def place(self, row: int, column: int) -> Alias:
+        """Return where an element lies."""
+        index = bisect_right(self.firsts, row) - 1
+        piece = self.pieces[index]
+        offset = (row - self.firsts[index]) * row_bytes(piece)
+        return Alias(piece.name, offset + column * row_bytes(piece) // piece.shape[2])
+
+
+class _Unfolding:
+    """The steps of one turn; their tensors are put among those of the program."""
+
+    def __init__(
+        self, operator: Strips, step: Step, tensors: dict[str, Tensor], names: Names
+    ) -> None:
+        self._strips = operator
+        self._tensors = tensors
+        self._names = names
+        heights = (high - low for low, high in operator.blocks)
+        self._firsts = [0, *accumulate(heights)]
+        band = step.operator
+        if isinstance(band, Band):
+            self._rows = range(band.first, band.first + band.rows)
+            self._source = self._pieces(band.inputs[0], step.inputs)
+            self._result = self._pieces(band.outputs[0], step.outputs)
+        else:
+            self._rows = range(len(operator.blocks))
+            self._source = self._pieces(None, step.inputs)
+            self._result = self._pieces(None, step.outputs)
+
+    def _pieces(self, pieces: Pieces | None, names: Sequence[str]) -> _Rows:
+        firsts = pieces.firsts if pieces is not None and pieces.firsts else (0,)
+        return _Rows(firsts, [self._tensors[name] for name in names[: len(firsts)]])
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps, row by row, strip by strip."""
+        for row in self._rows:
+            for strip in self._strips.strips:
+                yield from self._layers(row, strip)
+
+    def _layers(self, row: int, strip: Strip) -> Iterator[Step]:
+        """Yield what makes one row of a strip."""
+        low, high = self._strips.blocks[row]
+        first = self._firsts[row]
+        read = strip.layers[0].source
+        sources = [
+            (first + index, self._part(read, self._source.place(low + index, strip.read_from)))
+            for index in range(high - low)
+        ]
+        for layer, narrow in zip(self._strips.layers, strip.layers, strict=True):
+            rows = (first, high - low) if narrow.taps > 1 else (row, 1)
+            if narrow is strip.layers[-1]:
+                made = self._part(narrow.result, self._result.place(row, strip.first))
+            else:
+                made = self._between(narrow.result, rows[1])
+            yield self._step(layer, narrow, rows, sources, made)
+            sources = [(rows[0], made)]
+
+    def _part(self, image: Tensor, alias: Alias) -> str:
+        """Return a row of an image that lies in a wider one."""
+        name = self._names.take(f"{image.name}/row")
+        shape = (1, 1, *image.shape[2:])
+        self._tensors[name] = replace(image, name=name, shape=shape, alias=alias)
+        return name
+
+    def _between(self, image: Tensor, count: int) -> str:
+        """Return so many rows of an image, with a storage of their own."""
+        name = self._names.take(f"{image.name}/rows")
+        self._tensors[name] = replace(image, name=name, shape=(1, count, *image.shape[2:]))
+        return name
+
+    def _step(
+        self,
+        layer: Layer,
+        narrow: Narrow,
+        rows: tuple[int, int],
+        sources: Sequence[tuple[int, str]],
+        made: str,
+    ) -> Step:
+        first, count = rows
+        source, result = layer.operands.source, layer.operands.result
+        assert source is not None
+        assert result is not None
+        constants = [None if each is None else each.name for each in layer.operands.inputs[1:]]
+        read = tuple(row for row, _ in sources)
+        operands = (
+            Pieces(narrow.source.name, narrow.source.shape, read, source.name),
+            *(Pieces(name, self._tensors[name].shape) if name else None for name in constants),
+        )
+        band = Band(
+            narrow.operator,
+            narrow.name,
+            first,
+            count,
+            operands,
+            (Pieces(narrow.result.name, narrow.result.shape, (first,), result.name),),
+            work=narrow.operator.multiply_adds(narrow.operands) * count // num_rows(narrow.result),
+            wider=layer.name,
+        )
+        inputs = (*(name for _, name in sources), *(name or "" for name in constants))
+        label = f"{narrow.name}/rows {first}" + f" to {first + count}" * (count > 1)
+        return Step(self._names.take(label), band, inputs, (made,))
