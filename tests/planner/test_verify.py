@@ -217,7 +217,7 @@ def test_behind_a_permitted_overlap_another_is_found():
     c = UsageRecord("c", 20, 0, 2)
     b = UsageRecord("b", 20, 1, 2, overlaps=(PermittedOverlap("c", 16),))
     a = UsageRecord("a", 20, 1, 3, overlaps=(PermittedOverlap("b", 8),))
-    with pytest.raises(OverlapError, match="'a' and 'c' are both live at step 1 .* 16 to 20"):
+    with pytest.raises(OverlapError, match=r"'a' and 'c' are both live at step 1 .* 16 to 20"):
         verify(Problem((c, b, a)), Plan((16, 12, 0), (36,), "by hand", (0,)))
 
 
