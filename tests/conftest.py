@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.skips import pytest_terminal_summary  # noqa: F401  # a hook
+
 # Machines are shared: how long an example takes says nothing of the code.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")

@@ -43,34 +43,41 @@ def test_a_right_plan_passes():
     verify(PROBLEM, PLAN)
 
 
-@pytest.mark.parametrize(
-    ("broken", "error"),
-    [
-        ({"offsets": (16, 0)}, WrongCountError),
-        ({"offsets": (16, 0, 16, 0)}, WrongCountError),
-        ({"offsets": (16, -16, 16)}, NegativeOffsetError),
-        ({"offsets": (24, 0, 16)}, MisalignedError),
-        ({"offsets": (16, 0, 32)}, MovedError),
-        ({"offsets": (0, 16, 16), "heights": (48,)}, OverlapError),
-        ({"offsets": (0, 16, 16)}, OverlapError),
-        ({"heights": (48, 0)}, WrongCountError),
-        ({"heights": ()}, WrongCountError),
-        ({"lower_bounds": (48, 0)}, WrongCountError),
-        ({"heights": (47,)}, WrongHeightError),
-        ({"heights": (49,)}, WrongHeightError),
-        ({"lower_bounds": (49,)}, WrongBoundError),
-        ({"offsets": (48, 0, 16), "heights": (80,)}, OverCapacityError),
-    ],
-)
-def test_each_rule_has_its_error(broken, error):
+BROKEN = {
+    "an offset too few": ({"offsets": (16, 0)}, WrongCountError),
+    "an offset too many": ({"offsets": (16, 0, 16, 0)}, WrongCountError),
+    "an offset below the start": ({"offsets": (16, -16, 16)}, NegativeOffsetError),
+    "an offset between multiples": ({"offsets": (24, 0, 16)}, MisalignedError),
+    "a fixed record elsewhere": ({"offsets": (16, 0, 32)}, MovedError),
+    "an overlap, and the right height": (
+        {"offsets": (0, 16, 16), "heights": (48,)}, OverlapError),
+    "an overlap": ({"offsets": (0, 16, 16)}, OverlapError),
+    "a height too many": ({"heights": (48, 0)}, WrongCountError),
+    "no height": ({"heights": ()}, WrongCountError),
+    "a bound too many": ({"lower_bounds": (48, 0)}, WrongCountError),
+    "heights and bounds too many": (
+        {"heights": (48, 0), "lower_bounds": (48, 0)}, WrongCountError),
+    "a height too low": ({"heights": (47,)}, WrongHeightError),
+    "a height too high": ({"heights": (49,)}, WrongHeightError),
+    "a bound above the height": ({"lower_bounds": (49,)}, WrongBoundError),
+    "more than the capacity": ({"offsets": (48, 0, 16), "heights": (80,)}, OverCapacityError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_rule_has_its_error(name):
+    broken, error = BROKEN[name]
     with pytest.raises(error) as caught:
         verify(PROBLEM, replace(PLAN, **broken))
     assert type(caught.value) is error
 
 
 def test_an_overlap_names_both_records_the_step_and_the_bytes():
-    with pytest.raises(OverlapError, match=r"'c' and 'b' are both live at step 2 .* 16 to 32"):
+    with pytest.raises(
+        OverlapError, match=r"'c' and 'b' are both live at step 2 .* 16 to 32"
+    ) as caught:
         verify(PROBLEM, replace(PLAN, offsets=(32, 16, 16), heights=(64,)))
+    assert caught.value.records == ("b", "c")
 
 
 def stacked(problem):
@@ -128,6 +135,35 @@ def test_an_overlap_is_found_from_below_from_above_and_at_one_offset(offset):
         verify(Problem(records), Plan((8, offset), (max(8, offset) + 8,), "by hand", (16,)))
 
 
+def test_an_overlap_with_what_lies_above_is_found():
+    records = (
+        UsageRecord("high", 8, 0, 4),
+        UsageRecord("low", 8, 1, 4),
+        UsageRecord("c", 8, 2, 4),
+    )
+    verify(Problem(records), Plan((16, 0, 8), (24,), "by hand", (24,)))
+    with pytest.raises(OverlapError, match="'c' and 'high' are both live at step 2"):
+        verify(Problem(records), Plan((16, 0, 9), (24,), "by hand", (24,)))
+
+
+def test_records_may_come_in_any_order():
+    records = (UsageRecord("c", 8, 2, 3), UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 1, 3))
+    verify(Problem(records), Plan((0, 0, 8), (16,), "by hand", (16,)))
+    with pytest.raises(OverlapError, match="'b' and 'a' are both live at step 1"):
+        verify(Problem(records), Plan((8, 0, 0), (16,), "by hand", (16,)))
+
+
+def test_of_several_the_one_that_died_goes():
+    records = (
+        UsageRecord("low", 8, 0, 4),
+        UsageRecord("high", 8, 0, 2),
+        UsageRecord("c", 8, 2, 4),
+    )
+    verify(Problem(records), Plan((0, 8, 8), (16,), "by hand", (16,)))
+    with pytest.raises(OverlapError, match="'c' and 'low' are both live at step 2"):
+        verify(Problem(records), Plan((0, 8, 0), (16,), "by hand", (16,)))
+
+
 def test_blocks_that_touch_in_bytes_or_in_time_do_not_overlap():
     records = (UsageRecord("a", 8, 0, 2), UsageRecord("b", 8, 0, 2), UsageRecord("c", 16, 2, 3))
     verify(Problem(records), Plan((0, 8, 0), (16,), "by hand", (16,)))
@@ -167,6 +203,22 @@ def test_a_result_reaches_into_its_operand_from_below_as_far_as_permitted(offset
     else:
         with pytest.raises(OverlapError):
             verify(OVERLAPPING, plan)
+
+
+def test_permission_does_not_depend_on_who_comes_first():
+    result = UsageRecord("result", 16, 0, 2, overlaps=(PermittedOverlap("operand", 8),))
+    problem = Problem((result, UsageRecord("operand", 32, 0, 1)))
+    verify(problem, replace(Plan.of(problem, (8, 16), "by hand"), lower_bounds=(40,)))
+
+
+def test_behind_a_permitted_overlap_another_is_found():
+    # Of the three that are live at step 1, `a` may reach into `b` and `b` into `c`, and `a`
+    # reaches beyond `b` into `c`.
+    c = UsageRecord("c", 20, 0, 2)
+    b = UsageRecord("b", 20, 1, 2, overlaps=(PermittedOverlap("c", 16),))
+    a = UsageRecord("a", 20, 1, 3, overlaps=(PermittedOverlap("b", 8),))
+    with pytest.raises(OverlapError, match=r"'a' and 'c' are both live at step 1 .* 16 to 20"):
+        verify(Problem((c, b, a)), Plan((16, 12, 0), (36,), "by hand", (0,)))
 
 
 def test_a_permitted_overlap_lowers_the_bound():
@@ -222,6 +274,12 @@ def test_what_a_record_leaves_of_its_rectangle_is_free(offset, start, is_right):
         with pytest.raises(OverlapError, match=f"live at step {start} and share bytes") as caught:
             verify(problem, plan)
         assert caught.value.records == ("a", "image")
+
+
+def test_a_stair_begins_when_it_says():
+    image = UsageRecord("image", 32, 0, 3, outline=(Stair(0, 16, 0, 3), Stair(16, 16, 2, 3)))
+    problem = Problem((image, UsageRecord("a", 16, 0, 2)))
+    verify(problem, replace(Plan.of(problem, (0, 16), "by hand"), lower_bounds=(0,)))
 
 
 def test_a_record_with_an_outline_is_as_high_as_its_rectangle():

@@ -18,6 +18,9 @@ Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edit
 `hostile_models` among them, and gives them to every command, each in a process of its own
 (`forked`).
 
+Proof that lasts: `mutation` breaks the rules of a module, `writers` are the commands that write,
+`skips` tells why tests did not run.
+
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
 same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c`
 compiled here, `shared_material` that may lie beside the checkout.

@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from arenite.planner.errors import OutputError
+from arenite.runtime.cexport import folder as writing
+from arenite.runtime.cexport.exchange import exchange
 from arenite.runtime.cexport.folder import MARKER, check_folder, write_folder
 
 FILES = {"a.c": b"one", "zephyr/module.yml": b"two"}
+
+
+@pytest.fixture
+def _in_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a system that cannot exchange folders."""
+    monkeypatch.setattr(writing, "exchange", lambda *_: False)
 
 
 def names(folder: Path) -> set[str]:
@@ -35,6 +43,36 @@ def test_a_previous_export_is_replaced_and_what_was_added_stays(tmp_path: Path) 
     write_folder(out, {"a.c": b"new"})
     assert names(out) == {"a.c", "a.o", MARKER}
     assert (out / "a.c").read_bytes() == b"new"
+
+
+@pytest.mark.usefixtures("_in_two_steps")
+def test_without_an_exchange_it_is_replaced_too(tmp_path: Path) -> None:
+    test_a_previous_export_is_replaced_and_what_was_added_stays(tmp_path)
+
+
+def test_two_folders_take_each_others_name(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"of {name}").touch()
+    if not exchange(tmp_path / "a", tmp_path / "b"):
+        pytest.skip("this file system exchanges nothing")
+    assert names(tmp_path) == {"a/of b", "b/of a"}
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        exchange(tmp_path / "a", tmp_path / "absent")
+
+
+def test_what_the_system_refuses_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "out", FILES)
+
+    def fails(*_: Path) -> bool:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(writing, "exchange", fails)
+    with pytest.raises(OutputError, match="cannot be written: Operation not permitted"):
+        write_folder(tmp_path / "out", {"new.c": b"new"})
+    assert names(tmp_path) == {f"out/{name}" for name in (*FILES, MARKER)}
 
 
 def test_other_files_are_never_written_over(tmp_path: Path) -> None:
@@ -69,6 +107,7 @@ def test_the_model_may_not_lie_in_the_folder(tmp_path: Path) -> None:
         check_folder(tmp_path / "out", model)
 
 
+@pytest.mark.usefixtures("_in_two_steps")
 def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     write_folder(out, FILES)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from arenite.planner.errors import OutputError
+from arenite.runtime.cexport.exchange import exchange
 
 MARKER = "arenite-export.json"
 """Lists the files of an export, so that the next one may replace them."""
@@ -47,8 +48,9 @@ def check_folder(folder: Path, *sources: Path) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write an export, in the place of a previous one if there is one.
 
-    The files are written beside the folder, which is then exchanged as a whole. What the user
-    has added to a previous export, such as objects of a build, is kept.
+    The files are written beside the folder, which is then exchanged as a whole, in one step
+    where the system can. What the user has added to a previous export, such as objects of a
+    build, is kept.
 
     Raises:
         OutputError: It cannot be written; what was there is unchanged.
@@ -65,19 +67,26 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
             path.write_bytes(data)
         if folder.exists():
             _keep_added(folder, new)
-            folder.rename(old)
-        try:
-            new.rename(folder)
-        except OSError:
-            with suppress(OSError):
-                old.rename(folder)
-            raise
+        if not (folder.exists() and exchange(new, folder)):
+            _put_in_place(new, folder, old)
     except OSError as error:
         raise OutputError(f"cannot be written: {error.strerror}", path=folder) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _put_in_place(new: Path, folder: Path, old: Path) -> None:
+    """Give the new folder its name in two steps; who is killed in between leaves the old one."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        with suppress(OSError):
+            old.rename(folder)
+        raise
 
 
 def _keep_added(folder: Path, new: Path) -> None:
