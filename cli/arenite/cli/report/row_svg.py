@@ -21,8 +21,10 @@ _COLUMN = 164  # of the key
 _CROWDED = 150  # turns beyond which outlines would hide what they surround
 _STYLE = (
     ".p{fill:#fff}text{font:13px system-ui,sans-serif;fill:#1d2126}.s{fill:#5c646e}"
-    ".b{stroke:#fff;stroke-width:7}.l{stroke:#8a8f96;fill:none}.h{stroke:#b3401f;stroke-dasharray:5 4}"
-    "@media(prefers-color-scheme:dark){.p{fill:#14171b}text{fill:#e9e7e2}.s{fill:#a2aab4}.h{stroke:#f0895f}.b{stroke:#14171b}}"
+    ".b{stroke:#fff;stroke-width:7}.l{stroke:#8a8f96;fill:none}"
+    ".h{stroke:#b3401f;stroke-dasharray:5 4}"
+    "@media(prefers-color-scheme:dark){.p{fill:#14171b}text{fill:#e9e7e2}.s{fill:#a2aab4}"
+    ".h{stroke:#f0895f}.b{stroke:#14171b}}"
 )
 
 
