@@ -12,7 +12,7 @@ FOLDERS := bench cli compression docs planner runtime scripts strategies tests t
 .PHONY: help demo test test-arm test-mcu torch lint docs unit bench fuzz clean
 
 help:
-	@echo "make demo   plan a real model, verify the plan, compare the strategies, run the model"
+	@echo "make demo   plan a real model, run it whole and in bands of rows, make a page of it"
 	@echo "make test   lint, type-check and test everything"
 	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make test-mcu   run models as C source on emulated microcontroller boards"

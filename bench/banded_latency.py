@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from arenite.cli.commands.calibrate.measuring import measured
-from arenite.cli.commands.fit.fitting import Fit, Fitting, least_seconds
 from arenite.cli.planning.costs import MachineCosts
+from arenite.cli.planning.fitting import Fit, Fitting, least_seconds
 from arenite.cli.planning.programs import random_inputs
 from arenite.planner.budget import Budget
 from arenite.planner.errors import UnmetBudgetError

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.cli.commands.fit.fitting import Fitting
 from arenite.cli.planning.costs import DESKTOP, FLOAT, MachineCosts
+from arenite.cli.planning.fitting import Fitting
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_file
 

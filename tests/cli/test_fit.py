@@ -143,7 +143,7 @@ def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, tmp_path)
 def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused, tmp_path):
     absent = tmp_path / "absent.onnx"
     said = misused("fit", absent, "-o", tmp_path / "small.arena")
-    assert "the frontier is a page; name it *.html" in said
+    assert "the frontier is a page or a picture; name it *.html or *.svg" in said
     said = misused("fit", absent, "--budget", "1MiB", "-o", tmp_path / "page.html")
     assert "what fits a budget is a program; name it *.arena" in said
     said = misused("fit", absent, "--budget", "1MiB", "--measure")

@@ -6,7 +6,9 @@ from random import Random
 import pytest
 
 from arenite.cli.main import main
+from support.running import with_random_weights
 from support.tiny_chains import dense_chain
+from support.tiny_onnx import parse, save
 
 pytest.importorskip("bokeh", reason="the extra 'report' is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -17,6 +19,8 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 TIMEOUT_S = 30
+CONVOLUTIONS = """(float[1,3,48,48] x) => (y) <float[16,3,3,3] w, float[16,16,3,3] v>
+{ a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) y = Conv<strides=[2,2], pads=[1,1,1,1]>(b, v) }"""
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +55,9 @@ def page(browser, tmp_path_factory):
     (folder / "hostile.csv").write_text(
         "id,lower,upper,size\n</script><b>a</b>,0,2,64\n<img src=x onerror=alert(1)>,1,3,32\n"
     )
+    save(folder, with_random_weights(parse(CONVOLUTIONS))).rename(folder / "network.onnx")
     path = folder / "report.html"
-    assert main(["compare", str(folder), "--quick", "-o", str(path)]) == 0
+    assert main(["compare", str(folder), "--quick", "--bands", "-o", str(path)]) == 0
     return path
 
 
@@ -67,9 +72,9 @@ def opened(browser, page):
     assert severe == []
 
 
-def test_the_page_of_ten_models_is_small_and_says_first_what_to_do(browser, page):
+def test_the_page_of_eleven_models_is_small_and_says_first_what_to_do(browser, page):
     assert page.stat().st_size < 5 << 20
-    assert len(browser.find_elements(By.CSS_SELECTOR, "section.model[data-drawn]")) == 10
+    assert len(browser.find_elements(By.CSS_SELECTOR, "section.model[data-drawn]")) == 11
     header = browser.find_element(By.TAG_NAME, "header").text
     assert "Which strategy" in header
     assert "How much it saves" in header
@@ -198,12 +203,40 @@ def test_names_from_a_model_are_text_and_never_markup(browser):
     assert browser.find_elements(By.CSS_SELECTOR, "img, b b") == []
 
 
-def test_a_phone_needs_no_sideways_scrolling(browser):
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True},
+def test_a_model_in_bands_has_its_frontier_before_its_maps_and_one_colour_an_operator(browser):
+    drawn = browser.execute_script(
+        """
+        const section = [...document.querySelectorAll("section.model")]
+          .find((each) => each.querySelector("h2").innerText === "network.onnx");
+        const names = [...section.querySelectorAll(".plot, .canvas")].map((each) => each.id);
+        const legends = [...section.querySelectorAll(".legend, .rows-legend")];
+        const docs = Bokeh.documents.filter((doc) => doc.get_model_by_name("rows"));
+        return [names.map((name) => name.split("-")[0]), docs.length,
+                legends.map((each) => each.innerText)];
+        """
     )
+    assert drawn[:2] == [["frontier", "figure", "rows"], 1]
+    assert drawn[2][0] == drawn[2][1]
+    assert "Conv2D" in drawn[2][0]
+    assert "graph input" in drawn[2][0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_sideways_scrolling(browser, page, scheme):
+    preference = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
+    phone = {"width": 360, "height": 780, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     try:
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        browser.get(page.as_uri())
+        WebDriverWait(browser, TIMEOUT_S).until(
+            lambda driver: driver.execute_script("return document.documentElement.dataset.ready")
+        )
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+        widths = browser.execute_script(
+            "return [...document.querySelectorAll('.canvas, .plot')].map((e) => e.offsetWidth)"
+        )
+        assert all(300 <= width <= 360 for width in widths)
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -4,10 +4,11 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 
 from arenite.cli.main import main
+from arenite.cli.report.colours import Groups
+from arenite.cli.report.row_map import RowMap
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -78,18 +79,24 @@ def test_a_model_without_rows_has_one_map(tmp_path):
 
 
 def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
-    from arenite.cli.commands.fit.figures import MAPS, Colours, memory_map
+    from arenite.cli.report.frontier_plots import row_figure
     from support.banding import banding
 
     *_, least = banding(save(tmp_path, with_random_weights(parse(NETWORK))))[1].frontier()
-    colours = Colours.of([least])
-    drawn = memory_map(least, colours.labels[0], colours.groups, MAPS[1])
-    source = drawn.select_one({"name": "rectangles"}).data_source.data
+    rows = RowMap.of(least)
+    groups = Groups.of_maps([rows])
+    source = row_figure(rows, groups, "map").select_one({"name": "rectangles"}).data_source.data
     problem = least.derivation.problem
     assert any(record.outline for record in problem.records)
     assert len(source["left"]) == sum(len(record.stairs) for record in problem.records)
-    assert np.all(source["top"] - source["bottom"] == source["size"])
+    drawn = list(problem.rectangles(least.plan.offsets))
+    assert source["bottom"].tolist() == [each.offset for each in drawn]
+    assert source["top"].tolist() == [each.offset + each.size for each in drawn]
     assert source["top"].max() == least.height
+    operators = [rows.operators[maker] for maker in source["label"]]
+    assert set(operators) == {"graph input", "Conv2D", "Pool2D"}
+    assert [groups.names[group] for group in source["group"]] == operators
+    assert set(rows.tensors) >= {"x", "y"}
 
 
 def test_the_packages_are_asked_for_before_the_search(tmp_path, monkeypatch, capsys):

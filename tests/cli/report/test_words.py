@@ -1,17 +1,29 @@
 """What the page says, before it is marked up."""
 
 import dataclasses
+from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from arenite.cli.commands.compare.comparing import Task, compare_model
+from arenite.cli.report.frontier import Frontier, Point
 from arenite.cli.report.model import PageModel
+from arenite.cli.report.row_map import RowMap
+from arenite.cli.report.summary import offered
 from arenite.cli.report.words import page_model
 from arenite.cli.targets.reading import Reading
 from arenite.planner.report import FailedModel, PeerResult
 from arenite.strategies import find
 from support.tiny_onnx import parse, save
 
+NONE = np.zeros(0, np.uint8)
+FRONTIER = Frontier(
+    (Point(512, 1.0, 3, 0.0), Point(256, 1.0, 9, 0.25)),
+    RowMap(256, 9, NONE, NONE, NONE, NONE, NONE, NONE, (), (), {}, NONE, NONE, None),
+    "It binds.",
+    "costs of a board, stated",
+)
 COLOURS = ("#111111", "#222222")
 COMMAND = ("compare", "a b.onnx")
 CHAIN = "(float[1,64] x) => (y) <float[64,64] w> { h = MatMul(x, w) r = Relu(h) y = Exp(r) }"
@@ -25,9 +37,9 @@ def report(tmp_path):
     return compare_model(Task(model, reading, strategies))
 
 
-def words(*compared):
+def words(*compared, frontiers=MappingProxyType({}), mapped=()):
     choices = [report.results for report in compared if not isinstance(report, FailedModel)]
-    return page_model(compared, choices, COMMAND, {}, COLOURS)
+    return page_model(compared, choices, COMMAND, {}, COLOURS, frontiers, mapped)
 
 
 def test_one_model_is_the_headline(report):
@@ -42,6 +54,49 @@ def test_one_model_is_the_headline(report):
     (section,) = page.sections
     assert (section.name, section.figures, section.advice) == ("Memory map", (), "")
     assert section.figure.loads[0] == (COLOURS[0], "working set: what the step itself touches")
+
+
+def test_of_strategies_that_are_as_low_the_quickest_leads(report):
+    slow, quick = (
+        dataclasses.replace(report.results[1], strategy=name, seconds=seconds)
+        for name, seconds in (("slow", 2.0), ("quick", 0.5))
+    )
+    equals = dataclasses.replace(report, results=(report.results[0], slow, quick))
+    page = words(equals)
+    first = page.headline.answers[0]
+    assert first.answer == "quick"
+    assert first.more.endswith("It is the quickest of 2 that are as low.")
+    (section,) = page.sections
+    assert [row.strategy for row in section.strategies] == ["quick", "slow", "no-reuse"]
+    assert [each.strategy for each in offered(equals, 1000)] == ["quick", "slow", "no-reuse"]
+    two = words(equals, dataclasses.replace(equals, model="other"))
+    assert two.overview.models[0].strategy.text == "quick"
+    assert two.overview.standings[0].strategy == "quick"
+
+
+def test_a_frontier_is_an_answer_and_stands_before_the_map(report):
+    page = words(report, frontiers={report.model: FRONTIER}, mapped={report.model})
+    answer = page.headline.answers[2]
+    assert (answer.question, answer.answer) == ("In bands of rows", "256 B")
+    assert answer.more == "at the least, 50.0 % of the whole, at 1.25 times the time, predicted."
+    (section,) = page.sections
+    assert section.name == "Memory"
+    assert [row[0].text for row in section.trade.rows] == ["512 B", "256 B"]
+    assert [row[-1].text for row in section.trade.rows] == ["1.00", "1.25"]
+    assert section.trade.about == "256 B, 9 turns"
+    assert (section.trade.binding, section.trade.has_map) == ("It binds.", True)
+
+
+def test_several_models_have_a_column_of_bands_and_those_that_gain_nothing_an_empty_cell(report):
+    other = dataclasses.replace(report, model="other")
+    page = words(report, other, frontiers={"other": FRONTIER})
+    assert page.overview.has_bands
+    assert [row.bands.text for row in page.overview.models] == ["", "256 B"]
+    assert (
+        page.headline.answers[2].more == "of the whole, the median of the 1 model that this helps."
+    )
+    assert [section.trade is None for section in page.sections] == [True, False]
+    assert page.sections[1].trade.binding.startswith("Its map is left out")
 
 
 def test_several_models_have_an_overview_and_figures_each(report):

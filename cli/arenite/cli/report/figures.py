@@ -1,6 +1,5 @@
 """The interactive figures of one model: its memory map and its load over the steps."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +12,12 @@ from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
 from arenite.cli.render.text import elided, printable
-from arenite.cli.report.plots import CROWDED, MARGIN, PALETTE, Groups, draw_load, empty_plot
+from arenite.cli.report.colours import PALETTE, Groups
+from arenite.cli.report.frontier import Frontier
+from arenite.cli.report.frontier_plots import as_item, frontier_figure, row_figure
+from arenite.cli.report.plots import CROWDED, MARGIN, draw_load, empty_plot
 from arenite.cli.report.records import RecordFacts, record_facts
+from arenite.cli.report.row_map import load_line, shares
 from arenite.planner.diagnosis import Diagnosis
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.report import ModelReport, StrategyResult
@@ -58,6 +61,8 @@ class ModelFigures:
         heights: The same, its arena.
         bound: Bytes any plan needs.
         colourings: By what they show.
+        frontier: Memory against time, where that is known.
+        rows: The map of the least program in bands, where the page has it.
     """
 
     item: dict[str, Any]
@@ -65,6 +70,8 @@ class ModelFigures:
     heights: dict[str, int]
     bound: int
     colourings: dict[str, Colouring]
+    frontier: dict[str, Any] | None = None
+    rows: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents for the page."""
@@ -74,6 +81,8 @@ class ModelFigures:
             "heights": self.heights,
             "bound": self.bound,
             "margin": MARGIN,
+            "frontier": self.frontier,
+            "rows": self.rows,
             "colourings": {
                 name: {
                     "names": colouring.names,
@@ -85,18 +94,32 @@ class ModelFigures:
         }
 
 
-def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> ModelFigures:
+def model_figures(
+    report: ModelReport,
+    offered: Sequence[StrategyResult],
+    frontier: Frontier | None = None,
+    *,
+    with_rows: bool = False,
+) -> ModelFigures:
     """Return the figures of a model.
 
     Args:
         report: The model.
         offered: The strategies that can be shown, the first of them at once.
+        frontier: What it takes in bands of rows, where that is known.
+        with_rows: Whether the map of the least of these is drawn.
     """
     problem = report.source.problem
     facts = record_facts(report.source)
+    labels, height = [fact.label for fact in facts], offered[0].height
+    filled = shares(problem, labels, height)
+    if frontier is not None:  # an operator has one colour on both maps
+        filled.update(frontier.least.shares)
+    groups = Groups.of(filled)
+    kinds = [fact.kind for fact in facts]
     colourings = {
-        "operator": _colouring(problem, [fact.label for fact in facts]),
-        "kind": _colouring(problem, [fact.kind for fact in facts]),
+        "operator": _colouring(problem, labels, groups),
+        "kind": _colouring(problem, kinds, Groups.of(shares(problem, kinds, height))),
     }
     steps = Range1d(start=0, end=max(1, problem.num_steps), bounds="auto")
     memory_map = _memory_map(report, offered[0], facts, colourings["operator"], steps)
@@ -113,14 +136,12 @@ def model_figures(report: ModelReport, offered: Sequence[StrategyResult]) -> Mod
         {result.strategy: result.height for result in offered},
         report.best_bound,
         colourings,
+        None if frontier is None else as_item(frontier_figure(frontier.points, ())),
+        as_item(row_figure(frontier.least, groups, "rows")) if frontier and with_rows else None,
     )
 
 
-def _colouring(problem: Problem, names: Sequence[str]) -> Colouring:
-    sizes: Counter[str] = Counter()
-    for record, name in zip(problem.records, names, strict=True):
-        sizes[name] += sum(each.size * (each.end - each.start) for each in record.stairs)
-    groups = Groups.of(sizes)
+def _colouring(problem: Problem, names: Sequence[str], groups: Groups) -> Colouring:
     return Colouring(
         groups.names,
         groups.colours,
@@ -168,7 +189,7 @@ def _memory_map(
         fill_color="fill", line_color="white", line_width=0.0 if crowded else 0.5,
         nonselection_fill_alpha=0.35, hover_fill_alpha=0.7,
     )  # fmt: skip
-    draw_load(plot, records, crowded=crowded)
+    draw_load(plot, *load_line(records), crowded=crowded)
     plot.add_layout(
         Span(location=report.best_bound, dimension="width", line_dash="dashed", name="bound")
     )

@@ -93,7 +93,8 @@ class ModelRow:
         arena: Bytes of the lowest plan.
         saved: Against no reuse.
         above: Distance to the bound.
-        strategy: The one that made it.
+        bands: Bytes of the least program in bands of rows.
+        strategy: The quickest that made the lowest plan.
         limit: What binds.
     """
 
@@ -103,6 +104,7 @@ class ModelRow:
     arena: Cell
     saved: Cell
     above: Cell
+    bands: Cell
     strategy: Cell
     limit: Cell
 
@@ -128,11 +130,13 @@ class Overview:
 
     Attributes:
         models: One row a model.
+        has_bands: Whether any of them runs in bands of rows.
         columns: Name and whole name of each model, as the columns of the standings.
         standings: One row a strategy.
     """
 
     models: tuple[ModelRow, ...]
+    has_bands: bool
     columns: tuple[tuple[str, str], ...]
     standings: tuple[StandingRow, ...]
 
@@ -172,6 +176,27 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Trade:
+    """What a model takes in bands of rows, and what that costs.
+
+    Attributes:
+        columns: Of the table.
+        rows: The whole program first, then ever lower ones.
+        remark: What the times are.
+        about: The least program, in a few words.
+        binding: What keeps that from taking less.
+        has_map: Whether the page holds its map.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remark: str
+    about: str
+    binding: str
+    has_map: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Layers:
     """A table of layers with bars.
 
@@ -196,6 +221,7 @@ class ModelSection:
         name: As a heading.
         figures: Label, text and title of each figure of its lowest plan.
         advice: What could lower it further; empty if it stands in the headline.
+        trade: Memory against time; None where that is not known.
         figure: The maps; None where there is nothing to draw.
         strategies: One row a strategy, then the peers.
         remarks: Below that table.
@@ -206,6 +232,7 @@ class ModelSection:
     name: str
     figures: tuple[tuple[str, str, str], ...]
     advice: str
+    trade: Trade | None
     figure: Figure | None
     strategies: tuple[StrategyRow, ...]
     remarks: tuple[str, ...]

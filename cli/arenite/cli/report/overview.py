@@ -1,11 +1,13 @@
 """The tables over several models, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from arenite.cli.render.numbers import duration, exact, gap, percent
 from arenite.cli.render.text import elided, printable
+from arenite.cli.report.frontier import Frontier
+from arenite.cli.report.frontier_words import price
 from arenite.cli.report.model import Bar, Cell, ModelRow, Overview, StandingRow
-from arenite.cli.report.summary import Standing, binds, standings
+from arenite.cli.report.summary import Standing, binds, lowest_first, standings
 from arenite.planner.report import ModelReport
 from arenite.planner.units import format_size
 
@@ -19,26 +21,32 @@ _HEATS = (0.05, 0.25, 1.0)
 """Gaps at which a cell takes the next heat; no gap at all has the least."""
 
 
-def overview(reports: Sequence[ModelReport]) -> Overview | None:
-    """Return the tables; None where there are no several models."""
+def overview(reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]) -> Overview | None:
+    """Return the tables; None where there are no several models.
+
+    Args:
+        reports: The models.
+        frontiers: Memory against time of models, by the file.
+    """
     if len(reports) < 2:
         return None
     names = [printable(report.source.name) for report in reports]
     return Overview(
-        tuple(map(_model_row, reports)),
+        tuple(_model_row(report, frontiers.get(report.model)) for report in reports),
+        bool(frontiers),
         tuple((elided(name, _COLUMN_LENGTH), name) for name in names),
         tuple(_standing_row(standing, len(reports)) for standing in standings(reports)),
     )
 
 
-def _model_row(report: ModelReport) -> ModelRow:
+def _model_row(report: ModelReport, frontier: Frontier | None) -> ModelRow:
     full_name = printable(report.source.name)
     name = elided(full_name, _NAME_LENGTH)
-    winner = report.winner
+    winner = next(iter(lowest_first(report)), None)
     if winner is None:
-        nothing = Cell("", "")
-        arena, saved, above = Cell("-", LAST), Cell("", -1.0), Cell("", LAST)
-        return ModelRow(name, full_name, None, arena, saved, above, nothing, nothing)
+        nothing, last = Cell("", ""), Cell("", LAST)
+        arena, saved = Cell("-", LAST), Cell("", -1.0)
+        return ModelRow(name, full_name, None, arena, saved, last, last, nothing, nothing)
     share = winner.height / report.naive if report.naive else 1.0
     bound = report.best_bound / report.naive if report.naive else 1.0
     proved = report.proved(winner)
@@ -50,9 +58,17 @@ def _model_row(report: ModelReport) -> ModelRow:
         Cell(format_size(winner.height), winner.height, title=exact(winner.height)),
         Cell(percent(1 - share), 1 - share),
         Cell("optimal" if proved else gap(winner.height, report.best_bound), distance),
+        _bands(frontier),
         Cell(winner.strategy, winner.strategy),
         Cell(binds(report), binds(report)),
     )
+
+
+def _bands(frontier: Frontier | None) -> Cell:
+    if frontier is None:
+        return Cell("", LAST)
+    least = frontier.points[-1]
+    return Cell(format_size(least.height), least.height, f"{exact(least.height)}, {price(least)}")
 
 
 def _standing_row(standing: Standing, num_models: int) -> StandingRow:

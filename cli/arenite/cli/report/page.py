@@ -1,11 +1,13 @@
 """The page people look at: one file that holds all it needs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
 from arenite.cli.report.compression import CompressionResult
+from arenite.cli.report.frontier import Frontier
 from arenite.cli.report.summary import offered
 from arenite.cli.report.words import page_model
 from arenite.planner.errors import MissingDependencyError
@@ -14,6 +16,7 @@ from arenite.planner.report import FailedModel, ModelReport
 _TEMPLATES = Path(__file__).parent / "templates"
 _PACKAGES = ("bokeh", "jinja2")
 _OFFSETS_BUDGET = 1_500_000  # characters of offsets on the page, shared by its models
+_ROWS_BUDGET = 750_000  # bytes of the maps of rows, a million characters on the page
 
 
 def check_packages() -> None:
@@ -57,6 +60,7 @@ def as_page(
     compared: Sequence[ModelReport | FailedModel],
     command: Sequence[str],
     compressions: Sequence[CompressionResult] = (),
+    frontiers: Mapping[str, Frontier] = MappingProxyType({}),
 ) -> str:
     """Return the page.
 
@@ -64,6 +68,7 @@ def as_page(
         compared: The models, in the order they are shown.
         command: What was asked for, to be shown.
         compressions: What compression made of the weights of models, where it is known.
+        frontiers: What models take in bands of rows, by the file, where that is known.
 
     Raises:
         MissingDependencyError: What draws the page is absent.
@@ -75,12 +80,29 @@ def as_page(
     budget = _OFFSETS_BUDGET // max(1, len(reports))
     choices = [offered(report, budget) for report in reports]
     by_name = {each.model: each for each in compressions}
-    model = page_model(compared, choices, command, by_name, (WORKING_SET, CARRIED))
+    mapped = _drawn(frontiers)
+    colours = (WORKING_SET, CARRIED)
+    page = page_model(compared, choices, command, by_name, colours, frontiers, mapped)
     figures = [
-        None if section.figure is None else model_figures(report, chosen).as_json()
-        for section, report, chosen in zip(model.sections, reports, choices, strict=True)
+        None
+        if section.figure is None
+        else model_figures(
+            report, chosen, frontiers.get(report.model), with_rows=report.model in mapped
+        ).as_json()
+        for section, report, chosen in zip(page.sections, reports, choices, strict=True)
     ]
-    return render("report.html.j2", model, figures)
+    return render("report.html.j2", page, figures)
+
+
+def _drawn(frontiers: Mapping[str, Frontier]) -> set[str]:
+    """Return the models whose least programs are drawn: those of the smallest maps."""
+    sizes = {model: found.least.num_bytes for model, found in frontiers.items()}
+    drawn: set[str] = set()
+    for model in sorted(sizes, key=lambda model: (sizes[model], model)):
+        if drawn and sum(map(sizes.__getitem__, drawn)) + sizes[model] > _ROWS_BUDGET:
+            break
+        drawn.add(model)
+    return drawn
 
 
 def _script_json(value: object) -> str:

@@ -1,8 +1,6 @@
-"""What the figures of all pages have in common: colours, axes of bytes, the line of the load."""
+"""What the figures of all pages have in common: axes of bytes, the line of the load."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Sequence
 
 from bokeh.models import (
     AdaptiveTicker,
@@ -16,14 +14,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from arenite.cli.render.text import printable
-from arenite.planner.problem import UsageRecord, load_spans
-
-# Paul Tol's "light" scheme: told apart by the colour-blind, on white and on black.
-PALETTE = (
-    "#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00",
-)  # fmt: skip
-OTHER = "#bbbbbb"
+from arenite.cli.report.row_map import Numbers
 
 CROWDED = 150  # steps beyond which outlines would hide what they surround
 MARGIN = 1.05  # above the highest byte
@@ -35,42 +26,10 @@ _TICKS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Names that share a colour, those of the most bytes first.
-
-    Attributes:
-        names: Of the groups; what is beyond the palette is in the last.
-        colours: One for each name.
-        index: The group of each name that was given.
-    """
-
-    names: tuple[str, ...]
-    colours: tuple[str, ...]
-    index: Mapping[str, int]
-
-    @classmethod
-    def of(cls, sizes: Mapping[str, int]) -> Self:
-        """Group names by what they take."""
-        ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
-        shown, rest = ranked[: len(PALETTE)], ranked[len(PALETTE) :]
-        index = {name: group for group, name in enumerate(shown)}
-        return cls(
-            (*map(printable, shown), *(["others"] if rest else [])),
-            (*PALETTE[: len(shown)], *([OTHER] if rest else [])),
-            index | dict.fromkeys(rest, len(shown)),
-        )
-
-
-def draw_load(plot: figure, records: Iterable[UsageRecord], *, crowded: bool) -> None:
+def draw_load(
+    plot: figure, times: Sequence[int] | Numbers, loads: Sequence[int] | Numbers, *, crowded: bool
+) -> None:
     """Draw the line of the live bytes over the steps."""
-    times, loads = [0], [0]
-    for span in load_spans(records):
-        if span.start > times[-1]:
-            times.append(times[-1])
-            loads.append(0)
-        times += [span.start, span.end]
-        loads += [span.load, span.load]
     plot.line(times, loads, name="load", line_width=0.75 if crowded else 1.5)
 
 

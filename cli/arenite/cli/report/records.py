@@ -20,7 +20,7 @@ class RecordFacts:
 
     Attributes:
         kind: Of its first tensor.
-        label: Of the operator that makes it.
+        label: Of the operator that makes it; of what the caller gives, that it is an input.
         about: Element type, shape and kind.
         producer: Who makes it.
         consumers: Who reads it, the first few.
@@ -64,10 +64,12 @@ def _facts(
     about = f"{first.dtype.label} {shape}, {first.kind.value}"
     if len(tensors) > 1:
         about += f", {len(tensors)} tensors in one storage"
-    by = "the caller" if first.kind is TensorKind.INPUT else "nobody"
+    by, label = "nobody", "nobody"
+    if first.kind is TensorKind.INPUT:
+        by, label = "the caller", "graph input"
     return RecordFacts(
         first.kind.value,
-        by if made_at is None else program.steps[made_at].operator.label,
+        label if made_at is None else program.steps[made_at].operator.label,
         about,
         by if made_at is None else _called(program, made_at),
         _consumers(

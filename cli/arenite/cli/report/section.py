@@ -5,9 +5,16 @@ from collections.abc import Sequence
 from arenite.cli.render.numbers import both, duration, exact, gap, grouped, percent, plural
 from arenite.cli.render.text import elided, printable
 from arenite.cli.report.compression import CompressionResult
-from arenite.cli.report.model import Cell, Figure, Layers, ModelSection, StrategyRow
+from arenite.cli.report.model import (
+    Cell,
+    Figure,
+    Layers,
+    ModelSection,
+    StrategyRow,
+    Trade,
+)
 from arenite.cli.report.overview import LAST
-from arenite.cli.report.summary import winning
+from arenite.cli.report.summary import lowest_first, winning
 from arenite.planner.report import LayerWeights, ModelReport, PeerResult, StrategyResult
 from arenite.planner.report import layer_weights as weights_of
 from arenite.planner.units import format_size
@@ -21,6 +28,7 @@ def section(
     report: ModelReport,
     chosen: Sequence[StrategyResult],
     figure: Figure | None,
+    trade: Trade | None,
     compression: CompressionResult | None,
     *,
     alone: bool,
@@ -31,20 +39,22 @@ def section(
         report: The model.
         chosen: The strategies whose maps the page holds.
         figure: What is drawn.
+        trade: What it takes in bands of rows, where that is known.
         compression: What compression made of its weights, where it is known.
         alone: Whether it is the only model, whose figures stand in the headline.
     """
     diagnosis, graph = report.diagnosis, report.source.program
     layers = weights_of(report.source)
     return ModelSection(
-        "Memory map" if alone else printable(report.source.name),
+        _title(report, trade, alone=alone),
         () if alone else _figures(report),
         "" if alone or diagnosis is None else printable(diagnosis.advice),
+        trade,
         figure,
         (
             *(
                 _strategy_row(report, result, shown=result in chosen)
-                for result in sorted(report.results, key=lambda result: result.height)
+                for result in lowest_first(report)
             ),
             *map(_peer_row, report.peers),
         ),
@@ -55,6 +65,12 @@ def section(
         ),
         () if graph is None else tuple(f"note: {printable(note)}" for note in graph.notes),
     )
+
+
+def _title(report: ModelReport, trade: Trade | None, *, alone: bool) -> str:
+    if alone:
+        return "Memory map" if trade is None else "Memory"
+    return printable(report.source.name)
 
 
 def _figures(report: ModelReport) -> tuple[tuple[str, str, str], ...]:

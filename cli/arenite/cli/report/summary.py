@@ -65,6 +65,8 @@ def headline(reports: Sequence[ModelReport]) -> Headline | None:
     proved = sum(report.proved(winner) for report, winner in pairs)
     ranked = standings(reports)
     most = ranked[0]
+    equals = sum(standing.wins == most.wins for standing in ranked)
+    quickest = f" It is the quickest of {equals} that are as low." if equals > 1 else ""
     if len(pairs) == 1:
         why = "No strategy gets lower here."
         if proved:
@@ -72,7 +74,8 @@ def headline(reports: Sequence[ModelReport]) -> Headline | None:
     elif most.wins == len(pairs):
         why = f"No strategy gets lower on any of the {plural(len(pairs), 'model')}."
     else:
-        why = f"It is the lowest on {most.wins} of {plural(len(pairs), 'model')}."
+        why, quickest = f"It is the lowest on {most.wins} of {plural(len(pairs), 'model')}.", ""
+    why += quickest
     return Headline(saved, most.strategy, why, *_limit(reports, proved))
 
 
@@ -103,7 +106,7 @@ def _limit(reports: Sequence[ModelReport], proved: int) -> tuple[str, str]:
 
 
 def standings(reports: Sequence[ModelReport]) -> list[Standing]:
-    """Return the strategies, the one that is lowest most often first."""
+    """Return the strategies, the one lowest most often first, of equal ones the quickest."""
     names = {result.strategy: result.kind.value for report in reports for result in report.results}
     found: list[Standing] = []
     for name, kind in names.items():
@@ -119,7 +122,14 @@ def standings(reports: Sequence[ModelReport]) -> list[Standing]:
         )
         seconds = sum(result.seconds for result in own if result is not None)
         found.append(Standing(name, kind, gaps, wins, max(known, default=None), seconds))
-    return sorted(found, key=lambda standing: (-standing.wins, standing.worst or 0))
+    return sorted(
+        found, key=lambda standing: (-standing.wins, standing.worst or 0, standing.seconds)
+    )
+
+
+def lowest_first(report: ModelReport) -> list[StrategyResult]:
+    """Return the results, the lowest first, of equal ones the quickest."""
+    return sorted(report.results, key=lambda result: (result.height, result.seconds))
 
 
 def winning(report: ModelReport, result: StrategyResult) -> bool:
@@ -136,7 +146,7 @@ def offered(report: ModelReport, budget: int) -> tuple[StrategyResult, ...]:
     """
     chosen: list[StrategyResult] = []
     taken = 0
-    for result in sorted(report.results, key=lambda result: result.height):
+    for result in lowest_first(report):
         taken += sum(len(str(offset)) + 1 for offset in result.plan.offsets)
         if chosen and taken > budget:
             break

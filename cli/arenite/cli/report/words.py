@@ -3,13 +3,16 @@
 import os
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from statistics import median
 
 from arenite.cli.render.numbers import both, percent, plural
 from arenite.cli.render.text import printable
 from arenite.cli.report.compression import CompressionResult
-from arenite.cli.report.model import Answer, Failure, Figure, Headline, PageModel
+from arenite.cli.report.frontier import Frontier
+from arenite.cli.report.frontier_words import price, trade
+from arenite.cli.report.model import Answer, Failure, Figure, Headline, PageModel, Trade
 from arenite.cli.report.overview import overview
 from arenite.cli.report.section import section
 from arenite.cli.report.summary import headline
@@ -27,6 +30,8 @@ def page_model(
     command: Sequence[str],
     compressions: Mapping[str, CompressionResult],
     colours: tuple[str, str],
+    frontiers: Mapping[str, Frontier],
+    mapped: Container[str],
 ) -> PageModel:
     """Return all the page says.
 
@@ -36,13 +41,16 @@ def page_model(
         command: What was asked for.
         compressions: What compression made of models, by name.
         colours: Of the working set and of what is carried.
+        frontiers: What models take in bands of rows, by the file.
+        mapped: Files of those whose least program is drawn.
     """
     reports = [each for each in compared if isinstance(each, ModelReport)]
     alone = len(reports) == 1
     sections = tuple(
         section(
             report, chosen, _figure(report, chosen, colours),
-            compressions.get(report.source.name), alone=alone,
+            _trade(report.model, frontiers, mapped), compressions.get(report.source.name),
+            alone=alone,
         )
         for report, chosen in zip(reports, choices, strict=True)
     )  # fmt: skip
@@ -50,13 +58,13 @@ def page_model(
     several = ", several models at a time" if len(reports) > 1 else ""
     return PageModel(
         f"Arenite: {names[0] if alone else plural(len(reports), 'model')}",
-        _headline(reports),
+        _headline(reports, frontiers),
         tuple(
             Failure(printable(each.model), printable(each.error))
             for each in compared
             if isinstance(each, FailedModel)
         ),
-        overview(reports),
+        overview(reports, frontiers),
         sections,
         printable(shlex.join(("arenite", *command))),
         f"{made_with()} Times are of one run each{several}.",
@@ -64,7 +72,14 @@ def page_model(
     )
 
 
-def _headline(reports: Sequence[ModelReport]) -> Headline | None:
+def _trade(model: str, frontiers: Mapping[str, Frontier], mapped: Container[str]) -> Trade | None:
+    found = frontiers.get(model)
+    return None if found is None else trade(found, has_map=model in mapped)
+
+
+def _headline(
+    reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]
+) -> Headline | None:
     found = headline(reports)
     if found is None:
         return None
@@ -77,7 +92,7 @@ def _headline(reports: Sequence[ModelReport]) -> Headline | None:
             "How much it saves", saved, "is the median; the bars below show each model's own."
         )
         models = plural(len(reports), "model")
-        answers = (strategy, saving, limit)
+        answers = (strategy, saving, *_in_bands(reports, frontiers), limit)
         return Headline(
             "", f"{models} need", f"{saved} less", "memory than without reuse", answers
         )
@@ -92,8 +107,27 @@ def _headline(reports: Sequence[ModelReport]) -> Headline | None:
         "needs",
         format_size(winner.height),
         f", {saved} less than without reuse",
-        (strategy, saving, limit),
+        (strategy, saving, *_in_bands(reports, frontiers), limit),
     )
+
+
+def _in_bands(
+    reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]
+) -> Iterator[Answer]:
+    """Yield what bands of rows bring, where they do."""
+    leasts = [found.points[-1] for found in frontiers.values()]
+    if not leasts:
+        return
+    question = "In bands of rows"
+    if len(reports) == 1:
+        whole = next(iter(frontiers.values())).points[0]
+        share = percent(leasts[0].height / whole.height)
+        more = f"at the least, {share} of the whole, at {price(leasts[0])}."
+        yield Answer(question, format_size(leasts[0].height), more)
+        return
+    shares = (found.points[-1].height / found.points[0].height for found in frontiers.values())
+    more = f"of the whole, the median of the {plural(len(leasts), 'model')} that this helps."
+    yield Answer(question, percent(median(shares)), more)
 
 
 def _figure(

@@ -90,6 +90,11 @@ _NOT_WITH_BUDGET = frozenset(
 )
 @click.option("--quick", is_flag=True, help="Skip the strategies that search.")
 @click.option(
+    "--bands/--no-bands", "with_bands", default=None,
+    help="Also run the model in bands of rows, and show memory against time.  [default: where a "
+    "report is written or with --budget, but not with --quick]",
+)  # fmt: skip
+@click.option(
     "--peers", "with_peers", is_flag=True, help="Also ask other tools that are installed."
 )
 @click.option(
@@ -125,6 +130,7 @@ def compare(
     compression_paths: Sequence[Path],
     requested: Sequence[str],
     quick: bool,
+    with_bands: bool | None,
     with_peers: bool,
     baseline: Path | None,
     most_growth: float | None,
@@ -154,8 +160,9 @@ def compare(
         paths = list(model_files(models))
         results.reserve(page, sources=paths)
         fitting = Fitting(
-            budgets, costs_of(machine, link), chosen_policies(requested, quick=quick), time_limit_s
-        )
+            budgets, costs_of(machine, link), chosen_policies(requested, quick=quick),
+            time_limit_s, not (requested or quick) if with_bands is None else with_bands,
+        )  # fmt: skip
         compare_policies(paths, reading, fitting, page, results)
         return
     if most_growth is not None and baseline is None:
@@ -176,9 +183,11 @@ def compare(
     if page is not None:
         check_packages()
     watched = len(paths) == 1 and scheduler is None
+    if with_bands is None:
+        with_bands = page is not None and not quick
     reading = replace(reading, time_limit_s=time_limit_s)
     tasks = [
-        Task(path, each, strategies, with_peers, watched, time_limit_s)
+        Task(path, each, strategies, with_peers, watched, time_limit_s, with_bands)
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
 
@@ -207,7 +216,9 @@ def compare(
     results.write(csv, lambda: as_csv(reports))
     results.write(markdown, lambda: as_markdown(reports))
     results.write(trace, lambda: as_trace(reports))
-    results.write(page, lambda: as_page(compared, click.get_current_context().obj, compressions))
+    frontiers = {each.model: each.frontier for each in reports if each.frontier is not None}
+    command = click.get_current_context().obj
+    results.write(page, lambda: as_page(compared, command, compressions, frontiers))
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
     if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)

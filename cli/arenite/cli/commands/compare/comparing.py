@@ -9,9 +9,12 @@ from arenite.cli.commands.compare.cluster import each_on_cluster
 from arenite.cli.commands.compare.peers import ask_peers
 from arenite.cli.commands.compare.processes import Crash, each_in_a_process
 from arenite.cli.console.interrupt import stop_on_interrupt
+from arenite.cli.planning.fitting import Fitting
 from arenite.cli.planning.search import search
+from arenite.cli.report.frontier import Frontier
 from arenite.cli.targets.choice import Chosen, choose_target
 from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.table import ARENITE
 from arenite.planner.errors import (
     AreniteError,
     InvalidPlanError,
@@ -40,12 +43,14 @@ class TargetReport(ModelReport):
         order: What ordered the operators.
         phrase: Both, in a few words.
         note: What the user should know of the choice, if anything.
+        frontier: What it takes in bands of rows, if that was asked for and is less.
     """
 
     target: str = ""
     order: str = ""
     phrase: str = ""
     note: str | None = None
+    frontier: Frontier | None = None
 
     def as_json(self) -> dict[str, object]:
         """Return the figures, without the offsets."""
@@ -55,6 +60,9 @@ class TargetReport(ModelReport):
             "target": self.target,
             "order": self.order,
             "height": None if winner is None else winner.height,
+            "frontier": [point.as_json() for point in self.frontier.points]
+            if self.frontier
+            else None,
         }
 
 
@@ -72,6 +80,7 @@ class Task:
         with_peers: Whether other tools are asked as well.
         watched: Whether the user sits before its searches and can stop them.
         time_limit_s: Seconds for each search; None for as many as it takes.
+        with_bands: Whether its frontier of memory against time is asked for.
     """
 
     model: Path
@@ -80,6 +89,7 @@ class Task:
     with_peers: bool = False
     watched: bool = False
     time_limit_s: float | None = None
+    with_bands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,7 @@ class ReadTask:
     task: Task
     chosen: Chosen
     peers: tuple[PeerResult, ...]
+    frontier: Frontier | None
 
 
 def compare_model(task: Task) -> Compared:
@@ -101,12 +112,20 @@ def read_model(task: Task) -> ReadTask | FailedModel:
     """Return the task with its model read and, if wanted, given to the peers."""
     try:
         chosen = choose_target(task.reading, task.model)
+        frontier = _frontier(task) if task.with_bands and chosen.target is ARENITE else None
     except (AreniteError, OSError) as error:
         return FailedModel(str(task.model), str(error))
     source = chosen.source
     peers = tuple(ask_peers(task.model, task.reading, source)) if task.with_peers else ()
     boundless = replace(source, problem=source.problem.with_capacity(None))
-    return ReadTask(task, replace(chosen, source=boundless), peers)
+    return ReadTask(task, replace(chosen, source=boundless), peers, frontier)
+
+
+def _frontier(task: Task) -> Frontier | None:
+    """Return what a model that our runtime runs takes in bands of rows; None if not less."""
+    fitting = Fitting(task.model, task.reading, watched=task.watched)
+    fits = fitting.frontier()
+    return Frontier.of(fits, fitting.machine.words) if len(fits) > 1 else None
 
 
 def plan_model(read: ReadTask) -> TargetReport:
@@ -142,7 +161,7 @@ def plan_model(read: ReadTask) -> TargetReport:
     model = str(read.task.model)
     return TargetReport(
         model, chosen.source, tuple(results), tuple(skipped), read.peers,
-        chosen.target.name, chosen.order_name, chosen.phrase, chosen.note,
+        chosen.target.name, chosen.order_name, chosen.phrase, chosen.note, read.frontier,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from arenite.cli.commands.compare.banded import banded_results
 from arenite.cli.commands.compare.policy_page import as_policy_page
 from arenite.cli.commands.compare.policy_results import ModelPolicies, PolicyResult
 from arenite.cli.commands.compare.policy_tables import policy_tables
@@ -53,12 +54,14 @@ class Fitting:
         costs: How quick the machine is.
         policies: What is compared.
         time_limit_s: Seconds after which a policy is stopped.
+        with_bands: Whether models without states are run in bands of rows too.
     """
 
     budgets: tuple[Budget, ...]
     costs: Costs
     policies: tuple[Policy, ...]
     time_limit_s: float
+    with_bands: bool = False
 
 
 def chosen_policies(requested: Sequence[str], *, quick: bool) -> tuple[Policy, ...]:
@@ -137,6 +140,11 @@ def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
         problem, records=tuple(each for each in problem.records if each.memory == workplace)
     )
     diagnosis = diagnose(program, own)
+    results = list(_results(program, timeline.seconds, fitting))
+    if fitting.with_bands and not _has_states(program):
+        results += banded_results(
+            path, reading, fitting.budgets, peak_of(program), fitting.costs, fitting.time_limit_s
+        )
     return ModelPolicies(
         str(path),
         len(program.steps),
@@ -145,8 +153,12 @@ def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
         timeline.seconds,
         fitting.costs,
         diagnosis.advice,
-        tuple(_results(program, timeline.seconds, fitting)),
+        tuple(results),
     )
+
+
+def _has_states(program: Program) -> bool:
+    return any(each.kind is TensorKind.STATE for each in program.tensors.values())
 
 
 def _results(program: Program, seconds: float, fitting: Fitting) -> Iterator[PolicyResult]:

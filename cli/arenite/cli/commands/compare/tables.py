@@ -10,6 +10,7 @@ from arenite.cli.commands.compare.comparing import TargetReport
 from arenite.cli.render.numbers import both, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, one_line
+from arenite.cli.report.frontier_words import price
 from arenite.planner.report import PeerResult, SkippedStrategy, StrategyResult
 
 _Row = tuple[RenderableType, ...]
@@ -53,6 +54,9 @@ def _facts(report: TargetReport) -> Iterator[tuple[str, str]]:
         if objects := result.plan.objects:
             yield "of shared objects", both(objects.lower_bound)
             break
+    if report.frontier is not None:
+        least = report.frontier.points[-1]
+        yield "in bands of rows", f"{both(least.height)} at the least, {price(least)}"
 
 
 def _strategy_rows(report: TargetReport) -> Iterator[_Row]:

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from arenite.cli.commands.fit import page, shown
-from arenite.cli.commands.fit.fitting import Fit, Fitting
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
 from arenite.cli.options.output import json_option
@@ -14,12 +13,17 @@ from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
 from arenite.cli.planning.costs import MachineCosts
+from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.planning.programs import SUFFIX
+from arenite.cli.report.frontier import maps_of
 from arenite.cli.report.page import check_packages
+from arenite.cli.report.row_svg import as_svg
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.rewrites.weight_budget import WeightBudget
+
+_PAGE, _PICTURE = ".html", ".svg"
 
 
 @click.command(
@@ -45,7 +49,7 @@ from arenite.runtime.rewrites.weight_budget import WeightBudget
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
     help="Program file to write, MODEL.arena; without a budget a page of the frontier, "
-    "PAGE.html.",
+    "PAGE.html, or a picture of the memory maps, PICTURE.svg.",
 )  # fmt: skip
 @click.option(
     "--measure", is_flag=True, help="Run each program of the frontier and show its latency."
@@ -92,7 +96,8 @@ def fit(
         raise click.UsageError("--measure is for the frontier; it goes without --budget")
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, costs_path))
-    if is_frontier and output is not None:
+    is_page = output is not None and output.suffix == _PAGE
+    if is_page:
         check_packages()
     reading = Reading(
         dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
@@ -102,7 +107,10 @@ def fit(
     if is_frontier:
         found = fitting.frontier()
         latencies = fitting.latencies(found) if measure else ()
-        results.write(output, lambda: page.frontier_page(fitting, found, latencies))
+        if is_page:
+            results.write(output, lambda: page.frontier_page(fitting, found, latencies))
+        else:
+            results.write(output, lambda: as_svg(fitting.lowered.name, maps_of(found)))
         results.show(
             shown.frontier_as_json(fitting, found, latencies, output),
             shown.frontier_text(fitting, found, latencies, output),
@@ -120,11 +128,16 @@ def _check_output(output: Path | None, *, is_frontier: bool) -> None:
     """Refuse an output of the other kind before anything is read.
 
     Raises:
-        UsageError: It is not a page for a frontier, or not a program for a budget.
+        UsageError: It is neither page nor picture for a frontier, or not a program for a budget.
     """
     if output is None:
         return
-    wanted = ".html" if is_frontier else SUFFIX
-    if output.suffix != wanted:
-        what = "the frontier is a page" if is_frontier else "what fits a budget is a program"
-        raise click.UsageError(f"-o {output}: {what}; name it *{wanted}")
+    wanted = (_PAGE, _PICTURE) if is_frontier else (SUFFIX,)
+    if output.suffix not in wanted:
+        what = (
+            "the frontier is a page or a picture"
+            if is_frontier
+            else "what fits a budget is a program"
+        )
+        names = " or ".join(f"*{suffix}" for suffix in wanted)
+        raise click.UsageError(f"-o {output}: {what}; name it {names}")

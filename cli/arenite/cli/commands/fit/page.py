@@ -1,20 +1,23 @@
 """The page of a frontier: memory against time, and what lies where."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 
-from arenite.cli.commands.fit.fitting import Fit, Fitting
-from arenite.cli.render.numbers import both, duration, exact, grouped, percent, plural
+from arenite.cli.planning.fitting import Fit, Fitting
+from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
+from arenite.cli.report.colours import Groups
+from arenite.cli.report.frontier import Frontier, maps_of
+from arenite.cli.report.frontier_words import frontier_columns, frontier_rows, remark
 from arenite.cli.report.model import Cell
 from arenite.cli.report.page import check_packages, render
 from arenite.cli.report.words import made_with
 from arenite.planner.units import format_size
-from arenite.strategies.fit.binding import binding_of
 
+_MAPS = ("map-whole", "map-least")
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
@@ -84,45 +87,37 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
         MissingDependencyError: What draws the page is absent.
     """
     check_packages()
-    from arenite.cli.commands.fit.figures import (
+    from arenite.cli.report.frontier_plots import (
         FRONTIER,
-        MAPS,
-        Colours,
         as_item,
         frontier_figure,
-        memory_map,
+        row_figure,
     )
 
     ratios = [latency / latencies[0] for latency in latencies]
-    ends = [fits[0], fits[-1]] if len(fits) > 1 else [fits[0]]
-    colours = Colours.of([fit.banded for fit in ends])
-    figures = {FRONTIER: as_item(frontier_figure(fits, ratios))}
-    for fit, labels, name in zip(ends, colours.labels, MAPS, strict=False):
-        figures[name] = as_item(memory_map(fit.banded, labels, colours.groups, name))
-    groups = colours.groups
-    binding = binding_of(fits[-1].banded.derivation)
+    frontier = Frontier.of(fits, fitting.machine.words)
+    maps = maps_of(fits)
+    groups = Groups.of_maps(rows for _, rows in maps)
+    figures = {FRONTIER: as_item(frontier_figure(frontier.points, ratios))}
+    for (_, rows), name in zip(maps, _MAPS, strict=False):
+        figures[name] = as_item(row_figure(rows, groups, name))
     model = printable(fitting.lowered.name)
     before, figure, after = _headline(fits, ratios)
     command: Sequence[str] = click.get_current_context().obj or ()
     page = FitPage(
         model, before, figure, after,
-        f"Times are {'measured on one thread and ' if latencies else ''}predicted, as a multiple "
-        "of the whole program's. Predictions stand on the "
-        f"{printable(fitting.machine.words)}.",
+        remark(frontier.costs, is_measured=bool(latencies)),
         bool(latencies),
-        _columns(latencies),
-        tuple(_rows(fits, latencies)),
+        frontier_columns(latencies),
+        tuple(frontier_rows(frontier.points, latencies)),
         tuple(zip(groups.colours, groups.names, strict=True)),
         tuple(
             MapWords(
-                "Least" if number else "Whole",
-                f"{both(fit.height)}, {plural(fit.banded.num_turns, 'turn')}",
-                MAPS[number],
-                fit.height,
+                title, f"{both(rows.height)}, {plural(rows.turns, 'turn')}", name, rows.height
             )
-            for number, fit in enumerate(ends)
+            for (title, rows), name in zip(maps, _MAPS, strict=False)
         ),
-        "" if binding is None else printable(f"What binds in the least: {binding}."),
+        printable(frontier.binding),
         printable(shlex.join(("arenite", *command))),
         made_with(),
         fitting.lowered.digest,
@@ -147,27 +142,3 @@ def _in_one_unit(little: int, much: int) -> tuple[str, str]:
     sizes = (size / 1024**power for size in (little, much))
     little_words, much_words = (f"{size:,.0f}" if size >= 100 else f"{size:.3g}" for size in sizes)
     return f"{little_words} {_UNITS[power]}", f"{much_words} {_UNITS[power]}"
-
-
-def _columns(latencies: Sequence[float]) -> tuple[str, ...]:
-    columns = ("arena", "of whole", "multiply-adds", "turns", "predicted time")
-    return (*columns, "latency", "measured time") if latencies else columns
-
-
-def _rows(fits: Sequence[Fit], latencies: Sequence[float]) -> Iterator[tuple[Cell, ...]]:
-    for number, fit in enumerate(fits):
-        share = fit.height / fits[0].height if fits[0].height else 1.0
-        cells = [
-            Cell(exact(fit.height), fit.height, format_size(fit.height)),
-            Cell(percent(share), share),
-            Cell(f"{fit.multiply_adds_ratio:.3f}", fit.multiply_adds_ratio),
-            Cell(grouped(fit.banded.num_turns), fit.banded.num_turns),
-            Cell(f"{1 + fit.slowdown:.2f}", fit.slowdown),
-        ]
-        if latencies:
-            ratio = latencies[number] / latencies[0]
-            cells += [
-                Cell(duration(latencies[number]), latencies[number]),
-                Cell(f"{ratio:.2f}", ratio),
-            ]
-        yield tuple(cells)

@@ -7,11 +7,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from arenite.cli.commands.fit.fitting import Fit, Fitting
+from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, distance, duration, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
+from arenite.cli.report.frontier import Point
 from arenite.planner.budget import Budget
 from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
@@ -126,14 +127,7 @@ def frontier_text(
 
 
 def _figures(fit: Fit) -> dict[str, Any]:
-    return {
-        "height": fit.height,
-        "lower_bound": fit.banded.plan.lower_bound,
-        "macs_ratio": fit.multiply_adds_ratio,
-        "bytes_moved": 0,
-        "steps": fit.banded.num_turns,
-        "predicted_slowdown": fit.slowdown,
-    }
+    return {**Point.of(fit).as_json(), "lower_bound": fit.banded.plan.lower_bound}
 
 
 def _region_as_json(program: Program, region: Region) -> dict[str, Any]:

@@ -39,12 +39,24 @@
     }
   }
 
+  // Where there is little room only the ends of a frontier are labelled.
+  function spare(doc, width) {
+    const labels = doc.get_model_by_name("labels");
+    if (!labels || width >= 560) return;
+    const source = labels.data_source, last = source.data.text.length - 1;
+    const ends = (column) => Array.from(column).filter((_, index) => index === 0 || index === last);
+    source.data = Object.fromEntries(
+      Object.entries(source.data).map(([name, column]) => [name, ends(column)])
+    );
+  }
+
   // Draw a figure in an element, in the colours of the page, and return its document.
   async function embed(item, id) {
     await Bokeh.embed.embed_item(item, id);
     const doc = Bokeh.documents[Bokeh.documents.length - 1];
     drawn.push(doc);
     paint(doc);
+    spare(doc, document.getElementById(id).offsetWidth);
     if (matchMedia("(pointer: fine)").matches) {
       for (const model of doc._all_models.values()) if (model.type === "BoxZoomTool") model.active = true;
     }

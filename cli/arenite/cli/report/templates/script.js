@@ -17,7 +17,11 @@
     range.reset_end = range.end;
     const above = height > data.bound ? `, ${((height / data.bound - 1) * 100).toFixed(1)} % above the bound` : ", optimal";
     section.querySelector(".shown").textContent = `${strategy}: ${group(height)} B${above}`;
-    const legend = section.querySelector(".legend");
+    explain(section.querySelector(".legend"), colouring);
+    tell(section, source);
+  }
+
+  function explain(legend, colouring) {
     legend.replaceChildren(...colouring.names.map((name, index) => {
       const entry = document.createElement("span"), swatch = document.createElement("i");
       swatch.className = "swatch";
@@ -25,7 +29,6 @@
       entry.append(swatch, name);
       return entry;
     }));
-    tell(section, source);
   }
 
   function tell(section, source) {
@@ -63,6 +66,12 @@
         section.querySelector("select.strategy").value = button.dataset.strategy;
         show(section, data, doc);
       });
+    }
+    for (const plot of section.querySelectorAll(".extra")) {
+      await embed(data[plot.dataset.figure], plot.id);
+      if (plot.dataset.figure === "rows") {
+        explain(section.querySelector(".rows-legend"), data.colourings.operator);
+      }
     }
     section.dataset.drawn = "yes";
   }

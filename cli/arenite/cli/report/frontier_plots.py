@@ -1,8 +1,6 @@
-"""What the page of a frontier draws: memory against time, and two maps of memory."""
+"""What pages draw of a frontier: memory against time, and maps of programs in bands."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import pi
 from typing import Any
 
@@ -12,27 +10,16 @@ from bokeh.models import ColumnDataSource, CustomJSHover, FixedTicker, HoverTool
 from bokeh.models.annotations import BoxAnnotation
 from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
+from bokeh.transform import linear_cmap
 
-from arenite.cli.commands.fit.fitting import Fit
 from arenite.cli.render.numbers import percent
 from arenite.cli.render.text import elided, printable
-from arenite.cli.report.plots import (
-    CROWDED,
-    MARGIN,
-    Groups,
-    byte_ticks,
-    draw_load,
-    empty_plot,
-)
-from arenite.cli.report.records import record_facts
-from arenite.planner.diagnosis import diagnose
-from arenite.planner.source import Source
-from arenite.planner.tensors import TensorKind
+from arenite.cli.report.colours import Groups
+from arenite.cli.report.frontier import Point
+from arenite.cli.report.plots import CROWDED, MARGIN, byte_ticks, draw_load, empty_plot
+from arenite.cli.report.row_map import RowMap
 from arenite.planner.units import format_size
-from arenite.strategies.fit.bands import Banded
-from arenite.strategies.fit.binding import owners_of
 
-MAPS = ("map-whole", "map-least")
 FRONTIER = "frontier"
 
 _FRONTIER_HEIGHT = 400
@@ -45,53 +32,20 @@ _POINT_TOOLTIP = """
 @time{0.00} times the time, @how<br>@turns{0,0} turns</div>
 """
 _MAP_TOOLTIP = """
-<div class="arenite-tip"><b>@tensor{custom}</b><br>@size{0,0} B at @bottom{0,0}<br>
+<div class="arenite-tip"><b>@tensor{custom}</b><br>@top{custom} B at @bottom{0,0}<br>
 turns [@left{0}, @right{0})<br>made by @label{custom}</div>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Colours:
-    """The colours of operators, the same on both maps.
-
-    Attributes:
-        groups: Operators by what their results take.
-        labels: For each map, the operator that makes each record.
-    """
-
-    groups: Groups
-    labels: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, programs: Sequence[Banded]) -> "Colours":
-        """Return colours in which what takes most of a map is not grey."""
-        shares: Counter[str] = Counter()
-        labels: list[tuple[str, ...]] = []
-        for each in programs:
-            found = each.derivation
-            source = Source.derived("", "", found)
-            labels.append(
-                tuple(
-                    "graph input" if fact.kind == TensorKind.INPUT else fact.label
-                    for fact in record_facts(source)
-                )
-            )
-            area = max(1, each.height) * max(1, found.problem.num_steps)
-            for record, label in zip(found.problem.records, labels[-1], strict=True):
-                taken = sum(stair.size * (stair.end - stair.start) for stair in record.stairs)
-                shares[label] += 1_000_000 * taken // area
-        return cls(Groups.of(shares), tuple(labels))
-
-
-def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
+def frontier_figure(points: Sequence[Point], ratios: Sequence[float]) -> figure:
     """Return memory against time, as predicted and, where it was, as measured.
 
     Args:
-        fits: The frontier, that of the whole program first.
+        points: The frontier, that of the whole program first.
         ratios: Measured times over that of the whole program; none if none was measured.
     """
-    predicted = [1 + fit.slowdown for fit in fits]
-    heights = [max(1, fit.height) for fit in fits]
+    predicted = [1 + point.slowdown for point in points]
+    heights = [max(1, point.height) for point in points]
     times = [*predicted, *ratios]
     low, high = min(times), max(times)
     room = max(high - low, 0.02)
@@ -117,7 +71,7 @@ def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
                 "height": heights,
                 "time": list(series),
                 "share": [percent(height / heights[0]) for height in heights],
-                "turns": [fit.banded.num_turns for fit in fits],
+                "turns": [point.turns for point in points],
                 "how": [how] * len(series),
             }
         )
@@ -140,59 +94,46 @@ def frontier_figure(fits: Sequence[Fit], ratios: Sequence[float]) -> figure:
     return plot
 
 
-def memory_map(banded: Banded, labels: Sequence[str], groups: Groups, name: str) -> figure:
+def row_figure(rows: RowMap, groups: Groups, name: str) -> figure:
     """Return what lies where, turn by turn.
 
     Args:
-        banded: The program.
-        labels: Operator that makes each record.
-        groups: Their colours.
+        rows: What is drawn.
+        groups: Colours of the operators.
         name: Of the figure.
     """
-    problem = banded.derivation.problem
-    owners = owners_of(banded.derivation.program)
-    numbers: dict[str, int] = {}
-    label_numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    drawn = list(problem.rectangles(banded.plan.offsets))
-    tensors: list[int] = []
-    makers: list[int] = []
-    fills: list[str] = []
-    for record, label in zip(problem.records, labels, strict=True):
-        owner = owners.get(record.name, record.name)
-        number = numbers.setdefault(owner, len(numbers))
-        count = len(record.stairs)
-        tensors += [number] * count
-        makers += [label_numbers[label]] * count
-        fills += [groups.colours[groups.index[label]]] * count
+    fills = np.array([groups.index[operator] for operator in rows.operators], np.uint8)
     # Arrays of numbers go into the page as bytes, at a few a rectangle.
     source = ColumnDataSource(
         {
-            "left": np.array([each.start for each in drawn], np.int32),
-            "right": np.array([each.end for each in drawn], np.int32),
-            "bottom": np.array([each.offset for each in drawn], np.float64),
-            "top": np.array([each.offset + each.size for each in drawn], np.float64),
-            "size": np.array([each.size for each in drawn], np.float64),
-            "tensor": np.array(tensors, np.int32),
-            "label": np.array(makers, np.int32),
-            "fill": fills,
+            "left": rows.starts,
+            "right": rows.ends,
+            "bottom": rows.bottoms,
+            "top": rows.tops,
+            "tensor": rows.owners,
+            "label": rows.makers,
+            "group": fills[rows.makers],
         }
     )
-    steps = Range1d(start=0, end=max(1, problem.num_steps), bounds="auto")
-    plot = empty_plot(_MAP_HEIGHT, steps, max(1.0, banded.height * MARGIN), name)
-    crowded = problem.num_steps > CROWDED
-    binding = diagnose(banded.derivation.program, problem).binding
-    if binding is not None:
-        plot.add_layout(BoxAnnotation(left=binding.step, right=binding.step + 1, name="binding"))
+    steps = Range1d(start=0, end=max(1, rows.turns), bounds="auto")
+    plot = empty_plot(_MAP_HEIGHT, steps, max(1.0, rows.height * MARGIN), name)
+    crowded = rows.turns > CROWDED
+    if rows.binding is not None:
+        plot.add_layout(BoxAnnotation(left=rows.binding, right=rows.binding + 1, name="binding"))
     rectangles = plot.quad(
         left="left", right="right", bottom="bottom", top="top", source=source, name="rectangles",
-        fill_color="fill", line_color="white", line_width=0.0 if crowded else 0.5,
-        hover_fill_alpha=0.7,
+        fill_color=linear_cmap("group", groups.colours, 0, len(groups.colours)),
+        line_color="white", line_width=0.0 if crowded else 0.5, hover_fill_alpha=0.7,
     )  # fmt: skip
-    draw_load(plot, problem.records, crowded=crowded)
+    draw_load(plot, rows.times, rows.loads, crowded=crowded)
     hover = HoverTool(renderers=[rectangles], tooltips=_MAP_TOOLTIP)
     hover.formatters = {
-        "@tensor": _lookup([elided(printable(each), _NAME_LENGTH) for each in numbers]),
-        "@label": _lookup([printable(each) for each in label_numbers]),
+        "@tensor": _lookup([elided(printable(each), _NAME_LENGTH) for each in rows.tensors]),
+        "@label": _lookup([printable(each) for each in rows.operators]),
+        "@top": CustomJSHover(
+            args={"source": source},
+            code="return (value - source.data.bottom[special_vars.index]).toLocaleString('en');",
+        ),
     }
     plot.add_tools(hover)
     plot.yaxis.axis_label = "address"

@@ -96,13 +96,21 @@ class Fit:
 class Fitting:
     """A model and the ways to run it in less memory."""
 
-    def __init__(self, model: Path, reading: Reading, machine: MachineCosts | None = None) -> None:
+    def __init__(
+        self,
+        model: Path,
+        reading: Reading,
+        machine: MachineCosts | None = None,
+        *,
+        watched: bool = True,
+    ) -> None:
         """Read a model.
 
         Args:
             model: The file.
             reading: How it is read.
             machine: What its work costs; None for what is known of this machine.
+            watched: Whether the user sits before it: progress is drawn and Ctrl-C stops it.
 
         Raises:
             CostsFileError: What is known of this machine is damaged.
@@ -123,6 +131,7 @@ class Fitting:
         found = derive(program, rules(), order).order
         self.program: Program = program if found is None else program.reordered(found.steps)
         self._request = StopRequest()
+        self._watched = watched
         self._is_over = time_is_up(
             math.inf if reading.time_limit_s is None else reading.time_limit_s
         )
@@ -167,7 +176,8 @@ class Fitting:
         with self._stoppable() as status:
             for banded in self._banding.frontier():
                 found.append(self._fit(banded))
-                status.update(f"fit: {len(found)} programs, the least {exact(banded.height)}")
+                if status is not None:
+                    status.update(f"fit: {len(found)} programs, the least {exact(banded.height)}")
         return found
 
     def held(self, fit: Fit) -> SessionMemory:
@@ -223,8 +233,11 @@ class Fitting:
         return plan
 
     @contextmanager
-    def _stoppable(self) -> Iterator[Status]:
+    def _stoppable(self) -> Iterator[Status | None]:
         """Show that a search is under way, and let Ctrl-C end it."""
+        if not self._watched:
+            yield None
+            return
         with stop_on_interrupt() as request, progress().status("fit: running") as status:
             self._request = request
             yield status
