@@ -219,7 +219,8 @@ def test_the_arenas_on_the_page_of_the_raspberry_pi_are_those_that_are_planned(
 def test_the_arenas_in_bands_are_those_that_are_found(model, figures):
     path = shared(f"models/tflite/{model}.tflite")
     frontier = json.loads(output_of(f"arenite fit {path} --json"))["frontier"]
-    assert [frontier[0]["height"], frontier[-1]["height"]] == figures[:2]
+    least = min(each["height"] for each in frontier if each["macs_ratio"] == 1)
+    assert [frontier[0]["height"], least] == figures[:2]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(sessions(page))], ids=name_of)
