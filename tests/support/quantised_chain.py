@@ -162,3 +162,9 @@ def residual(seed: int = 0) -> bytes:
     before = chain.last
     chain = chain.conv(6).conv(6).add(before).pool().conv(9, stride=2)
     return chain.pool("AVERAGE_POOL_2D").classify(4).to_bytes()
+
+
+def expanding(seed: int = 0) -> bytes:
+    """Return a network with a block that has six times the channels of what is around it."""
+    chain = Chain((1, 25, 23, 4), seed).conv(4, 7)
+    return chain.conv(24, 1).depthwise(2).conv(4, 1).classify(5).to_bytes()

@@ -19,7 +19,7 @@ from arenite.runtime.session import Session
 from arenite.strategies import find
 from arenite.strategies.fit.binding import BandsLimitError
 from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
-from support.quantised_chain import mobile, residual
+from support.quantised_chain import expanding, mobile, residual
 from support.tflite_networks import classifier, pooled, tower
 from support.tflite_operator import Given, Reference, operator_model
 
@@ -27,6 +27,7 @@ SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 NETWORKS: dict[str, Callable[[], bytes]] = {
     "mobile": mobile,
     "residual": residual,
+    "expanding": expanding,
     **{
         f"{network.__name__}_{dtype}": partial(network, dtype)
         for network in (classifier, tower, pooled)
@@ -109,6 +110,22 @@ def test_compilers_have_nothing_to_say(
     bands = Bands(made(name, tmp_path))
     banded = bands.within(bands.least)
     compiled(banded, tmp_path / "c", "-O2", compiler=compiler, standard=standard)
+
+
+def test_strips_of_columns_go_below_bands_and_share_their_weights(tmp_path: Path) -> None:
+    path = made("expanding", tmp_path)
+    whole, bands = exported(path), Bands(path)
+    banded = bands.within(bands.least)
+    assert "columns 0 to 8" in source(banded)
+    assert _arrays(banded) == _arrays(whole)
+
+
+def _arrays(export: CExport) -> set[str]:
+    """Return what lies in flash, tables of rows apart."""
+    text = export.files[f"{export.name}_weights.c"].decode()
+    found = re.findall(r"const (\w+) \w+?_([a-z]+)\w*\[(\d+)\] =", text)
+    assert found
+    return {" ".join(each) for each in found if each[1] != "rows"}
 
 
 def test_the_step_hook_runs_behind_every_turn(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """Programs of which steps run in bands of rows: a table of turns, and what each calls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
-from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout
 from arenite.runtime.cexport.literals import comment
@@ -87,12 +86,11 @@ class Turns:
     _banded: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layout: Layout, whole: Mapping[str, Tensor], written: Written) -> "Turns":
+    def of(cls, layout: Layout, written: Written) -> "Turns":
         """Return the turns of a program, none so far.
 
         Args:
             layout: Where its tensors lie.
-            whole: Tensors by the names that they had before they fell into rows.
             written: The file.
         """
         tables = RowTables(layout.program)
@@ -100,7 +98,7 @@ class Turns:
             name: tuple(tables.rows(name, lambda piece: ("", layout.offset(piece)))[1])
             for name in tables.shapes
         }
-        return cls(layout.with_rows({name: whole[name] for name in rows}, rows), written)
+        return cls(layout.with_rows({name: tables.whole(name) for name in rows}, rows), written)
 
     def add(self, number: int, step: Step) -> None:
         """Add a turn of a banded step; what it calls is written with the first.

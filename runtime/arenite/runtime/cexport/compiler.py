@@ -13,7 +13,7 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import TensorKind
 from arenite.runtime.cexport.errors import NotExportedError
 from arenite.runtime.cexport.lowering import lower_for_c, signed
 
@@ -37,13 +37,11 @@ class CompiledForC:
 
     Attributes:
         source: The program in its final order, its storage shared, and its records.
-        whole: Its tensors as they were before some of them fell into rows.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         alignment: Bytes of every offset.
     """
 
     source: Source
-    whole: Mapping[str, Tensor]
     shifted: frozenset[str]
     alignment: int
 
@@ -81,7 +79,7 @@ class LoweredForC:
     def compiled(self, derivation: Derivation) -> CompiledForC:
         """Return the model as derived from this program, or from a rewrite of it."""
         source = Source.derived(self.name, self.digest, derivation)
-        return CompiledForC(source, self.program.tensors, self.shifted, self.rules.alignment)
+        return CompiledForC(source, self.shifted, self.rules.alignment)
 
 
 def compile_for_c(

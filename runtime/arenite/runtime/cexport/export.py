@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from arenite.planner.operators.bands import Band
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.cmsis_nn.lowering import extension_of
@@ -73,7 +72,7 @@ def export_c(
     layout = Layout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
     written = Written(Constants(name), options.rounding == "single")
     _check_ports(layout)
-    calls = _written_steps(layout, compiled.whole, written)
+    calls = _written_steps(layout, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
     about = source.About(
@@ -123,9 +122,7 @@ def _check_ports(layout: Layout) -> None:
         raise NotExportedError(refused or [(program.name, "program", "it computes nothing")])
 
 
-def _written_steps(
-    layout: Layout, whole: Mapping[str, Tensor], written: Written
-) -> list[source.Calls]:
+def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
     """Return the calls of each step.
 
     Raises:
@@ -134,7 +131,7 @@ def _written_steps(
     found: list[source.Calls] = []
     refused: list[tuple[str, str, str]] = []
     known = writers()
-    turns = Turns.of(layout, whole, written)
+    turns = Turns.of(layout, written)
     layout = replace(layout, has_tables=turns.layout.has_tables)
     for number, step in enumerate(layout.program.steps):
         writer = StepWriter(layout, step, number, written)

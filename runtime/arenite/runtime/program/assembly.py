@@ -179,14 +179,14 @@ class _Assembler:
         return self._row_tensors[pieces.tensor]
 
     def _row_tensor(self, name: str) -> dict[str, Any]:
-        piece = self._program.tensors[self._row_tables.a_piece(name)]
+        whole = self._row_tables.whole(name)
         memory, starts = self._row_tables.rows(name, self._place_of_tensor)
         entry = {
-            "name": name, "type": _TYPES[piece.dtype],
-            "shape": list(self._row_tables.shapes[name]), **_quantisation(piece),
+            "name": name, "type": _TYPES[whole.dtype],
+            "shape": list(whole.shape), **_quantisation(whole),
             "place": "memory", "memory": self._memory_numbers[memory],
         }  # fmt: skip
-        if is_contiguous(starts, row_bytes(piece)):
+        if is_contiguous(starts, row_bytes(whole)):
             return {**entry, "offset": starts[0]}
         return {**entry, "rows": starts}
 

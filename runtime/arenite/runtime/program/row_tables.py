@@ -1,11 +1,13 @@
 """Where each row of a tensor lies whose rows are pieces of a banded program."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program
 from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
+from arenite.planner.tensors import Tensor
 
 Place: TypeAlias = tuple[str, int]
 """Memory, and the byte in it."""
@@ -40,9 +42,10 @@ class RowTables:
                 self.wholes.update(dict.fromkeys(names[place : place + count], pieces.tensor))
             place += count
 
-    def a_piece(self, tensor: str) -> str:
-        """Return the name of the first piece of a tensor."""
-        return next(iter(self._pieces[tensor]))
+    def whole(self, tensor: str) -> Tensor:
+        """Return a tensor as it would be in one piece."""
+        piece = self._program.tensors[next(iter(self._pieces[tensor]))]
+        return replace(piece, name=tensor, shape=self.shapes[tensor], alias=None)
 
     def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
         """Return the memory of a tensor, and the byte where each of its rows begins.
