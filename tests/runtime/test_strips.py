@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.derive import derive
@@ -46,6 +46,13 @@ def blocks(draw):
   c = Conv(b, p) y = Abs(c) }}"""
 
 
+PADDED = """(float[1,3,1,1] x) => (y)
+<float[8,3,1,1] w, float[8,8,1,3] d, float[5,8,1,1] p>
+{ i = Relu(x) a = Conv(i, w) b = Conv<strides=[2,1], pads=[0,1,0,2]>(a, d) c = Conv(b, p)
+  y = Abs(c) }"""
+"""Strips of one column of `b` depend on the same column of `a`."""
+
+
 def lowered(text, folder):
     return lower_model(save(folder, with_random_weights(parse(text))))
 
@@ -67,6 +74,7 @@ def run_of(model, program):
 
 @settings(max_examples=30, deadline=None)
 @given(blocks(), st.integers(1, 5))
+@example(PADDED, 1)
 def test_random_chains_make_the_same_bits_in_strips(tmp_path_factory, text, width):
     model = lowered(text, tmp_path_factory.mktemp("network"))
     whole = run_of(model, model.program)

@@ -213,7 +213,7 @@ def _strip(
     above = windows[moving][0].before
     below = num_rows * taps - num_unrolled - above
     found: list[Narrow] = []
-    made = columns
+    made, label = columns, f"columns {columns[0]} to {columns[1]}"
     for index in reversed(range(len(layers))):
         layer, (_, over) = layers[index], windows[index]
         read = over.read(*made)
@@ -227,13 +227,12 @@ def _strip(
         source, result = layer.operands.source, layer.operands.result
         if operator is None or source is None or result is None or read[0] == read[1]:
             return None
-        label = f"columns {made[0]} to {made[1]}"
         operands = Operands(
             (
-                _cut(source, num_unrolled if index <= moving else num_rows, read),
+                _cut(source, label, num_unrolled if index <= moving else num_rows, read),
                 *layer.operands.inputs[1:],
             ),
-            (_cut(result, num_unrolled if index < moving else num_rows, made),),
+            (_cut(result, label, num_unrolled if index < moving else num_rows, made),),
         )
         found.append(
             Narrow(f"{layer.name}/{label}", operator, operands, taps if index < moving else 1)
@@ -242,8 +241,8 @@ def _strip(
     return Strip(columns[0], made[0], tuple(reversed(found)))
 
 
-def _cut(tensor: Tensor, num_rows: int, columns: tuple[int, int]) -> Tensor:
-    """Return columns of a tensor, as many rows high."""
-    name = f"{tensor.name}/columns {columns[0]} to {columns[1]}"
+def _cut(tensor: Tensor, label: str, num_rows: int, columns: tuple[int, int]) -> Tensor:
+    """Return columns of a tensor, as many rows high, by the name of the strip."""
+    name = f"{tensor.name}/{label}"
     shape = (1, num_rows, columns[1] - columns[0], tensor.shape[3])
     return replace(tensor, name=name, shape=shape, kind=TensorKind.ACTIVATION, alias=None)

@@ -76,11 +76,12 @@ def unfold(program: Program) -> Program:
         return program
     tensors = dict(program.tensors)
     names = Names([*program.tensors, *(step.name for step in program.steps)])
+    labels = _Labels(names)
     steps: list[Step] = []
     for step in program.steps:
         operator = _whole_operator(step)
         if isinstance(operator, Strips):
-            steps += _Unfolding(operator, step, tensors, names).steps()
+            steps += _Unfolding(operator, step, tensors, labels).steps()
         else:
             steps.append(step)
     return replace(program, tensors=tensors, steps=tuple(steps))
@@ -88,6 +89,23 @@ def unfold(program: Program) -> Program:
 
 def _whole_operator(step: Step) -> object:
     return step.operator.operator if isinstance(step.operator, Band) else step.operator
+
+
+class _Labels:
+    """Names of tensors and steps that are strips: the same at every turn, and nobody else's.
+
+    A step may have the name of a tensor.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._known: dict[tuple[str, str], str] = {}
+
+    def of(self, name: str, chain: str) -> str:
+        """Return what a strip is called in the chain that makes a tensor."""
+        if (name, chain) not in self._known:
+            self._known[name, chain] = self.names.take(name)
+        return self._known[name, chain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +127,13 @@ class _Unfolding:
     """The steps of one turn; their tensors are put among those of the program."""
 
     def __init__(
-        self, operator: Strips, step: Step, tensors: dict[str, Tensor], names: Names
+        self, operator: Strips, step: Step, tensors: dict[str, Tensor], labels: _Labels
     ) -> None:
         self._strips = operator
         self._tensors = tensors
-        self._names = names
+        self._labels = labels
+        self._names = labels.names
+        self._chain = operator.layers[-1].name
         heights = (high - low for low, high in operator.blocks)
         self._firsts = [0, *accumulate(heights)]
         band = step.operator
@@ -167,6 +187,9 @@ class _Unfolding:
         self._tensors[name] = replace(image, name=name, shape=(1, count, *image.shape[2:]))
         return name
 
+    def _label(self, image: Tensor) -> str:
+        return self._labels.of(image.name, self._chain)
+
     def _step(
         self,
         layer: Layer,
@@ -182,16 +205,16 @@ class _Unfolding:
         constants = [None if each is None else each.name for each in layer.operands.inputs[1:]]
         read = tuple(row for row, _ in sources)
         operands = (
-            Pieces(narrow.source.name, narrow.source.shape, read, source.name),
+            Pieces(self._label(narrow.source), narrow.source.shape, read, source.name),
             *(Pieces(name, self._tensors[name].shape) if name else None for name in constants),
         )
         band = Band(
             narrow.operator,
-            narrow.name,
+            self._labels.of(narrow.name, self._chain),
             first,
             count,
             operands,
-            (Pieces(narrow.result.name, narrow.result.shape, (first,), result.name),),
+            (Pieces(self._label(narrow.result), narrow.result.shape, (first,), result.name),),
             work=narrow.operator.multiply_adds(narrow.operands) * count // num_rows(narrow.result),
             wider=layer.name,
         )
