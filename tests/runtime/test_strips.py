@@ -10,6 +10,7 @@ from arenite.planner.rewrites.bands.strips import fuse, unfold
 from arenite.runtime.compiler import lower_model, rules
 from arenite.strategies.fit.bands import Banding
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed
+from support.quantised_chain import expanding
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -105,6 +106,17 @@ def test_strips_go_below_what_bands_reach_and_say_what_they_make_again(tmp_path)
         assert_same_bits(outputs_of(model, found.derivation, found.plan, fed(model)), whole)
         assert found.multiply_adds <= 1.1 * ways.whole.multiply_adds
     assert again[-1].height < min(each.height for each in fits if each not in again)
+
+
+def test_strips_of_bytes_make_the_same_bits(tmp_path):
+    path = tmp_path / "network.tflite"
+    path.write_bytes(expanding())
+    model = lower_model(path)
+    whole = run_of(model, model.program)
+    fused = list(chains_in(model.program, 5))
+    assert fused
+    for each in fused:
+        assert_same_bits(run_of(model, unfold(each)), whole)
 
 
 def test_a_budget_is_met_without_strips_where_it_can_be(tmp_path):
