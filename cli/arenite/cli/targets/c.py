@@ -5,12 +5,18 @@ from typing import ClassVar
 
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
+from arenite.planner.derive import derive
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
-from arenite.runtime.cexport.compiler import CompiledForC, compile_for_c
+from arenite.runtime.cexport.compiler import (
+    CompiledForC,
+    LoweredForC,
+    compile_for_c,
+    lower_model_for_c,
+)
 
 
 class C:
@@ -45,27 +51,45 @@ class C:
         ).source
 
 
+def lowered_for_c(reading: Reading, path: Path, capacity: int | None = None) -> LoweredForC:
+    """Return the steps of a model, none of their storage shared yet.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+    """
+    return lower_model_for_c(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        alignment=reading.alignment,
+        capacity=capacity,
+    )
+
+
 def compiled_for_c(reading: Reading, path: Path, capacity: int | None = None) -> CompiledForC:
     """Return the program of a model: in the best order, unless the user decides it.
 
     Raises:
         ModelError: The model cannot be read, or has an operator that has no translation.
     """
+    return in_order(reading, lowered_for_c(reading, path, capacity))
+
+
+def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:
+    """Return a lowered model in the best order, unless the user decides it.
+
+    Raises:
+        UnsupportedModelError: Its steps cannot be put into the order that the user wants.
+    """
     try:
-        return _compiled(reading, path, capacity, reading.order_name or "best")
+        return _ordered(reading, lowered, reading.order_name or "best")
     except UnsupportedModelError:  # steps that cannot be moved
         if reading.order_name is not None:
             raise
-        return _compiled(reading, path, capacity, "given")
+        return _ordered(reading, lowered, "given")
 
 
-def _compiled(reading: Reading, path: Path, capacity: int | None, order_name: str) -> CompiledForC:
-    return compile_for_c(
-        path,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
-        order=order_finder(order_name, reading.time_limit_s),
-        alignment=reading.alignment,
-        capacity=capacity,
-    )
+def _ordered(reading: Reading, lowered: LoweredForC, order_name: str) -> CompiledForC:
+    order = order_finder(order_name, reading.time_limit_s)
+    return lowered.compiled(derive(lowered.program, lowered.rules, order))

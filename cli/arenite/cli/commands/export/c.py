@@ -15,7 +15,7 @@ from rich.text import Text
 from arenite.cli.planning.search import configured, search
 from arenite.cli.render.numbers import both
 from arenite.cli.targets.arenite import compiled_for
-from arenite.cli.targets.c import compiled_for_c
+from arenite.cli.targets.c import in_order, lowered_for_c
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
@@ -24,7 +24,7 @@ from arenite.planner.derive import derive
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import Strategy
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.compiler import CompiledForC, lower_model_for_c
+from arenite.runtime.cexport.compiler import CompiledForC, LoweredForC
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.folder import check_folder, write_folder
 from arenite.runtime.cexport.interface import Interface
@@ -128,7 +128,8 @@ def write_c(request: CRequest) -> ExportedC:
         raise click.UsageError(
             f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
         )
-    compiled = compiled_for_c(request.reading, request.model)
+    lowered = lowered_for_c(request.reading, request.model)
+    compiled = in_order(request.reading, lowered)
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
     )
@@ -137,7 +138,7 @@ def write_c(request: CRequest) -> ExportedC:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
         if plan.height > size:
-            compiled, plan = _within(request, strategy, size)
+            compiled, plan = _within(request, lowered, strategy, size)
     checked: list[Vectors] = []
 
     def check(interface: Interface) -> Vectors:
@@ -158,21 +159,15 @@ def write_c(request: CRequest) -> ExportedC:
     return ExportedC(request, export, plan, checked[0].reference)
 
 
-def _within(request: CRequest, strategy: Strategy, size: int) -> tuple[CompiledForC, Plan]:
+def _within(
+    request: CRequest, lowered: LoweredForC, strategy: Strategy, size: int
+) -> tuple[CompiledForC, Plan]:
     """Return the program in bands of rows whose plan fits a budget.
 
     Raises:
         UnmetBudgetError: None does.
     """
-    reading = request.reading
-    lowered = lower_model_for_c(
-        request.model,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
-        alignment=reading.alignment,
-    )
-    order = order_finder(reading.order_name or "best", request.time_limit_s)
+    order = order_finder(request.reading.order_name or "best", request.time_limit_s)
     program = derive(lowered.program, lowered.rules_in_bands, order)
     ordered = lowered.program.reordered([step.name for step in program.program.steps])
     banding = Banding(
