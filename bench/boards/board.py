@@ -75,6 +75,12 @@ BOARDS: Final = (
 )  # fmt: skip
 
 
+LARGE_M3: Final = Board(
+    "mps2-an385", "Cortex-M3", (*_THUMB, "-mcpu=cortex-m3"), 25_000_000, 4 << 20
+)
+"""A Cortex-M3 with room for models that the one above has none for."""
+
+
 def board(name: str) -> Board:
     """Return the board of this name."""
     return next(each for each in BOARDS if each.name == name)

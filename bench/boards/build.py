@@ -35,6 +35,7 @@ class Subject:
         begin: Statement that prepares the arena for the first run.
         defines: Macros for its sources; `step` of the board's counter is `counter_poll()`.
         flags: Compiler options for its sources.
+        libraries: Libraries that it is linked with.
     """
 
     sources: Sequence[Path]
@@ -47,6 +48,7 @@ class Subject:
     begin: str = "(void)0"
     defines: Mapping[str, str] = field(default_factory=dict)
     flags: Sequence[str] = (*STANDARD, *OPTIMISED)
+    libraries: Sequence[Path] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def build(board: Board, subject: Subject, folder: Path) -> Program:
     _run(board, [
         *board.flags, "-nostartfiles", f"-L{SOURCES}", "-T", SOURCES / f"{board.name}.ld",
         "-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments",
-        *objects, *model, "-lm", "-o", path,
+        *objects, *model, *subject.libraries, "-lm", "-o", path,
     ])  # fmt: skip
     return Program(board, path, tuple(model))
 

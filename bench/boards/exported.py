@@ -1,13 +1,34 @@
 """An exported model as the board's program calls it: what its header offers, and nothing else."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from boards.build import OPTIMISED, STANDARD, Subject
+from boards.board import Board
+from boards.build import OPTIMISED, STANDARD, BuildError, Subject
 
 STRICT: Final = ("-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic")
 _RUN: Final = re.compile(r"\bint (\w+)_run\(uint8_t \*arena\);")
+
+
+def with_cmsis_nn(subject: Subject, board: Board, cmsis_nn: Path) -> Subject:
+    """Return an exported model that calls CMSIS-NN, with that.
+
+    Args:
+        subject: The model.
+        board: Where it runs.
+        cmsis_nn: A folder with its `Include`, and in `lib` a library for each processor, such as
+            `cortex-m3.a`.
+
+    Raises:
+        BuildError: There is no library for the processor of the board.
+    """
+    library = cmsis_nn / "lib" / f"{board.processor.lower()}.a"
+    if not library.is_file():
+        raise BuildError(f"there is no {library}")
+    flags = (*subject.flags, "-isystem", str(cmsis_nn / "Include"))
+    return replace(subject, flags=flags, libraries=[library])
 
 
 def exported(folder: Path, *, optimised: tuple[str, ...] = OPTIMISED) -> Subject:

@@ -8,9 +8,12 @@ import subprocess
 import numpy as np
 import pytest
 
+from support.cmsis_nn import DOUBLE
 from support.quantised_chain import mobile
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save
+
+CMSIS_NN = ("--to", "c", "--kernels", "cmsis-nn", "--extension", "none")
 
 
 @pytest.fixture
@@ -138,6 +141,11 @@ def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
         (("--to", "tflm", "--name", "eye"), "are for --to c"),
         (("--to", "tflm", "--align", "8"), "are for --to c"),
         (("--to", "tflm", "--budget", "1KiB"), "are for --to c"),
+        (("--to", "tflm", "--kernels", "cmsis-nn"), "are for --to c"),
+        (("--to", "c", "--kernels", "cmsis-nn"), "needs --extension"),
+        (("--to", "c", "--extension", "mve"), "--extension is for --kernels cmsis-nn"),
+        ((*CMSIS_NN, "--rounding", "single"), "CMSIS-NN's round twice"),
+        ((*CMSIS_NN, "--budget", "2KiB"), "do not run in bands of rows"),
     ],
 )
 def test_options_that_do_not_go_together_are_misuse(model, tmp_path, run, options, words):
@@ -145,6 +153,28 @@ def test_options_that_do_not_go_together_are_misuse(model, tmp_path, run, option
     assert code == 2
     assert words in " ".join(err.split())
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_for_cmsis_nn_it_builds_with_the_users_own(model, tmp_path, run_json):
+    folder = tmp_path / "out"
+    said = run_json("export", model, *CMSIS_NN, "-o", folder)
+    assert said["extension"] == "none"
+    assert {"cmsis_conv_s8", "cmsis_depthwise_s8"} <= {*said["kernels"]}
+    (tmp_path / "nn" / "Include").mkdir(parents=True)
+    shutil.copy(DOUBLE / "arm_nnfunctions.h", tmp_path / "nn" / "Include")
+    library = tmp_path / "libcmsis-nn.a"
+    subprocess.run(["gcc", "-O1", "-c", DOUBLE / "functions.c", "-o", "nn.o"], cwd=tmp_path,
+                   check=True)  # fmt: skip
+    subprocess.run(["ar", "rcs", library, "nn.o"], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        ["make", "-C", folder, "check", f"CMSIS_NN={tmp_path / 'nn'}",
+         f"CMSIS_NN_LIBRARY={library}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "tiny: 0 wrong" in done.stdout
+    assert "PUBLIC cmsis-nn)" in (folder / "CMakeLists.txt").read_text()
 
 
 def test_an_onnx_model_is_tested_against_our_runtime(tmp_path, run_json):

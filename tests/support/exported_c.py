@@ -16,7 +16,9 @@ from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.ordering import FindOrder
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.compiler import compile_for_c, lower_model_for_c
+from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.cmsis_nn.lowering import for_cmsis_nn
+from arenite.runtime.cexport.compiler import lower_model_for_c
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.interface import CPort
 from arenite.runtime.cexport.options import Options
@@ -32,9 +34,18 @@ MARGIN = 64
 """Bytes before and behind an arena that a run must leave as they are."""
 
 
-def exported(path: Path, *, order: FindOrder | None = None, **options: Any) -> CExport:
-    """Return a model as C, by the best plan."""
-    compiled = compile_for_c(path, order=order)
+def exported(
+    path: Path,
+    *,
+    order: FindOrder | None = None,
+    extension: Extension | None = None,
+    **options: Any,
+) -> CExport:
+    """Return a model as C, by the best plan; for CMSIS-NN's kernels if there is an extension."""
+    lowered = lower_model_for_c(path)
+    if extension is not None:
+        lowered = for_cmsis_nn(lowered, extension)
+    compiled = lowered.compiled(derive(lowered.program, lowered.rules, order))
     return export_c(compiled, find("best")(compiled.source.problem), Options(**options))
 
 
@@ -82,9 +93,14 @@ def written(export: CExport, folder: Path) -> Path:
 
 
 def compiled(
-    export: CExport, folder: Path, *flags: str, compiler: str = "gcc", standard: str = "-std=c99"
+    export: CExport,
+    folder: Path,
+    *flags: str,
+    compiler: str = "gcc",
+    standard: str = "-std=c99",
+    objects: Sequence[Path] = (),
 ) -> Path:
-    """Return the shared library of an export, warnings being errors."""
+    """Return the shared library of an export and objects, warnings being errors."""
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")
     written(export, folder)
@@ -96,6 +112,8 @@ def compiled(
         f'-D{export.name.upper()}_WEIGHTS_FILE="{weights}"', "-o", str(library), *language,
         str(folder / f"{export.name}.c"), str(folder / f"{export.name}_weights.c"),
     ]  # fmt: skip
+    if objects:
+        command += ["-x", "none", *map(str, objects)]
     done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     return library

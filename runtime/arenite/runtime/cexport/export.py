@@ -11,6 +11,7 @@ from arenite.planner.problem import Problem
 from arenite.planner.tensors import Tensor
 from arenite.planner.verify import verify
 from arenite.runtime.cexport.bands import Turns
+from arenite.runtime.cexport.cmsis_nn.lowering import extension_of
 from arenite.runtime.cexport.compiler import CompiledForC
 from arenite.runtime.cexport.constants import Constants
 from arenite.runtime.cexport.errors import NotExportedError, NotWrittenError
@@ -75,14 +76,17 @@ def export_c(
     calls = _written_steps(layout, compiled.whole, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
-    about = source.About(compiled.source.name, compiled.source.digest, digest, options)
+    about = source.About(
+        compiled.source.name, compiled.source.digest, digest, options,
+        extension_of(compiled.program),
+    )  # fmt: skip
     checks = vectors(interface)
     files = {
         f"{name}.h": header.text(interface, about),
         f"{name}.c": source.text(interface, about, layout, written, calls),
         **weights.files(name, written.constants, options),
         **test_program.files(interface, checks),
-        **builds.files(name),
+        **builds.files(name, about.extension),
         **manifests.files(name, options),
     }
     return CExport(

@@ -11,7 +11,9 @@ _FAMILY = re.compile(r"/\* One for each of\n(.*?) \*/\n\n", re.DOTALL)
 """In a file of kernels that differ by a few words: the words, and what stands for them in each."""
 _LINE = re.compile(r"^ *(.+?)((?: *\*?\w+,)* *\*?\w+);", re.MULTILINE)
 
-FEATURES = ("ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS")
+FEATURES = (
+    "ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS", "PLANNED_FOR_DSP", "PLANNED_FOR_MVE",
+)  # fmt: skip
 """Macros that the kernels ask, each 0 or 1."""
 
 

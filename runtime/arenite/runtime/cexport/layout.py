@@ -20,6 +20,7 @@ class Layout:
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         rows: First byte of each row of the tensors whose rows lie at places of their own.
         has_tables: Whether kernels take tables of rows, of every tensor, as some have such places.
+        working: First byte of the working memory of steps that have some, by their number.
     """
 
     program: Program
@@ -28,15 +29,18 @@ class Layout:
     shifted: frozenset[str] = frozenset()
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_tables: bool = False
+    working: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str]
     ) -> "Layout":
         """Return the layout that a plan states."""
-        records = zip(problem.records, plan.offsets, strict=True)
+        records = tuple(zip(problem.records, plan.offsets, strict=True))
         offsets = {record.name: offset for record, offset in records}
-        return cls(program, offsets, plan.height, shifted)
+        # Records without tensors are the working memory of one step.
+        working = {record.start: offset for record, offset in records if not record.tensors}
+        return cls(program, offsets, plan.height, shifted, working=working)
 
     def with_rows(
         self, tensors: Mapping[str, Tensor], rows: Mapping[str, tuple[int, ...]]

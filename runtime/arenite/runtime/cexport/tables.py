@@ -41,13 +41,21 @@ def rescaled(source: Tensor, result: Tensor, *, single_rounding: bool) -> Array:
     )
 
 
-def exponentials(scale: float, beta: float) -> Array:
-    """Return exp of minus 0, 1, and so on, as far as they count in a softmax; 31 bits each."""
-    real = min(beta * scale * 2.0**26, 2.0**31 - 1)
-    factor, shift = quantised_multiplier(real)
+def difference_scale(scale: float, beta: float) -> tuple[int, int, int]:
+    """Return factor and shift of the differences in a softmax, and the largest that counts.
+
+    Raises:
+        NotWrittenError: The scale is too small.
+    """
+    factor, shift = quantised_multiplier(min(beta * scale * 2.0**26, 2.0**31 - 1))
     if shift < 0:
         raise NotWrittenError("its scale is too small")
-    least = math.floor((2**5 - 1) * 2.0**26 / 2.0**shift)
+    return factor, shift, math.floor((2**5 - 1) * 2.0**26 / 2.0**shift)
+
+
+def exponentials(scale: float, beta: float) -> Array:
+    """Return exp of minus 0, 1, and so on, as far as they count in a softmax; 31 bits each."""
+    factor, shift, least = difference_scale(scale, beta)
     count = min(256, least + 1)
     return np.array(
         [

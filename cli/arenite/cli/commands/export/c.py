@@ -24,6 +24,8 @@ from arenite.planner.derive import derive
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import Strategy
 from arenite.runtime.cexport.bands import has_kernel_by_rows
+from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.cmsis_nn.lowering import for_cmsis_nn
 from arenite.runtime.cexport.compiler import CompiledForC, LoweredForC
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.folder import check_folder, write_folder
@@ -55,6 +57,7 @@ class CRequest:
         name: Prefix of names; None for the model's.
         rounding: Of products of integers.
         budget: Of the arena; None for what the whole program takes.
+        extension: Of the processor, for CMSIS-NN's kernels; None for ours.
     """
 
     model: Path
@@ -66,6 +69,7 @@ class CRequest:
     name: str | None
     rounding: Rounding
     budget: Budget | None = None
+    extension: Extension | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class ExportedC:
             "alignment": self.export.interface.alignment,
             "plan_digest": self.export.digest,
             "kernels": list(self.export.kernels),
+            "extension": self.request.extension,
             "rounding": self.request.rounding,
             "reference": self.reference,
             "files": sorted(self.export.files),
@@ -128,7 +133,9 @@ def write_c(request: CRequest) -> ExportedC:
         raise click.UsageError(
             f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
         )
-    lowered = lowered_for_c(request.reading, request.model)
+    own = lowered = lowered_for_c(request.reading, request.model)
+    if request.extension is not None:
+        lowered = for_cmsis_nn(own, request.extension)
     compiled = in_order(request.reading, lowered)
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
@@ -145,7 +152,7 @@ def write_c(request: CRequest) -> ExportedC:
         checked.append(
             vectors(
                 request.model,
-                compiled.program,
+                own.program,
                 interface,
                 lambda inputs: _run(request, inputs),
                 double_rounding=request.rounding == "double",

@@ -24,6 +24,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
+from arenite.runtime.cexport.cmsis_nn.extension import Extension
 from arenite.runtime.cexport.options import Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
@@ -99,12 +100,20 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
 """For each target, what makes its file."""
 
 _C: Final = "c"
+_OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 
 
 @click.command(
     cls=SectionedCommand,
     sections={
-        "For C source (c)": ("c_name", "rounding", "alignment", "budget"),
+        "For C source (c)": (
+            "c_name",
+            "rounding",
+            "alignment",
+            "budget",
+            "kernels",
+            "extension",
+        ),
         "For TensorFlow Lite Micro (tflm)": ("header_path",),
         "For TensorFlow Lite Micro and C": ("requested", "seed"),
         "For ONNX Runtime (onnxruntime) and C": ("order_name", "dims", "shapes", "values"),
@@ -167,6 +176,19 @@ _C: Final = "c"
     help="Bytes that the arena may take: parts of the network run in bands of rows where they "
     "must.",
 )
+@click.option(
+    "--kernels",
+    type=click.Choice([_OWN, _CMSIS_NN]),
+    default=_OWN,
+    show_default=True,
+    help="Kernels that the source calls: in it, or those of your own CMSIS-NN, 7.0.0 or later.",
+)
+@click.option(
+    "--extension",
+    type=click.Choice([each.value for each in Extension]),
+    help="Of the processor that CMSIS-NN is compiled for: none (Cortex-M0, M3), dsp (M4, M7, M33) "
+    "or mve (M55, M85).",
+)
 @dim_option
 @shape_option
 @value_option
@@ -181,6 +203,8 @@ def export(
     c_name: str | None,
     rounding: Rounding,
     budget: Budget | None,
+    kernels: str,
+    extension: str | None,
     alignment: int | None,
     header_path: Path | None,
     order_name: str | None,
@@ -207,13 +231,16 @@ def export(
         )  # fmt: skip
         written = write_c(
             CRequest(
-                model, output, reading, requested, seed, time_limit_s, c_name, rounding, budget
+                model, output, reading, requested, seed, time_limit_s, c_name, rounding, budget,
+                _cmsis_nn(kernels, extension, rounding, budget),
             )
-        )
+        )  # fmt: skip
         _show(results, model, written.rows(), [output], {**written.as_json, "output": str(output)})
         return
     if c_name is not None or rounding != "double" or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
+    if kernels != _OWN or extension is not None:
+        raise click.UsageError("--kernels and --extension are for --to c")
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)
@@ -229,6 +256,25 @@ def export(
         "header": None if header_path is None else str(header_path),
     }
     _show(results, model, exported.rows, results.written, document)
+
+
+def _cmsis_nn(
+    kernels: str, extension: str | None, rounding: Rounding, budget: Budget | None
+) -> Extension | None:
+    """Return the extension that CMSIS-NN is compiled for, None for kernels of ours."""
+    if kernels == _OWN:
+        if extension is not None:
+            raise click.UsageError("--extension is for --kernels cmsis-nn")
+        return None
+    if extension is None:
+        raise click.UsageError("--kernels cmsis-nn needs --extension: its working memory differs")
+    if rounding != "double":
+        raise click.UsageError("--rounding is for our own kernels; CMSIS-NN's round twice")
+    if budget is not None:
+        raise click.UsageError(
+            "--budget is for our own kernels: CMSIS-NN's do not run in bands of rows"
+        )
+    return Extension(extension)
 
 
 def _show(

@@ -1,23 +1,39 @@
 """A Makefile and a CMakeLists.txt."""
 
+from arenite.runtime.cexport.cmsis_nn.extension import Extension
 
-def files(name: str) -> dict[str, str]:
-    """Return both; flags are the user's to choose."""
+
+def files(name: str, extension: Extension | None) -> dict[str, str]:
+    """Return both; flags are the user's to choose.
+
+    Args:
+        name: Of the model.
+        extension: Of the processor that CMSIS-NN runs steps on; None if it runs none.
+    """
     macro = name.upper()
+    where, include, library, link = "", "", "", ""
+    if extension is not None:
+        where = f"""
+# Where CMSIS-NN is, 7.0.0 or later, and its library for the same processor ({extension}).
+CMSIS_NN ?= ../CMSIS-NN
+CMSIS_NN_LIBRARY ?= $(CMSIS_NN)/build/libcmsis-nn.a
+"""
+        include, library = " -I$(CMSIS_NN)/Include", " $(CMSIS_NN_LIBRARY)"
+        link = f"target_link_libraries(${{{name}_target}} PUBLIC cmsis-nn)\n"
     makefile = f"""# Builds {name} as a library, and `make check` runs its test.
 CFLAGS ?= -Os -std=c99 -Wall -Wextra
 DIRECTORY := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 DEFINES := -D{macro}_WEIGHTS_FILE='"$(DIRECTORY){name}_weights.bin"'
 OBJECTS := {name}.o {name}_weights.o
-
+{where}
 lib{name}.a: $(OBJECTS)
 	$(AR) rcs $@ $(OBJECTS)
 
 %.o: $(DIRECTORY)%.c $(DIRECTORY){name}.h
-	$(CC) $(CFLAGS) -ffp-contract=off $(DEFINES) -I$(DIRECTORY) -c -o $@ $<
+	$(CC) $(CFLAGS) -ffp-contract=off $(DEFINES) -I$(DIRECTORY){include} -c -o $@ $<
 
 {name}_test: {name}_test.o lib{name}.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ {name}_test.o lib{name}.a -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ {name}_test.o lib{name}.a{library} -lm
 
 check: {name}_test
 	./{name}_test
@@ -47,5 +63,5 @@ endif()
 set_source_files_properties({name}_weights.c PROPERTIES COMPILE_DEFINITIONS
   "{macro}_WEIGHTS_FILE=\\"${{CMAKE_CURRENT_SOURCE_DIR}}/{name}_weights.bin\\"")
 target_compile_options(${{{name}_target}} PRIVATE -ffp-contract=off)
-"""
+{link}"""
     return {"Makefile": makefile, "CMakeLists.txt": cmake}

@@ -14,6 +14,7 @@ def text(interface: Interface, about: About) -> str:
 
 def _lines(interface: Interface, about: About) -> Iterator[str]:
     name, macro = interface.name, interface.macro
+    refused = "" if about.extension is None else ",\n   or 2 where CMSIS-NN refuses a step"
     yield from about.banner()
     yield f"#ifndef {macro}_H"
     yield f"#define {macro}_H"
@@ -26,6 +27,11 @@ def _lines(interface: Interface, about: About) -> Iterator[str]:
     yield f"#define {macro}_NUM_STEPS {interface.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
     yield f'#define {macro}_ROUNDING "{about.options.rounding}"'
+    if about.extension is not None:
+        yield "/* CMSIS-NN, 7.0.0 or later, runs what it has kernels for, in working memory for"
+        yield "   this extension of the processor. */"
+        yield f'#define {macro}_KERNELS "cmsis-nn"'
+        yield f'#define {macro}_EXTENSION "{about.extension}"'
     yield ""
     for kind, ports in (("INPUT", interface.inputs), ("OUTPUT", interface.outputs)):
         yield f"#define {macro}_NUM_{kind}S {len(ports)}"
@@ -44,7 +50,8 @@ def _lines(interface: Interface, about: About) -> Iterator[str]:
         "",
         "/* Run the model once. Inputs must be written before each run: their place may be used",
         "   again within it. What the model keeps lies in the arena, so that several arenas are",
-        "   several instances. Returns 0, or 1 for an arena that is null or not aligned. */",
+        "   several instances. Returns 0, or 1 for an arena that is null or not aligned"
+        f"{refused}. */",
         f"int {name}_run(uint8_t *arena);",
         "",
         "/* Set what is kept from one run to the next to what it starts from. Call it before the",

@@ -9,6 +9,7 @@ import numpy as np
 from arenite.planner.program import Step
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.cmsis_nn.extension import Extension
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.interface import Interface
 from arenite.runtime.cexport.layout import Layout
@@ -33,12 +34,14 @@ class About:
         model_digest: SHA-256 of it.
         plan_digest: SHA-256 of the plan.
         options: How it was written.
+        extension: Of the processor that CMSIS-NN runs steps on; None if it runs none.
     """
 
     model: str
     model_digest: str
     plan_digest: str
     options: Options
+    extension: Extension | None = None
 
     def banner(self) -> Iterator[str]:
         """Yield the comment that a file begins with."""

@@ -137,7 +137,7 @@ def _layer(
     }  # fmt: skip
     is_blocked = kernel != "depthwise"
     if _suffix(t) == "f32":
-        bias = _per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
+        bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
         return t.layer(
             "conv_layer_f32",
             **geometry,
@@ -155,14 +155,9 @@ def _layer(
         filter_, filter_zero = (filter_ ^ np.uint8(0x80)).view(np.int8), filter_zero - 128
     if filter_zero:
         t.need("FILTER_ZERO_POINTS")
-    pairs = [
-        quantised_multiplier(scale_of(source) * float(np.float32(each)) / scale_of(result))
-        for each in stated.scales
-    ]
-    is_per_output = len(pairs) > 1
-    factors = np.array([factor for factor, _ in pairs], np.int32)
-    shifts = np.array([shift for _, shift in pairs], np.int8)
-    bias = _per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
+    factors, shifts = multipliers(t)
+    is_per_output = len(factors) > 1
+    bias = per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
     if kernel != "conv":
         bias = _with_offsets(bias, filter_, filter_zero, zero_of(source), is_blocked=is_blocked)
     if is_blocked:
@@ -186,7 +181,30 @@ def _layer(
     )
 
 
-def _per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> Array:
+def multipliers(t: StepWriter) -> tuple[Array, Array]:
+    """Return factors and shifts that make a result of sums: one, or one an output.
+
+    Raises:
+        NotWrittenError: The filter is not of quantised bytes.
+    """
+    stated = t.input(1).quantisation
+    if stated is None:
+        raise NotWrittenError("its filter is not of quantised bytes")
+    ratio = scale_of(t.input()), scale_of(t.output())
+    pairs = [
+        quantised_multiplier(ratio[0] * float(np.float32(each)) / ratio[1])
+        for each in stated.scales
+    ]
+    factors = np.array([factor for factor, _ in pairs], np.int32)
+    return factors, np.array([shift for _, shift in pairs], np.int8)
+
+
+def per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> Array:
+    """Return a value an output: zeros where there is no array.
+
+    Raises:
+        NotWrittenError: The array has another length or type.
+    """
     if array is None:
         return np.zeros(outputs, dtype)
     if array.size != outputs or array.dtype != dtype:

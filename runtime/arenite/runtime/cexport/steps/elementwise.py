@@ -36,6 +36,9 @@ _FLOATS = frozenset(
     }
 )  # fmt: skip
 
+ADD_SHIFT = 20
+"""Bits that bytes are shifted left by before they are added."""
+
 _SUFFIXES = {"int8": "s8", "int16": "s16"}
 _FROM_16_BITS = {
     "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
@@ -213,12 +216,19 @@ def _call(t: StepWriter, kernel: str, layer: str, found: Meeting, size: int) -> 
     )
 
 
+def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return factor and shift of two bytes, each shifted left by `ADD_SHIFT`, and of their sum."""
+    most = 2.0 * max(scale_of(one), scale_of(other))
+    return (
+        quantised_multiplier(scale_of(one) / most),
+        quantised_multiplier(scale_of(other) / most),
+        quantised_multiplier(most / (2.0**ADD_SHIFT * scale_of(result))),
+    )
+
+
 def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
     one, other, result = t.input(0), t.input(1), t.output()
-    most = 2.0 * max(scale_of(one), scale_of(other))
-    factor_a, shift_a = quantised_multiplier(scale_of(one) / most)
-    factor_b, shift_b = quantised_multiplier(scale_of(other) / most)
-    factor, shift = quantised_multiplier(most / (2.0**20 * scale_of(result)))
+    (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = addends(one, other, result)
     low, high = clamp_of(operator.min, operator.max, result)
     return t.layer(
         "add_layer",

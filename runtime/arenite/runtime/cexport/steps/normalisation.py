@@ -1,5 +1,6 @@
 """Softmax."""
 
+from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport import tables
 from arenite.runtime.cexport.arithmetic import scale_of, zero_of
 from arenite.runtime.cexport.errors import NotWrittenError
@@ -7,6 +8,16 @@ from arenite.runtime.cexport.literals import number
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.normalisation import Softmax
+
+
+def check_256ths(result: Tensor) -> None:
+    """Check that a result of bytes is of 256ths, from 0 to 1.
+
+    Raises:
+        NotWrittenError: It is not.
+    """
+    if (scale_of(result), zero_of(result)) != (1 / 256, -128):
+        raise NotWrittenError("its result is not of 256ths")
 
 
 @writes(Softmax)
@@ -23,8 +34,7 @@ def softmax(t: StepWriter) -> None:
         places = t.rows_of(source, 4 * width), t.rows_to(result, 4 * width), 0, rows
         t.call("softmax_f32", width, number(float(operator.beta)), *places)
         return
-    if (scale_of(result), zero_of(result)) != (1 / 256, -128):
-        raise NotWrittenError("its result is not of 256ths")
+    check_256ths(result)
     table = tables.exponentials(scale_of(source), operator.beta)
     layer = t.layer(
         "softmax_layer", width=width, least=len(table) - 1,

@@ -227,6 +227,20 @@ class StepWriter:
             given.append(argument)
         self.calls += ["{", *named, f"    {kernel}({', '.join(given)});", "}"]
 
+    def working_memory(self) -> tuple[int, str]:
+        """Return the bytes of working memory, and where it lies."""
+        step = self.layout.program.steps[self.number]
+        size = step.operator.scratch(self.layout.program.operands(step))
+        return size, f"arena + {self.layout.working[self.number]}" if size else "NULL"
+
+    def checked_call(self, kernel: str, *arguments: str) -> None:
+        """Add a call of a kernel that calls CMSIS-NN, and may be refused by it."""
+        self.file.kernels.add(kernel)
+        self.calls += [
+            f"if ({kernel}({', '.join(arguments)}) != ARM_CMSIS_NN_SUCCESS)",
+            "    return 2;",
+        ]
+
     def plain_call(self, call: str) -> None:
         """Add a call of a function of C's own library."""
         if self.num_rows:
