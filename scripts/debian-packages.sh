@@ -23,7 +23,8 @@ command -v cmake >/dev/null 2>&1 || missing="$missing cmake"
 command -v make >/dev/null 2>&1 || missing="$missing make"
 command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config"
 command -v valgrind >/dev/null 2>&1 || missing="$missing valgrind"
-if [ "${1:-}" = browser ]; then # for the tests of the report page
+if [ "${1:-}" = browser ]; then # for the tests of the report page, and of C source with a second compiler
+  command -v clang >/dev/null 2>&1 || missing="$missing clang"
   command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
   command -v chromedriver >/dev/null 2>&1 || missing="$missing chromium-driver"
 fi

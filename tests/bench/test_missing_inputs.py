@@ -51,6 +51,16 @@ def test_without_default_models_it_is_told_where_they_belong(
     assert ".tflite files" in capsys.readouterr().err
 
 
+def test_without_cmsis_nn_it_is_told_what_to_name(tmp_path, capsys):
+    pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
+    script = import_module("c_kernels")
+    assert script.main([]) == 2
+    assert "--cmsis-nn must name a folder" in capsys.readouterr().err
+    assert script.main(["--cmsis-nn", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "there is no" in said or "apt-get install" in said
+
+
 def test_without_instances_it_is_told_what_writes_them(tmp_path, capsys, monkeypatch):
     script = import_module("exact_placement")
     monkeypatch.setattr(script, "INSTANCES", tmp_path)

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
 from arenite.cli.main import main
-from boards.board import LARGE_M3, Board, board
+from boards.board import LARGE_M3, board
 from boards.build import BuildError, build
 from boards.exported import exported, with_cmsis_nn
 from boards.reference import joined, random_inputs, tflm_outputs
@@ -30,9 +30,7 @@ TRAINED = ("vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "person_det
 
 @pytest.mark.parametrize(("target", "extension"), BOARDS, ids=lambda each: str(each)[:16])
 @pytest.mark.parametrize("name", [*NETWORKS, *TRAINED])
-def test_a_model_gives_the_interpreters_bits(
-    name: str, target: Board, extension: str, tmp_path
-) -> None:
+def test_a_model_gives_the_interpreters_bits(name, target, extension, tmp_path):
     own_library(target.processor.lower())
     model = tmp_path / f"{name}.tflite"
     if name in NETWORKS:
@@ -50,6 +48,6 @@ def test_a_model_gives_the_interpreters_bits(
     assert footprint(program).variables == 0
 
 
-def test_a_processor_without_a_library_is_refused(tmp_path) -> None:
+def test_a_processor_without_a_library_is_refused(tmp_path):
     with pytest.raises(BuildError, match=r"there is no .*cortex-m3\.a"):
         with_cmsis_nn(None, LARGE_M3, tmp_path)

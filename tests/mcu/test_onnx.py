@@ -1,0 +1,62 @@
+"""ONNX networks as C source on emulated boards: integers and floats, beside ONNX Runtime.
+
+Integers are also compared with what the same source computes on this machine, to the bit.
+"""
+
+import numpy as np
+import pytest
+
+from boards.board import board as board_named
+from boards.build import build
+from boards.exported import exported as subject_of
+from boards.reference import joined
+from boards.run import run
+from boards.sections import footprint
+from support.exported_c import Machine, compiled, drawn, exported, written
+from support.quantised_onnx import assert_within_few_quanta, floats, outputs_of, quantised
+
+RUNS = 3
+STACK = 300
+M0, M3, M4, M7, M55, RISCV = (
+    "microbit", "lm3s6965evb", "mps2-an386", "mps2-an500", "mps3-an547", "virt",
+)  # fmt: skip
+
+
+def on_board(export, inputs, board, folder):
+    """The outputs of all runs on a board, within the arena and 300 B of stack."""
+    program = build(board_named(board), subject_of(written(export, folder / "c")), folder / "b")
+    arrays = [[each[port.port.name] for port in export.interface.inputs] for each in inputs]
+    report = run(program, joined(arrays))
+    report.require_sound()
+    assert report.stack <= STACK
+    assert footprint(program).variables == 0
+    (port,) = export.interface.outputs
+    found = np.frombuffer(report.outputs, port.tensor.dtype.label)
+    return found.reshape(RUNS, *port.tensor.shape)
+
+
+@pytest.mark.parametrize(
+    ("form", "board"),
+    [("qdq, signed", M0), ("qdq, signed", M55), ("qdq, unsigned", M4), ("qlinear", RISCV)],
+)
+def test_a_quantised_network_gives_what_onnx_runtime_gives(form, board, tmp_path):
+    path = quantised(tmp_path, form)
+    export = exported(path)
+    inputs = [drawn(export, seed) for seed in range(RUNS)]
+    outputs = on_board(export, inputs, board, tmp_path)
+    machine = Machine.of(export, compiled(export, tmp_path / "here"))
+    for given, found in zip(inputs, outputs, strict=True):
+        assert_within_few_quanta(found, outputs_of(path, export.interface, given)[0])
+        (here,) = machine.run(given).values()
+        np.testing.assert_array_equal(found, here)
+
+
+@pytest.mark.parametrize("board", [M3, M7])
+def test_a_network_of_floats_gives_what_onnx_runtime_gives(board, tmp_path):
+    path = floats(tmp_path)
+    export = exported(path)
+    inputs = [drawn(export, seed) for seed in range(RUNS)]
+    outputs = on_board(export, inputs, board, tmp_path)
+    for given, found in zip(inputs, outputs, strict=True):
+        (expected,) = outputs_of(path, export.interface, given)
+        np.testing.assert_allclose(found, expected, 0, 1e-5 * np.abs(expected).max())
