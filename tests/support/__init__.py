@@ -19,7 +19,7 @@ Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edit
 (`forked`).
 
 Proof that lasts: `mutation` breaks the rules of a module, `writers` are the commands that write,
-`skips` tells why tests did not run.
+`skips` tells why tests did not run, `byte_figures` are the arenas that must not grow.
 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
 same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c`
