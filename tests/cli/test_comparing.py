@@ -164,6 +164,22 @@ def test_the_tables_and_the_trace_agree_with_the_json(compare, models, tmp_path)
     assert [*tops.values()] == [min(each.values()) for each in expected.values()]
 
 
+def test_the_markdown_of_a_baseline_says_who_grew_and_names_folders(compare, models, tmp_path):
+    path, text = tmp_path / "old.json", tmp_path / "t.md"
+    path.write_text(compare(models, "--json")[1])
+    (models / "a.csv").write_text(GROWN)
+    (models / "below" / "a.csv").write_text(GOOD)
+    compare(models, "--baseline", path, "--markdown", text)
+    lines = text.read_text().splitlines()
+    assert lines[0].startswith("| model | arena, B | growth | against")
+    cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines[2:5]]
+    assert [(name[name.rindex("models/") :], arena, growth) for name, arena, growth in cells] == [
+        ("models/a.csv", "98", "+2 B (+2.1 %)"),
+        ("models/below/a.csv", "96", "new"),
+        ("models/below/b.tflite", cells[2][1], "0"),
+    ]
+
+
 def test_what_people_see_fits_eighty_columns(models):
     result = subprocess.run(
         [sys.executable, "-m", "arenite", "compare", "--quick", str(models)],

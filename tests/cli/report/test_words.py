@@ -8,6 +8,7 @@ import pytest
 
 from arenite.cli.commands.compare.comparing import Task, compare_model
 from arenite.cli.report.frontier import Frontier, Point
+from arenite.cli.report.frontier_words import remark
 from arenite.cli.report.model import PageModel
 from arenite.cli.report.row_map import RowMap
 from arenite.cli.report.summary import offered
@@ -85,6 +86,14 @@ def test_a_frontier_is_an_answer_and_stands_before_the_map(report):
     assert [row[-1].text for row in section.trade.rows] == ["1.00", "1.25"]
     assert section.trade.about == "256 B, 9 turns"
     assert (section.trade.binding, section.trade.has_map) == ("It binds.", True)
+    assert "bands of rows: nothing is computed twice" in section.trade.remark
+
+
+def test_what_is_computed_twice_is_said():
+    low, lower = FRONTIER.points
+    again = dataclasses.replace(lower, multiply_adds_ratio=1.037)
+    said = remark(dataclasses.replace(FRONTIER, points=(low, again)))
+    assert "at most 3.7 % is computed twice" in said
 
 
 def test_several_models_have_a_column_of_bands_and_those_that_gain_nothing_an_empty_cell(report):

@@ -22,7 +22,7 @@ def trade(frontier: Frontier, *, has_map: bool) -> Trade:
     return Trade(
         frontier_columns(),
         tuple(frontier_rows(frontier.points)),
-        remark(frontier.costs),
+        remark(frontier),
         f"{both(least.height)}, {plural(least.turns, 'turn')}",
         ("" if has_map else _LEFT_OUT) + printable(frontier.binding),
         has_map,
@@ -34,17 +34,19 @@ def price(point: Point) -> str:
     return f"{1 + point.slowdown:.2f} times the time, predicted"
 
 
-def remark(costs: str, *, is_measured: bool = False) -> str:
+def remark(frontier: Frontier, *, is_measured: bool = False) -> str:
     """Return what the times are, and why the results stay.
 
     Args:
-        costs: Whose costs predict.
+        frontier: The frontier.
         is_measured: Whether there are measured times too.
     """
     measured = "measured on one thread and " if is_measured else ""
+    most = max(point.multiply_adds_ratio for point in frontier.points)
+    again = f"at most {percent(most - 1)} is" if most > 1 else "nothing is"
     return (
         f"Times are {measured}predicted, as a multiple of the whole program's. Predictions stand "
-        f"on the {printable(costs)}. Parts of the network run in bands of rows: nothing is "
+        f"on the {printable(frontier.costs)}. Parts of the network run in bands of rows: {again} "
         "computed twice, and the results are the same to the bit."
     )
 

@@ -2,11 +2,11 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arenite.cli.render.numbers import gap, grouped, percent
 from arenite.cli.render.text import printable
-from arenite.planner.report import ModelReport
+from arenite.planner.report import ModelReport, StrategyResult
 
 _COLUMNS = (
     "model", "strategy", "kind", "height", "seconds", "optimal", "naive", "lower_bound",
@@ -33,30 +33,54 @@ def as_csv(reports: Iterable[ModelReport]) -> str:
     return stream.getvalue()
 
 
-def as_markdown(reports: Sequence[ModelReport]) -> str:
-    """Return a table of the models, then what each strategy makes of them, folded."""
+def as_markdown(
+    reports: Sequence[ModelReport], before: Mapping[str, int | None] | None = None
+) -> str:
+    """Return a table of the models, then what each strategy makes of them, folded.
+
+    Args:
+        reports: The models, which are named as they were asked for, folders included.
+        before: The lowest arena that each had, for a column of growth; None for no column.
+    """
+    columns = ["model", "arena, B"] + ([] if before is None else ["growth"])
+    columns += ["against no reuse", "above the bound", "strategy"]
     lines = [
-        "| model | arena, B | against no reuse | above the bound | strategy |",
-        "|---|--:|--:|--:|---|",
+        _line(columns),
+        _line(["---", *("--:" for _ in columns[1:-1]), "---"]),
+        *(_line(_model_cells(report, before)) for report in reports),
     ]
-    lines += [_model_row(report) for report in reports]
     for report in reports:
-        lines += ["", f"<details><summary>{_cell(report.source.name)}</summary>", ""]
+        lines += ["", f"<details><summary>{_cell(report.model)}</summary>", ""]
         lines += _strategies(report)
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-def _model_row(report: ModelReport) -> str:
+def _model_cells(report: ModelReport, before: Mapping[str, int | None] | None) -> list[str]:
     winner = report.winner
-    name = _cell(report.source.name)
-    if winner is None:
-        return f"| {name} | - | - | - | - |"
-    saved = percent(1 - winner.height / report.naive) if report.naive else "-"
-    distance = "optimal" if report.proved(winner) else gap(winner.height, report.best_bound)
-    return (
-        f"| {name} | {grouped(winner.height)} | {saved} less | {distance} | `{winner.strategy}` |"
-    )
+    arena = saved = distance = strategy = "-"
+    if winner is not None:
+        arena, strategy = grouped(winner.height), f"`{winner.strategy}`"
+        saved = f"{percent(1 - winner.height / report.naive)} less" if report.naive else "-"
+        distance = "optimal" if report.proved(winner) else gap(winner.height, report.best_bound)
+    growth = [] if before is None else [_growth(before.get(report.model), winner)]
+    return [_cell(report.model), arena, *growth, saved, distance, strategy]
+
+
+def _growth(before: int | None, winner: StrategyResult | None) -> str:
+    """Return the change since the baseline, in bytes and as a part of what was."""
+    if before is None or winner is None:
+        return "new" if before is None else "-"
+    change = winner.height - before
+    if not change:
+        return "0"
+    sign = "+" if change > 0 else "-"
+    share = f" ({sign}{percent(abs(change) / before)})" if before else ""
+    return f"{sign}{grouped(abs(change))} B{share}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _strategies(report: ModelReport) -> Iterator[str]:

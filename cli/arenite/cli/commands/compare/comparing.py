@@ -33,6 +33,9 @@ from arenite.planner.strategy import Strategy
 
 _Outcome = TypeVar("_Outcome")
 
+_SEARCHES = 10
+"""Of a frontier: the regions of each of its programs, and their plans."""
+
 
 @dataclass(frozen=True, slots=True)
 class TargetReport(ModelReport):
@@ -123,7 +126,9 @@ def read_model(task: Task) -> ReadTask | FailedModel:
 
 def _frontier(task: Task) -> Frontier | None:
     """Return what a model that our runtime runs takes in bands of rows; None if not less."""
-    fitting = Fitting(task.model, task.reading, watched=task.watched)
+    limit_s = None if task.time_limit_s is None else _SEARCHES * task.time_limit_s
+    reading = replace(task.reading, time_limit_s=limit_s)
+    fitting = Fitting(task.model, reading, watched=task.watched)
     fits = fitting.frontier()
     return Frontier.of(fits, fitting.machine.words) if len(fits) > 1 else None
 

@@ -106,7 +106,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
     command: Sequence[str] = click.get_current_context().obj or ()
     page = FitPage(
         model, before, figure, after,
-        remark(frontier.costs, is_measured=bool(latencies)),
+        remark(frontier, is_measured=bool(latencies)),
         bool(latencies),
         frontier_columns(latencies),
         tuple(frontier_rows(frontier.points, latencies)),

@@ -48,6 +48,10 @@
     source.data = Object.fromEntries(
       Object.entries(source.data).map(([name, column]) => [name, ends(column)])
     );
+    // The label of the whole program, to the right of its point, keeps its width on a log scale.
+    const range = doc.get_model_by_name("frontier").x_range, most = Math.max(...source.data.x);
+    const label = 100 / (width - 90);
+    range.end = range.start * (most / range.start) ** (1 / (1 - label));
   }
 
   // Draw a figure in an element, in the colours of the page, and return its document.
