@@ -1,6 +1,7 @@
 """Many models: files, baselines, folders, processes, and what goes wrong with them."""
 
 import csv
+import html
 import json
 import os
 import re
@@ -101,6 +102,27 @@ def test_a_grown_arena_fails_and_says_by_how_much(compare, baseline):
     assert code == 1
     assert "grew too much" in out
     assert "grew from 96 B to" in err
+
+
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [(96, ["98", "96", "2.1 %, too much"]), (98, ["98", "98", "0.0 %"]),
+     (196, ["98", "196", "-50.0 %"]), (None, ["98", "-", "new"])],
+)  # fmt: skip
+def test_the_markdown_names_folders_and_says_what_grew(compare, tmp_path, before, shown):
+    model, old, text = (tmp_path / name for name in ("below/m.csv", "old.json", "t.md"))
+    model.parent.mkdir()
+    model.write_text(GROWN)
+    heights = {"gone.csv": 64} | ({} if before is None else {str(model): before})
+    models = [{"model": name, "results": [{"height": size}]} for name, size in heights.items()]
+    old.write_text(json.dumps({"models": models}))
+    compare(model, "--baseline", old, "--fail-over", "2%", "--markdown", text)
+    table = html.unescape(text.read_text().replace("**", "")).partition("\n<details>")[0]
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()[2:]]
+    assert [row[1:5] for row in rows] == [
+        [str(model), *shown],
+        ["gone.csv", "-", "64", "not compared"],
+    ]
 
 
 def test_growth_within_what_is_allowed_passes(compare, baseline):

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arenite.cli.render.numbers import gap, grouped, percent
 from arenite.cli.render.text import printable
@@ -33,30 +33,64 @@ def as_csv(reports: Iterable[ModelReport]) -> str:
     return stream.getvalue()
 
 
-def as_markdown(reports: Sequence[ModelReport]) -> str:
-    """Return a table of the models, then what each strategy makes of them, folded."""
+def as_markdown(
+    reports: Sequence[ModelReport],
+    baseline: Mapping[str, int] | None = None,
+    most: float | None = None,
+) -> str:
+    """Return a table of the models, then what each strategy makes of them, folded.
+
+    Args:
+        reports: One a model.
+        baseline: The lowest arena of each model before, to say what grew; None to say nothing.
+        most: Growth that is allowed, as a share; None for any.
+    """
+    columns = "| model | arena, B |"
+    rule = "|---|--:|"
+    if baseline is not None:
+        columns += " before, B | growth |"
+        rule += "--:|--:|"
     lines = [
-        "| model | arena, B | against no reuse | above the bound | strategy |",
-        "|---|--:|--:|--:|---|",
+        f"{columns} against no reuse | above the bound | strategy |",
+        f"{rule}--:|--:|---|",
     ]
-    lines += [_model_row(report) for report in reports]
+    lines += [_model_row(report, baseline, most) for report in reports]
+    compared = {report.model for report in reports}
+    for model, before in (baseline or {}).items():
+        if model not in compared:
+            lines.append(f"| {_cell(model)} | - | {grouped(before)} | not compared | - | - | - |")
     for report in reports:
-        lines += ["", f"<details><summary>{_cell(report.source.name)}</summary>", ""]
+        lines += ["", f"<details><summary>{_cell(report.model)}</summary>", ""]
         lines += _strategies(report)
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-def _model_row(report: ModelReport) -> str:
+def _model_row(report: ModelReport, baseline: Mapping[str, int] | None, most: float | None) -> str:
     winner = report.winner
-    name = _cell(report.source.name)
+    cells = [_cell(report.model), "-" if winner is None else grouped(winner.height)]
+    if baseline is not None:
+        cells += _growth(
+            baseline.get(report.model), None if winner is None else winner.height, most
+        )
     if winner is None:
-        return f"| {name} | - | - | - | - |"
-    saved = percent(1 - winner.height / report.naive) if report.naive else "-"
-    distance = "optimal" if report.proved(winner) else gap(winner.height, report.best_bound)
-    return (
-        f"| {name} | {grouped(winner.height)} | {saved} less | {distance} | `{winner.strategy}` |"
-    )
+        cells += ["-"] * 3
+    else:
+        saved = percent(1 - winner.height / report.naive) if report.naive else "-"
+        distance = "optimal" if report.proved(winner) else gap(winner.height, report.best_bound)
+        cells += [f"{saved} less", distance, f"`{winner.strategy}`"]
+    return f"| {' | '.join(cells)} |"
+
+
+def _growth(before: int | None, now: int | None, most: float | None) -> tuple[str, str]:
+    """Return the arena before, and how much of it has come since."""
+    if before is None:
+        return "-", "new"
+    if now is None:
+        return grouped(before), "-"
+    share = 0.0 if now == before else now / before - 1 if before else float("inf")
+    text = ("-" if share < 0 else "") + percent(abs(share))
+    return grouped(before), f"**{text}, too much**" if most is not None and share > most else text
 
 
 def _strategies(report: ModelReport) -> Iterator[str]:

@@ -205,7 +205,8 @@ def compare(
         ),
     )
     results.write(csv, lambda: as_csv(reports))
-    results.write(markdown, lambda: as_markdown(reports))
+    compared_with = None if baseline is None else old
+    results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
     results.write(trace, lambda: as_trace(reports))
     results.write(page, lambda: as_page(compared, click.get_current_context().obj, compressions))
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
