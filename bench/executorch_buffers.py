@@ -18,6 +18,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.runtime.targets.executorch import memory_planning
 from arenite.strategies import find
+from arenite.strategies.memories import spread
 from harness import bench, emit, parser, table
 
 SLOW = 1 << 24
@@ -88,7 +89,7 @@ def compare(name: str, module: Any, shape: tuple[int, ...]) -> Row:
     fast = _sizes(ours)[1] // 3 // 16 * 16
     banks = [Bank("fast", fast, 1), Bank("slow", SLOW, 2)]
     greedy = export(MemoryPlanningAlgorithmSuite([BankedGreedy(TargetMemoryMap(banks))]))
-    banked = export(memory_planning(find("best"), banks=banks))
+    banked = export(memory_planning(find("best"), banks=banks, spread=spread))
     return Row(
         name,
         _sizes(stock)[1],

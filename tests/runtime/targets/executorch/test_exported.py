@@ -9,6 +9,7 @@ pytest.importorskip("executorch", reason="the extra 'executorch' is not installe
 
 from arenite.runtime.targets.executorch import memory_planning
 from arenite.strategies import find
+from arenite.strategies.memories import spread
 from pytorch_networks import NETWORKS
 
 with warnings.catch_warnings():
@@ -83,7 +84,7 @@ def test_the_fast_bank_gets_at_least_what_stock_gives_it(network):
     banks = [Bank("fast", HEIGHTS[name][1] // 3 // 16 * 16, 1), Bank("slow", 1 << 20, 2)]
     greedy = BankedGreedy(TargetMemoryMap(banks))
     stock = export(MemoryPlanningAlgorithmSuite([greedy]))
-    ours = export(memory_planning(find("best"), banks=banks))
+    ours = export(memory_planning(find("best"), banks=banks, spread=spread))
     assert sizes(ours)[1] <= banks[0].size
     assert bytes_in(ours, 1) >= bytes_in(stock, 1)
     (expected,), (found,) = outputs(stock, x), outputs(ours, x)

@@ -7,6 +7,7 @@ import pytest
 from arenite.planner.errors import InfeasibleError, UnsupportedModelError
 from arenite.runtime.targets.executorch import memory_planning
 from arenite.strategies import find
+from arenite.strategies.memories import spread
 from support.executorch_specs import Bank, GraphModule, Spec, overlapping
 
 BEST = find("best")
@@ -14,6 +15,8 @@ BEST = find("best")
 
 def planned(specs, *, alignment=16, inner=(), padding=0, **options):
     module = GraphModule(specs, list(inner))
+    if "banks" in options:
+        options["spread"] = spread
     return memory_planning(BEST, **options)(alignment, specs, module, None, padding)
 
 
@@ -87,6 +90,11 @@ def test_offsets_are_aligned_as_a_bank_asks():
 def test_the_first_bank_need_not_have_the_first_number():
     specs = [Spec(64, [0, 1]), Spec(96, [0, 1])]
     assert planned(specs, banks=[Bank("fast", 64, 3), Bank("slow", 999, 1)]) == [0, 96, 0, 64]
+
+
+def test_banks_without_what_spreads_tensors_over_them_are_a_misuse():
+    with pytest.raises(ValueError, match="go together"):
+        memory_planning(BEST, banks=[Bank("fast", 64, 1)])
 
 
 def test_banks_are_of_the_processor():

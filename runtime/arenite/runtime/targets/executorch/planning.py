@@ -3,16 +3,17 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
 from arenite.planner.strategy import Strategy, run
 from arenite.planner.units import align_up
 from arenite.planner.verify import verify
-from arenite.runtime.targets.executorch.banks import place_in_banks
 from arenite.runtime.targets.executorch.records import Storage, TensorSpec, storages
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,28 @@ class Bank(Protocol):
     def alignment(self) -> int | None: ...  # noqa: D102
 
 
+class Placed(Protocol):
+    """Records in several memories, and where they lie there."""
+
+    @property
+    def problem(self) -> Problem: ...  # noqa: D102
+    @property
+    def plan(self) -> Plan: ...  # noqa: D102
+
+
+class Spread(Protocol):
+    """What decides which record lies in which memory: `arenite.strategies.memories.spread`."""
+
+    def __call__(  # noqa: D102
+        self,
+        problem: Problem,
+        memories: Sequence[CostedMemory],
+        traffic: Sequence[Traffic],
+        place: Callable[[Problem], Plan],
+        pinned: Mapping[str, str] | None = None,
+    ) -> Placed: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryPlanning:
     """What `MemoryPlanningPass` calls once for each graph.
@@ -47,11 +70,13 @@ class MemoryPlanning:
     Attributes:
         strategy: What places the tensors of one memory.
         banks: Memories to spread the tensors over, the most wanted first; () for one of any size.
+        spread: What spreads them; None without banks.
         on_plan: Called with each problem and its plan.
     """
 
     strategy: Strategy
     banks: tuple[Bank, ...] = ()
+    spread: Spread | None = None
     on_plan: OnPlan | None = None
 
     def __call__(
@@ -141,16 +166,21 @@ class MemoryPlanning:
         records = [each.record for each in found if each.record is not None]
         banks = [Memory(bank.name, max(bank.size - taken[bank.name], 0)) for bank in self.banks]
         memories = (*banks, *(Memory(name) for name in list(numbers)[len(banks) :]))
-        if not banks:
+        if self.spread is None:
             problem = _problem(records, homes, steps, memories)
             return problem, run(self.strategy, problem)
         declared = {bank.name for bank in banks}
         inside = [each for each in records if homes.get(each.name, banks[0].name) in declared]
         offsets: dict[str, int] = {}
-        placed = place_in_banks(inside, homes, banks, self.strategy)
-        for bank, there in zip(banks, placed, strict=True):
-            homes |= dict.fromkeys(there, bank.name)
-            offsets |= there
+        # What counts is the bytes in the better memory; how much better it is does not matter.
+        costed = [CostedMemory(bank, rank, rank) for rank, bank in enumerate(banks, 1)]
+        unplaced = Problem.of(inside)
+        placed = self.spread(
+            unplaced, costed, traffic_of(unplaced, None), partial(run, self.strategy), homes
+        )
+        for record, offset in zip(placed.problem.records, placed.plan.offsets, strict=True):
+            homes[record.name] = record.memory
+            offsets[record.name] = offset
         problem = _problem(records, homes, steps, memories)
         for part in problem.by_memory()[len(banks) :]:
             plan = run(self.strategy, part)
@@ -200,7 +230,11 @@ def _write(
 
 
 def memory_planning(
-    strategy: Strategy, *, banks: Iterable[Bank] = (), on_plan: OnPlan | None = None
+    strategy: Strategy,
+    *,
+    banks: Iterable[Bank] = (),
+    spread: Spread | None = None,
+    on_plan: OnPlan | None = None,
 ) -> MemoryPlanning:
     """Return a `memory_planning_algo` for ExecuTorch's `MemoryPlanningPass`.
 
@@ -214,6 +248,13 @@ def memory_planning(
     Args:
         strategy: What places the tensors, such as `arenite.strategies.find("best")`.
         banks: Memories of the device as ExecuTorch's `Bank`s, the fastest first.
+        spread: What spreads the tensors over them, `arenite.strategies.memories.spread`.
         on_plan: Called with the problem and the plan of each graph, lower bound and all.
+
+    Raises:
+        ValueError: Only one of `banks` and `spread` is given.
     """
-    return MemoryPlanning(strategy, tuple(banks), on_plan)
+    known = tuple(banks)
+    if bool(known) != (spread is not None):
+        raise ValueError("banks and what spreads the tensors over them go together")
+    return MemoryPlanning(strategy, known, spread, on_plan)
