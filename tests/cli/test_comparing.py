@@ -1,6 +1,7 @@
 """Many models: files, baselines, folders, processes, and what goes wrong with them."""
 
 import csv
+import html
 import json
 import os
 import re
@@ -103,6 +104,27 @@ def test_a_grown_arena_fails_and_says_by_how_much(compare, baseline):
     assert "grew from 96 B to" in err
 
 
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [(96, ["98", "96", "2.1 %, too much"]), (98, ["98", "98", "0.0 %"]),
+     (196, ["98", "196", "-50.0 %"]), (None, ["98", "-", "new"])],
+)  # fmt: skip
+def test_the_markdown_names_folders_and_says_what_grew(compare, tmp_path, before, shown):
+    model, old, text = (tmp_path / name for name in ("below/m.csv", "old.json", "t.md"))
+    model.parent.mkdir()
+    model.write_text(GROWN)
+    heights = {"gone.csv": 64} | ({} if before is None else {str(model): before})
+    models = [{"model": name, "results": [{"height": size}]} for name, size in heights.items()]
+    old.write_text(json.dumps({"models": models}))
+    compare(model, "--baseline", old, "--fail-over", "2%", "--markdown", text)
+    table = html.unescape(text.read_text().replace("**", "")).partition("\n<details>")[0]
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()[2:]]
+    assert [row[1:5] for row in rows] == [
+        [str(model), *shown],
+        ["gone.csv", "-", "64", "not compared"],
+    ]
+
+
 def test_growth_within_what_is_allowed_passes(compare, baseline):
     model, old = baseline
     model.write_text(GROWN)
@@ -162,22 +184,6 @@ def test_the_tables_and_the_trace_agree_with_the_json(compare, models, tmp_path)
         if event["name"] == "highest address":
             tops[event["pid"]] = max(tops.get(event["pid"], 0), event["args"]["bytes"])
     assert [*tops.values()] == [min(each.values()) for each in expected.values()]
-
-
-def test_the_markdown_of_a_baseline_says_who_grew_and_names_folders(compare, models, tmp_path):
-    path, text = tmp_path / "old.json", tmp_path / "t.md"
-    path.write_text(compare(models, "--json")[1])
-    (models / "a.csv").write_text(GROWN)
-    (models / "below" / "a.csv").write_text(GOOD)
-    compare(models, "--baseline", path, "--markdown", text)
-    lines = text.read_text().splitlines()
-    assert lines[0].startswith("| model | arena, B | growth | against")
-    cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines[2:5]]
-    assert [(name[name.rindex("models/") :], arena, growth) for name, arena, growth in cells] == [
-        ("models/a.csv", "98", "+2 B (+2.1 %)"),
-        ("models/below/a.csv", "96", "new"),
-        ("models/below/b.tflite", cells[2][1], "0"),
-    ]
 
 
 def test_what_people_see_fits_eighty_columns(models):

@@ -238,6 +238,7 @@ def test_the_output_that_is_shown_is_what_the_commands_print(page, tmp_path, mon
     "page",
     [
         "compression.md",
+        "how-to/annotate.md",
         "how-to/fine-tune.md",
         "how-to/use-a-plan.md",
         "index.md",

@@ -53,6 +53,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
     },
     "Shrink and export": {
         "compress": Entry("compress.command", "Compress the weights of a model."),
+        "annotate": Entry("annotate", "Write the plan of an ONNX model into its metadata."),
         "export": Entry("export.command", "Export a planned model for another runtime."),
         "tflm-arena": Entry("tflm_arena", "Size the arena for TensorFlow Lite Micro."),
     },

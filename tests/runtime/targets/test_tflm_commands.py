@@ -5,6 +5,7 @@ import pytest
 
 from arenite.cli.main import main
 from arenite.runtime.targets.tflm import measure as measure_module
+from support.tflite_networks import keyword
 from support.tiny_chains import dense_chain
 
 
@@ -55,6 +56,30 @@ def test_tflm_arena_answers_for_people(chain: Path, capsys: pytest.CaptureFixtur
     text = capsys.readouterr().out
     assert "512 B -> 384 B, 25.0 % less" in text
     assert "identical bit for bit" in text
+    assert text.index("tail: what stays") < text.index("kernels' own data") < text.index("total")
+
+
+@real
+def test_tflm_arena_says_what_the_tail_is_made_of(chain: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["tflm-arena", str(chain), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    for plan in ("stock", "planned"):
+        parts = {name: size[plan] for name, size in result["tail_parts"].items()}
+        assert sum(parts.values()) == result["tail"][plan]
+        assert all(parts[name] > 0 for name in ("tensors", "operators", "kernels", "own"))
+        assert parts["variables"] == 0
+        assert result["head"][plan] + result["tail"][plan] == result["total"][plan]
+
+
+@real
+def test_variable_tensors_are_a_part_of_the_tail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    model = tmp_path / "keyword.tflite"
+    model.write_bytes(keyword())
+    assert main(["tflm-arena", str(model), "--json"]) == 0
+    parts = json.loads(capsys.readouterr().out)["tail_parts"]
+    assert parts["variables"]["stock"] > 0
 
 
 def test_tflm_arena_says_what_it_could_not_measure(

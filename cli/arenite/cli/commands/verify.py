@@ -15,14 +15,14 @@ from arenite.cli.render.text import printable
 from arenite.cli.targets.reading import Reading, reading_of
 from arenite.cli.targets.table import TARGETS
 from arenite.planner import planfile
-from arenite.planner.errors import OrderError, about_file
+from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import PlanFile
 from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
 
 
 @click.command()
-@click.argument("plan_path", metavar="PLAN.json", type=click.Path(path_type=Path))
+@click.argument("plan_path", metavar="PLAN", type=click.Path(path_type=Path))
 @click.argument("model", required=False, type=click.Path(path_type=Path))
 @dim_option
 @shape_option
@@ -38,11 +38,17 @@ def verify(
 ) -> None:
     """Check a plan, on its own or against MODEL.
 
-    Without MODEL: no two tensors that are live at once may overlap. With it, the plan must
-    also have been made for this very file. Free dimensions and
-    values of inputs default to those of the plan.
+    PLAN is a plan file, or an ONNX model that carries a plan in its metadata ('arenite annotate',
+    onnxsim). Without MODEL: no two tensors that are live at once may overlap. With it, the plan
+    must also have been made for this very file. Free dimensions and values of inputs default to
+    those of the plan.
     """
-    plan_file = planfile.read(plan_path)
+    if plan_path.suffix.lower() == ".onnx":
+        if model is not None or dims or shapes or values:
+            raise click.UsageError("an annotated model has its plan and its shapes in itself")
+        plan_file = _read_annotated(plan_path)
+    else:
+        plan_file = planfile.read(plan_path)
     if model is not None:
         _check_model(plan_path, plan_file, model, Reading(dims, shapes, values))
     plan = plan_file.plan
@@ -71,6 +77,14 @@ def verify(
         },
         text,
     )
+
+
+def _read_annotated(path: Path) -> PlanFile:
+    try:
+        from arenite.planner.importers.onnx.annotations import read_annotations
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
+    return read_annotations(path)
 
 
 def _check_model(

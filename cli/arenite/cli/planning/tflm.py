@@ -12,6 +12,7 @@ from arenite.cli.render.text import one_line
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
+from arenite.runtime.targets.tflm.measure import Measurement
 from arenite.strategies import find
 
 _MEASURES = {
@@ -20,6 +21,19 @@ _MEASURES = {
     "total": "total",
     "smallest": "smallest working arena",
 }
+
+
+_TAIL = {
+    "tensors": "tensors, 1 each",
+    "operators": "operators, 1 each",
+    "kernels": "kernels' own data",
+    "variables": "variable tensors",
+    "boundary": "inputs and outputs",
+    "quantisation": "their quantisation",
+    "compression": "compressed weights",
+    "own": "the interpreter",
+}
+"""What a part of the tail is for, in a few words."""
 
 
 def exported(
@@ -53,8 +67,8 @@ def as_json(model: Path, export: TflmExport) -> dict[str, object]:
         "head": {"stock": export.stock_head, "planned": export.planned_head},
     }
     if (measured := export.measured) is None:
-        return result | {"tail": None, "total": None, "smallest": None, "scratch": None,
-                         "outputs_identical": None}  # fmt: skip
+        return result | {"tail": None, "total": None, "smallest": None, "tail_parts": None,
+                         "scratch": None, "outputs_identical": None}  # fmt: skip
     return result | {
         **{
             name: {
@@ -62,6 +76,10 @@ def as_json(model: Path, export: TflmExport) -> dict[str, object]:
                 "planned": getattr(measured.planned, name),
             }
             for name in _MEASURES
+        },
+        "tail_parts": {
+            part: {"stock": size, "planned": measured.planned.tail_parts[part]}
+            for part, size in measured.stock.tail_parts.items()
         },
         "scratch": measured.scratch,
         "outputs_identical": measured.stock.outputs == measured.planned.outputs,
@@ -76,6 +94,8 @@ def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
     else:
         for name, label in _MEASURES.items():
             yield label, change(getattr(measured.stock, name), getattr(measured.planned, name))
+            if name == "tail":
+                yield from _tail_rows(measured.stock, measured.planned)
         if measured.scratch:
             most = max(measured.scratch.values())
             yield (
@@ -88,3 +108,11 @@ def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
     yield "lower bound of the head", both(bound)
     verdict = f"stock stays: {export.stays}" if export.stays else "ours"
     yield "plan to use", Text(verdict, "" if export.stays else "bold")
+
+
+def _tail_rows(stock: Measurement, planned: Measurement) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the parts of the tail that take bytes, the largest first."""
+    ours = planned.tail_parts
+    for part, size in sorted(stock.tail_parts.items(), key=lambda item: -item[1]):
+        if size or ours[part]:
+            yield f"  {_TAIL[part]}", change(size, ours[part]) if size else both(ours[part])

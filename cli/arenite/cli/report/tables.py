@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arenite.cli.render.numbers import gap, grouped, percent
 from arenite.cli.render.text import printable
-from arenite.planner.report import ModelReport, StrategyResult
+from arenite.planner.report import ModelReport
 
 _COLUMNS = (
     "model", "strategy", "kind", "height", "seconds", "optimal", "naive", "lower_bound",
@@ -34,21 +34,31 @@ def as_csv(reports: Iterable[ModelReport]) -> str:
 
 
 def as_markdown(
-    reports: Sequence[ModelReport], before: Mapping[str, int | None] | None = None
+    reports: Sequence[ModelReport],
+    baseline: Mapping[str, int] | None = None,
+    most: float | None = None,
 ) -> str:
     """Return a table of the models, then what each strategy makes of them, folded.
 
     Args:
-        reports: The models, which are named as they were asked for, folders included.
-        before: The lowest arena that each had, for a column of growth; None for no column.
+        reports: One a model.
+        baseline: The lowest arena of each model before, to say what grew; None to say nothing.
+        most: Growth that is allowed, as a share; None for any.
     """
-    columns = ["model", "arena, B"] + ([] if before is None else ["growth"])
-    columns += ["against no reuse", "above the bound", "strategy"]
+    columns = "| model | arena, B |"
+    rule = "|---|--:|"
+    if baseline is not None:
+        columns += " before, B | growth |"
+        rule += "--:|--:|"
     lines = [
-        _line(columns),
-        _line(["---", *("--:" for _ in columns[1:-1]), "---"]),
-        *(_line(_model_cells(report, before)) for report in reports),
+        f"{columns} against no reuse | above the bound | strategy |",
+        f"{rule}--:|--:|---|",
     ]
+    lines += [_model_row(report, baseline, most) for report in reports]
+    compared = {report.model for report in reports}
+    for model, before in (baseline or {}).items():
+        if model not in compared:
+            lines.append(f"| {_cell(model)} | - | {grouped(before)} | not compared | - | - | - |")
     for report in reports:
         lines += ["", f"<details><summary>{_cell(report.model)}</summary>", ""]
         lines += _strategies(report)
@@ -56,31 +66,31 @@ def as_markdown(
     return "\n".join(lines) + "\n"
 
 
-def _model_cells(report: ModelReport, before: Mapping[str, int | None] | None) -> list[str]:
+def _model_row(report: ModelReport, baseline: Mapping[str, int] | None, most: float | None) -> str:
     winner = report.winner
-    arena = saved = distance = strategy = "-"
-    if winner is not None:
-        arena, strategy = grouped(winner.height), f"`{winner.strategy}`"
-        saved = f"{percent(1 - winner.height / report.naive)} less" if report.naive else "-"
+    cells = [_cell(report.model), "-" if winner is None else grouped(winner.height)]
+    if baseline is not None:
+        cells += _growth(
+            baseline.get(report.model), None if winner is None else winner.height, most
+        )
+    if winner is None:
+        cells += ["-"] * 3
+    else:
+        saved = percent(1 - winner.height / report.naive) if report.naive else "-"
         distance = "optimal" if report.proved(winner) else gap(winner.height, report.best_bound)
-    growth = [] if before is None else [_growth(before.get(report.model), winner)]
-    return [_cell(report.model), arena, *growth, saved, distance, strategy]
-
-
-def _growth(before: int | None, winner: StrategyResult | None) -> str:
-    """Return the change since the baseline, in bytes and as a part of what was."""
-    if before is None or winner is None:
-        return "new" if before is None else "-"
-    change = winner.height - before
-    if not change:
-        return "0"
-    sign = "+" if change > 0 else "-"
-    share = f" ({sign}{percent(abs(change) / before)})" if before else ""
-    return f"{sign}{grouped(abs(change))} B{share}"
-
-
-def _line(cells: Iterable[str]) -> str:
+        cells += [f"{saved} less", distance, f"`{winner.strategy}`"]
     return f"| {' | '.join(cells)} |"
+
+
+def _growth(before: int | None, now: int | None, most: float | None) -> tuple[str, str]:
+    """Return the arena before, and how much of it has come since."""
+    if before is None:
+        return "-", "new"
+    if now is None:
+        return grouped(before), "-"
+    share = 0.0 if now == before else now / before - 1 if before else float("inf")
+    text = ("-" if share < 0 else "") + percent(abs(share))
+    return grouped(before), f"**{text}, too much**" if most is not None and share > most else text
 
 
 def _strategies(report: ModelReport) -> Iterator[str]:

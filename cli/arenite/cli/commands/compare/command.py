@@ -214,8 +214,8 @@ def compare(
         ),
     )
     results.write(csv, lambda: as_csv(reports))
-    before = None if baseline is None else {each.model: each.before for each in changes}
-    results.write(markdown, lambda: as_markdown(reports, before))
+    compared_with = None if baseline is None else old
+    results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
     results.write(trace, lambda: as_trace(reports))
     frontiers = {each.model: each.frontier for each in reports if each.frontier is not None}
     command = click.get_current_context().obj

@@ -64,8 +64,11 @@ def attempt(function: Callable[[], Any]) -> Any:
         raise AttemptError("; ".join(said[-3:]) or ending)
 
 
-def allocations(interpreter: Interpreter) -> dict[str, int]:
-    """Return the bytes of head, tail and total, which the interpreter only prints."""
+def allocations(interpreter: Interpreter) -> dict[str, Any]:
+    """Return the bytes of head, tail and total, and of what the interpreter tells of the tail.
+
+    It only prints them.
+    """
     with tempfile.TemporaryFile() as printed:
         stderr = os.dup(2)
         os.dup2(printed.fileno(), 2)
@@ -76,9 +79,11 @@ def allocations(interpreter: Interpreter) -> dict[str, int]:
             os.close(stderr)
         printed.seek(0)
         text = printed.read().decode()
-    return {
+    sizes = {
         name: int(size) for name, size in re.findall(r"Arena allocation (\w+) (\d+) bytes", text)
     }
+    kept = {name: int(size) for name, size in re.findall(r"'([^']+)' used (\d+) bytes", text)}
+    return {**sizes, "kept": kept}
 
 
 def load(data: bytes, arena_bytes: int) -> Interpreter:

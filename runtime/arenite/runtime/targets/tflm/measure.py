@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,17 @@ from arenite.planner.errors import AreniteError, MissingDependencyError
 
 NUM_RUNS: Final = 3
 SEED: Final = 0
+TAIL_PARTS: Final = {
+    "tensors": "TfLiteEvalTensor data",
+    "operators": "NodeAndRegistration struct",
+    "kernels": "Persistent buffer data",
+    "variables": "TfLiteTensor variable buffer data",
+    "boundary": "Persistent TfLiteTensor data",
+    "quantisation": "Persistent TfLiteTensor quantization data",
+    "compression": "Persistent compression data",
+}
+"""Parts of the tail, by our names for them, as the interpreter's recording calls them."""
+
 _PROGRAM: Final = Path(__file__).with_name("interpreter_process.py")
 
 
@@ -45,6 +57,7 @@ class Measurement:
         total: Head and tail.
         smallest: The smallest arena it works in, found by bisection.
         outputs: Digest of all outputs of `NUM_RUNS` runs on random inputs.
+        kept: Bytes of the tail by what they are for, in the interpreter's own words.
     """
 
     head: int
@@ -52,6 +65,13 @@ class Measurement:
     total: int
     smallest: int
     outputs: str
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def tail_parts(self) -> dict[str, int]:
+        """Bytes of each part of the tail; those of `own` are what no part is told of."""
+        parts = {part: self.kept.get(words, 0) for part, words in TAIL_PARTS.items()}
+        return {**parts, "own": self.tail - sum(parts.values())}
 
 
 def measure(path: Path, num_inputs: int, num_outputs: int) -> Measurement:

@@ -1,0 +1,260 @@
+"""An algorithm for ExecuTorch's `MemoryPlanningPass` that places by a strategy of ours."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.memory import Memory
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
+from arenite.planner.strategy import Strategy, run
+from arenite.planner.units import align_up
+from arenite.planner.verify import verify
+from arenite.runtime.targets.executorch.records import Storage, TensorSpec, storages
+
+logger = logging.getLogger(__name__)
+
+OnPlan: TypeAlias = Callable[[Problem, Plan], None]
+
+
+class Bank(Protocol):
+    """The fields of `executorch.exir.banked_memory_planning.Bank`: one memory of a device.
+
+    Attributes:
+        name: Unique among the banks.
+        size: Bytes that the model may have of it.
+        mem_id: ExecuTorch's number of the memory, at least 1.
+        alignment: Alignment of its offsets; None for that of the graph.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def mem_id(self) -> int: ...  # noqa: D102
+    @property
+    def alignment(self) -> int | None: ...  # noqa: D102
+
+
+class Placed(Protocol):
+    """Records in several memories, and where they lie there."""
+
+    @property
+    def problem(self) -> Problem: ...  # noqa: D102
+    @property
+    def plan(self) -> Plan: ...  # noqa: D102
+
+
+class Spread(Protocol):
+    """What decides which record lies in which memory: `arenite.strategies.memories.spread`."""
+
+    def __call__(  # noqa: D102
+        self,
+        problem: Problem,
+        memories: Sequence[CostedMemory],
+        traffic: Sequence[Traffic],
+        place: Callable[[Problem], Plan],
+        pinned: Mapping[str, str] | None = None,
+    ) -> Placed: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlanning:
+    """What `MemoryPlanningPass` calls once for each graph.
+
+    Attributes:
+        strategy: What places the tensors of one memory.
+        banks: Memories to spread the tensors over, the most wanted first; () for one of any size.
+        spread: What spreads them; None without banks.
+        on_plan: Called with each problem and its plan.
+    """
+
+    strategy: Strategy
+    banks: tuple[Bank, ...] = ()
+    spread: Spread | None = None
+    on_plan: OnPlan | None = None
+
+    def __call__(
+        self,
+        alignment: int,
+        specs: Iterable[TensorSpec],
+        graph_module: Any,
+        graph_signature: Any = None,
+        extra_padding: int = 0,
+    ) -> list[int]:
+        """Give each specification its memory and its offset there; return the sizes of all.
+
+        Args:
+            alignment: Alignment of every offset, in bytes.
+            specs: The tensors to place, with their lifetimes.
+            graph_module: The `torch.fx.GraphModule` that they are of.
+            graph_signature: Not looked at.
+            extra_padding: Bytes that each memory gets on top: XNNPACK reads past its tensors.
+
+        Returns:
+            Bytes of each memory by its number, 0 for the constants.
+
+        Raises:
+            PlanError: The tensors do not fit, or the strategy fails.
+            UnsupportedModelError: A tensor is where no plan of ours may put it.
+        """
+        alignment = max([alignment, *(bank.alignment or 1 for bank in self.banks)])
+        # What branches and loops take of each memory stays theirs throughout: their results lie
+        # there, and are handed on without a copy.
+        inner = getattr(graph_module, "input_mem_buffer_sizes", None) or []
+        bases = {number: align_up(size, alignment) for number, size in enumerate(inner) if size}
+        found = storages(specs, alignment, graph_module.graph)
+        if self.banks:
+            _check_processor(found)
+        steps = tuple(node.name for node in graph_module.graph.nodes)
+        numbers = self._numbers(each.mem_id for each in found)
+        taken = {name: bases.get(number, 0) + extra_padding for name, number in numbers.items()}
+        problem, plan = self._planned(found, numbers, taken, steps)
+        verify(problem, plan)
+        heights = dict(zip(numbers.values(), plan.heights, strict=True))
+        logger.info("%s: %s B by number of the memory", plan.strategy, heights)
+        if self.on_plan is not None:
+            self.on_plan(problem, plan)
+        places = {
+            record.name: (numbers[record.memory], offset)
+            for record, offset in zip(problem.records, plan.offsets, strict=True)
+        }
+        for storage in found:
+            _write(storage, places, bases)
+        in_use = {number for number, height in heights.items() if height} | bases.keys()
+        return [0] + [
+            bases.get(number, 0) + heights.get(number, 0) + extra_padding
+            if number in in_use
+            else 0
+            for number in range(1, max(in_use, default=1) + 1)
+        ]
+
+    def _numbers(self, chosen: Iterable[int | None]) -> dict[str, int]:
+        """Return ExecuTorch's number of each memory by its name, the banks first."""
+        numbers = {bank.name: bank.mem_id for bank in self.banks}
+        others = {number for number in chosen if number is not None} - {*numbers.values()}
+        if not numbers:
+            others.add(1)
+        return numbers | {f"memory {number}": number for number in sorted(others)}
+
+    def _planned(
+        self,
+        found: Sequence[Storage],
+        numbers: Mapping[str, int],
+        taken: Mapping[str, int],
+        steps: tuple[str, ...],
+    ) -> tuple[Problem, Plan]:
+        """Return the records, each in a memory, and their plan.
+
+        Args:
+            found: What to place.
+            numbers: The memories by name, the banks first.
+            taken: By the name of a memory the bytes of it that are not to be had.
+            steps: Names of the nodes.
+        """
+        names = {number: name for name, number in numbers.items()}
+        homes = {
+            each.record.name: names[each.mem_id]
+            for each in found
+            if each.record is not None and each.mem_id is not None
+        }
+        records = [each.record for each in found if each.record is not None]
+        banks = [Memory(bank.name, max(bank.size - taken[bank.name], 0)) for bank in self.banks]
+        memories = (*banks, *(Memory(name) for name in list(numbers)[len(banks) :]))
+        if self.spread is None:
+            problem = _problem(records, homes, steps, memories)
+            return problem, run(self.strategy, problem)
+        declared = {bank.name for bank in banks}
+        inside = [each for each in records if homes.get(each.name, banks[0].name) in declared]
+        offsets: dict[str, int] = {}
+        # What counts is the bytes in the better memory; how much better it is does not matter.
+        costed = [CostedMemory(bank, rank, rank) for rank, bank in enumerate(banks, 1)]
+        unplaced = Problem.of(inside)
+        placed = self.spread(
+            unplaced, costed, traffic_of(unplaced, None), partial(run, self.strategy), homes
+        )
+        for record, offset in zip(placed.problem.records, placed.plan.offsets, strict=True):
+            homes[record.name] = record.memory
+            offsets[record.name] = offset
+        problem = _problem(records, homes, steps, memories)
+        for part in problem.by_memory()[len(banks) :]:
+            plan = run(self.strategy, part)
+            offsets |= zip((each.name for each in part.records), plan.offsets, strict=True)
+        chosen = tuple(offsets[record.name] for record in problem.records)
+        return problem, Plan.of(problem, chosen, self.strategy.name)
+
+
+def _problem(
+    records: Iterable[UsageRecord],
+    homes: Mapping[str, str],
+    steps: tuple[str, ...],
+    memories: tuple[Memory, ...],
+) -> Problem:
+    home = memories[0].name
+    placed = (replace(each, memory=homes.get(each.name, home)) for each in records)
+    return Problem(tuple(placed), steps, memories)
+
+
+def _check_processor(found: Iterable[Storage]) -> None:
+    """Return if everything lies in memory of the processor, which is what banks are of.
+
+    Raises:
+        UnsupportedModelError: Something lies in that of another device.
+    """
+    for storage in found:
+        for spec, _ in storage.specs:
+            device = getattr(getattr(spec, "device", None), "name", "CPU")
+            if device != "CPU" and storage.record is not None:
+                raise UnsupportedModelError(
+                    storage.record.name,
+                    f"it lies on {device}, and banks are memories of the processor",
+                )
+
+
+def _write(
+    storage: Storage, places: Mapping[str, tuple[int, int]], bases: Mapping[int, int]
+) -> None:
+    """Set the place of each specification of a storage."""
+    number, offset = (storage.mem_id or 1, 0)
+    if storage.record is not None:
+        number, offset = places[storage.record.name]
+    for spec, inner in storage.specs:
+        spec.mem_id = number
+        spec.mem_offset = bases.get(number, 0) + offset + inner
+        spec.mem_obj_id = None
+
+
+def memory_planning(
+    strategy: Strategy,
+    *,
+    banks: Iterable[Bank] = (),
+    spread: Spread | None = None,
+    on_plan: OnPlan | None = None,
+) -> MemoryPlanning:
+    """Return a `memory_planning_algo` for ExecuTorch's `MemoryPlanningPass`.
+
+    Example::
+
+        MemoryPlanningPass(memory_planning_algo=memory_planning(find("best")))
+
+    A tensor whose `mem_id` is chosen before stays in that memory, be it a bank or another. Nothing
+    else goes to a memory that is no bank.
+
+    Args:
+        strategy: What places the tensors, such as `arenite.strategies.find("best")`.
+        banks: Memories of the device as ExecuTorch's `Bank`s, the fastest first.
+        spread: What spreads the tensors over them, `arenite.strategies.memories.spread`.
+        on_plan: Called with the problem and the plan of each graph, lower bound and all.
+
+    Raises:
+        ValueError: Only one of `banks` and `spread` is given.
+    """
+    known = tuple(banks)
+    if bool(known) != (spread is not None):
+        raise ValueError("banks and what spreads the tensors over them go together")
+    return MemoryPlanning(strategy, known, spread, on_plan)
