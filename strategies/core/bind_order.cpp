@@ -49,10 +49,10 @@ OrderProblem make_problem(std::vector<std::vector<int>> predecessors,
 }
 
 OrderResult beam(const OrderProblem& problem, int width, std::int64_t max_bytes,
-                 const ShouldStop& should_stop) {
+                 std::int64_t max_work, const ShouldStop& should_stop) {
   if (width < 1) throw std::invalid_argument("the width is not positive");
   nb::gil_scoped_release unlocked;
-  return beam_search(problem, width, max_bytes, polling([&] { return should_stop(); }));
+  return beam_search(problem, width, max_bytes, max_work, polling([&] { return should_stop(); }));
 }
 
 OrderResult exact(const OrderProblem& problem, const OrderResult& incumbent,
@@ -88,7 +88,7 @@ void bind_order(nb::module_& module) {
         return result.outcome == OrderOutcome::kOptimal;
       });
   module.def("beam_order", &beam, nb::arg("problem"), nb::arg("width"), nb::arg("max_bytes"),
-             nb::arg("should_stop"));
+             nb::arg("max_work"), nb::arg("should_stop"));
   module.def("exact_order", &exact, nb::arg("problem"), nb::arg("incumbent"), nb::arg("max_states"),
              nb::arg("max_bytes"), nb::arg("should_stop"));
 }

@@ -87,7 +87,8 @@ std::int64_t choose(Fit fit, const std::vector<Block>& blocks, std::int64_t size
 }  // namespace
 
 std::vector<std::int64_t> place_in_order(const std::vector<UsageRecord>& records,
-                                         const std::vector<int>& order, Fit fit) {
+                                         const std::vector<int>& order, Fit fit,
+                                         const std::function<bool()>& poll) {
   std::vector<std::int64_t> offsets(records.size(), 0);
   std::vector<int> turns(records.size(), 0);
   LiveIndex placed(records);
@@ -104,6 +105,7 @@ std::vector<std::int64_t> place_in_order(const std::vector<UsageRecord>& records
   std::vector<Block> blocks;
   for (const int record : order) {
     if (records[record].fixed >= 0) continue;
+    poll();
     placed.collect(record, met);
     blocks.clear();
     for (const int other : met) {

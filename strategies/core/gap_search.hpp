@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "usage_record.hpp"
@@ -19,8 +20,11 @@ enum class Fit {
 // Returns an offset for each record. `order` names each record once; fixed records are
 // placed before all others.
 //
+// `poll` is called now and then; an exception that it throws ends the placement.
+//
 // O(n (log n + k log k)) time, where k is the number of placed records met by one.
-std::vector<std::int64_t> place_in_order(const std::vector<UsageRecord>& records,
-                                         const std::vector<int>& order, Fit fit);
+std::vector<std::int64_t> place_in_order(
+    const std::vector<UsageRecord>& records, const std::vector<int>& order, Fit fit,
+    const std::function<bool()>& poll = [] { return false; });
 
 }  // namespace arenite

@@ -10,6 +10,7 @@
 #include "bind_records.hpp"
 #include "bind_stairs.hpp"
 #include "gap_search.hpp"
+#include "polling.hpp"
 
 namespace nb = nanobind;
 
@@ -29,7 +30,7 @@ std::vector<std::int64_t> place_in_order(const arenite::Records& records,
     throw std::invalid_argument("the order does not name each record once");
   }
   nb::gil_scoped_release unlocked;
-  return arenite::place_in_order(records.all(), order, fit);
+  return arenite::place_in_order(records.all(), order, fit, arenite::seeing_signals());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "order_problem.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace arenite {
 
@@ -8,7 +9,16 @@ OrderSteps::OrderSteps(const OrderProblem& problem)
     : problem_(problem),
       written_(problem.predecessors.size()),
       touched_(problem.predecessors.size()),
-      is_contested_(problem.storages.size(), 0) {
+      is_contested_(problem.storages.size(), 0),
+      reach_(problem.predecessors.size(), -1) {
+  for (int index = 0; index < num_operators(); ++index) {
+    if (problem.predecessors[index].empty()) sources_.push_back(index);
+    for (const int before : problem.predecessors[index]) {
+      reach_[before] = std::max(reach_[before], index);
+    }
+  }
+  std::partial_sum(reach_.begin(), reach_.end(), reach_.begin(),
+                   [](int a, int b) { return std::max(a, b); });
   for (std::size_t index = 0; index < problem.storages.size(); ++index) {
     const OrderProblem::Storage& storage = problem.storages[index];
     if (storage.writer >= 0) written_[storage.writer].push_back(static_cast<int>(index));
@@ -54,12 +64,23 @@ OrderSteps::Step OrderSteps::step(const std::uint64_t* set, std::int64_t load,
 
 void OrderSteps::find_ready(const std::uint64_t* set, std::vector<int>& ready) const {
   ready.clear();
-  for (int index = 0; index < num_operators(); ++index) {
+  const std::uint64_t* const set_end = set + num_words();
+  const auto is_full = [](std::uint64_t word) { return word == ~std::uint64_t{0}; };
+  const int begin = 64 * static_cast<int>(std::find_if_not(set, set_end, is_full) - set);
+  auto word = static_cast<int>(num_words());
+  while (word > 0 && set[word - 1] == 0) --word;
+  const int end = word == 0 ? 0 : reach_[std::min(64 * word, num_operators()) - 1] + 1;
+  for (int index = begin; index < end; ++index) {
     const std::vector<int>& before = problem_.predecessors[index];
     if (!contains(set, index) && std::all_of(before.begin(), before.end(),
                                              [set](int other) { return contains(set, other); })) {
       ready.push_back(index);
     }
+  }
+  const int beyond = std::max(begin, end);
+  for (auto source = std::lower_bound(sources_.begin(), sources_.end(), beyond);
+       source != sources_.end(); ++source) {
+    if (!contains(set, *source)) ready.push_back(*source);
   }
 }
 
@@ -73,10 +94,11 @@ bool OrderSteps::is_harmless(const std::uint64_t* set, int operator_index) const
 // Whether nobody but `operator_index` and the executed ones needs the storage.
 bool OrderSteps::dies(const std::uint64_t* set, int storage, int operator_index) const {
   if (problem_.storages[storage].kept) return false;
-  for (const int toucher : problem_.storages[storage].touchers) {
-    if (toucher != operator_index && !contains(set, toucher)) return false;
-  }
-  return true;
+  // What needs it last is likely to run last.
+  const std::vector<int>& touchers = problem_.storages[storage].touchers;
+  return std::all_of(touchers.rbegin(), touchers.rend(), [&](int toucher) {
+    return toucher == operator_index || contains(set, toucher);
+  });
 }
 
 std::int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order) {

@@ -56,7 +56,8 @@ class OrderSteps {
 
   // The operator runs after those of `set`, whose load is `load`.
   Step step(const std::uint64_t* set, std::int64_t load, int operator_index) const;
-  // Replaces `ready` by the operators that may run next.
+  // Replaces `ready` by the operators that may run next, by index. Looks only at those between the
+  // first that has not run and the last that needs one that has.
   void find_ready(const std::uint64_t* set, std::vector<int>& ready) const;
   // Whether an operator that would raise neither peak nor load does no harm to any order when
   // it runs now. Moving it here from anywhere later lowers the load of the steps between. It
@@ -70,6 +71,8 @@ class OrderSteps {
   std::vector<std::vector<int>> written_;  // by operator: storages it makes
   std::vector<std::vector<int>> touched_;  // by operator: storages it reads or writes
   std::vector<char> is_contested_;         // by storage: somewhere preferred to a larger one
+  std::vector<int> sources_;               // operators that need none before them
+  std::vector<int> reach_;  // by operator: the last that needs it or one before it, or -1
 };
 
 }  // namespace arenite

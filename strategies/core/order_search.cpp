@@ -1,7 +1,10 @@
 #include "order_search.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <tuple>
 #include <utility>
 
 #include "state_table.hpp"
@@ -14,15 +17,17 @@ constexpr std::int64_t kChildrenPerSet = 64;        // of a beam: more are narro
 constexpr std::int64_t kFewestChildren = 1 << 16;   // that no step takes long
 constexpr std::int64_t kWorkBetweenPolls = 50'000;  // some 10 ns each: well below a millisecond
 
-// Asks whether to stop whenever so much work is done.
+// Asks whether to stop whenever so much work is done, and stops when none is left.
 class Poll {
  public:
-  explicit Poll(const ShouldStop& should_stop) : should_stop_(should_stop) {}
+  explicit Poll(const ShouldStop& should_stop, std::int64_t most_work = kNoBound)
+      : should_stop_(should_stop), work_left_(most_work) {}
 
   bool is_stopped() const { return is_stopped_; }
   bool ask() {
+    work_left_ -= work_;
     work_ = 0;
-    is_stopped_ = is_stopped_ || should_stop_();
+    is_stopped_ = is_stopped_ || work_left_ <= 0 || should_stop_();
     return is_stopped_;
   }
   bool ask_after(std::int64_t work) {
@@ -32,6 +37,7 @@ class Poll {
 
  private:
   const ShouldStop& should_stop_;
+  std::int64_t work_left_;
   std::int64_t work_ = 0;
   bool is_stopped_ = false;
 };
@@ -111,13 +117,12 @@ class Expansion {
   std::vector<OrderSteps::Step> results_;  // of those that are ready
 };
 
-// Follows the moves back from the last table, whose only set holds every operator.
+// Follows the moves back from a set of the last table: that which holds every operator, or another.
 OrderResult trace(const std::vector<std::vector<Move>>& moves, std::int64_t peak,
-                  OrderOutcome outcome) {
+                  OrderOutcome outcome, std::size_t index = 0) {
   OrderResult result;
   result.peak = peak;
   result.outcome = outcome;
-  std::size_t index = 0;
   for (std::size_t step = moves.size() - 1; step > 0; --step) {
     const Move& move = moves[step][index];
     result.order.push_back(move.operator_index);
@@ -127,10 +132,52 @@ OrderResult trace(const std::vector<std::vector<Move>>& moves, std::int64_t peak
   return result;
 }
 
+// Runs the operators that an order lacks after it, those with the lowest index first.
+void complete(const OrderProblem& problem, std::vector<int>& order) {
+  const std::size_t num_operators = problem.predecessors.size();
+  std::vector<std::vector<int>> followers(num_operators);
+  std::vector<std::size_t> missing(num_operators);
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  std::vector<char> is_done(num_operators, 0);
+  for (const int operator_index : order) is_done[static_cast<std::size_t>(operator_index)] = 1;
+  for (std::size_t index = 0; index < num_operators; ++index) {
+    if (is_done[index]) continue;
+    for (const int before : problem.predecessors[index]) {
+      if (is_done[static_cast<std::size_t>(before)]) continue;
+      followers[static_cast<std::size_t>(before)].push_back(static_cast<int>(index));
+      ++missing[index];
+    }
+    if (missing[index] == 0) ready.push(static_cast<int>(index));
+  }
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int next : followers[static_cast<std::size_t>(order.back())]) {
+      if (--missing[static_cast<std::size_t>(next)] == 0) ready.push(next);
+    }
+  }
+}
+
+// Returns the order that goes on from the best set of a table.
+OrderResult cut_short(const OrderProblem& problem, const StateTable& table,
+                      const std::vector<std::vector<Move>>& moves) {
+  std::size_t best = 0;
+  for (std::size_t index = 1; index < table.size(); ++index) {
+    const State& one = table.state(index);
+    const State& other = table.state(best);
+    if (std::tie(one.peak, one.load) < std::tie(other.peak, other.load)) best = index;
+  }
+  OrderResult result = trace(moves, 0, OrderOutcome::kStopped, best);
+  complete(problem, result.order);
+  result.peak = peak_of(problem, result.order);
+  if (result.peak == least_peak(problem)) result.outcome = OrderOutcome::kOptimal;
+  return result;
+}
+
 }  // namespace
 
 OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t most_bytes,
-                        const ShouldStop& should_stop) {
+                        std::int64_t most_work, const ShouldStop& should_stop) {
   Expansion expansion(problem);
   const std::int64_t num_steps = expansion.steps().num_operators();
   const std::int64_t per_state = StateTable::bytes_per_state(expansion.steps().num_words());
@@ -144,7 +191,7 @@ OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t mos
   const auto most_states = static_cast<std::size_t>(
       std::clamp((most_bytes - kept * (num_steps * per_move + 2 * per_state)) / per_state, 2 * kept,
                  std::max(kChildrenPerSet * kept, kFewestChildren)));
-  Poll poll(should_stop);
+  Poll poll(should_stop, most_work);
   poll.ask();
   std::vector<std::vector<Move>> moves;
   StateTable table = expansion.first_table();
@@ -152,21 +199,16 @@ OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t mos
   for (std::int64_t step = 0; step < num_steps; ++step) {
     moves.push_back(table.moves());
     StateTable next(expansion.steps().num_words());
-    for (std::size_t index = 0; index < table.size(); ++index) {
-      const bool was_stopped = poll.is_stopped();
+    for (std::size_t index = 0; index < table.size() && !poll.is_stopped(); ++index) {
       expansion.expand(table, index, kNoBound, next, [&](std::int64_t work) {
         if (next.size() >= most_states) {
           next = next.lowest(static_cast<std::size_t>(kept));
           is_narrowed = true;
         }
-        return poll.ask_after(work) == was_stopped || next.size() == 0;
+        return !poll.ask_after(work);
       });
-      if (poll.is_stopped()) {
-        is_narrowed = is_narrowed || index + 1 < table.size() || !was_stopped;
-        break;
-      }
     }
-    if (poll.is_stopped()) kept = 1;
+    if (poll.is_stopped()) return cut_short(problem, table, moves);
     is_narrowed = is_narrowed || next.size() > static_cast<std::size_t>(kept);
     if (next.size() > static_cast<std::size_t>(kept)) {
       next = next.lowest(static_cast<std::size_t>(kept));
@@ -177,8 +219,6 @@ OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t mos
   OrderResult result = trace(moves, table.state(0).peak, OrderOutcome::kLimit);
   if (!is_narrowed || result.peak == least_peak(problem)) {
     result.outcome = OrderOutcome::kOptimal;
-  } else if (poll.is_stopped()) {
-    result.outcome = OrderOutcome::kStopped;
   }
   return result;
 }

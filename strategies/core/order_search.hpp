@@ -30,11 +30,11 @@ struct OrderLimits {
 };
 
 // Keeps the `width` sets of executed operators with the least (peak, load) at each step, fewer
-// where `most_bytes` has no room for so many. Told to stop, it goes on with the best set alone,
-// which is the quickest way to an order.
+// where `most_bytes` has no room for so many. Told to stop, or after `most_work` (of a few
+// nanoseconds each, counted as `most_states` is), it runs what is left by index after the best set.
 // O(n * width * ready operators) time.
 OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t most_bytes,
-                        const ShouldStop& should_stop);
+                        std::int64_t most_work, const ShouldStop& should_stop);
 
 // Visits every set of executed operators that some order with a peak below that of
 // `incumbent` passes through. Where the limits or `should_stop` end it, the incumbent stays.

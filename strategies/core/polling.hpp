@@ -23,4 +23,13 @@ inline std::function<bool()> polling(std::function<bool()> should_stop) {
   };
 }
 
+// Returns what a long computation calls as often as it likes so that Python sees signals. Where the
+// handler of one raises, as that of Ctrl-C does, the computation ends by that exception.
+inline std::function<bool()> seeing_signals() {
+  return polling([] {
+    if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+    return false;
+  });
+}
+
 }  // namespace arenite

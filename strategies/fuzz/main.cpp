@@ -100,13 +100,14 @@ std::int64_t lowest_peak(const OrderProblem& problem) {
 void check_orders(const OrderProblem& problem, Random& random) {
   const auto never = [] { return false; };
   const std::int64_t most_bytes = random.coin() ? std::int64_t{1} << 30 : random.draw(0, 4096);
+  const std::int64_t most_work = random.coin() ? std::int64_t{1} << 40 : 0;
   const int width = static_cast<int>(random.draw(1, 8));
   std::int64_t polls_left = random.draw(0, 8);
   const auto soon = [&polls_left] { return polls_left-- <= 0; };
-  const OrderResult stopped = beam_search(problem, width, most_bytes, soon);
+  const OrderResult stopped = beam_search(problem, width, most_bytes, most_work, soon);
   require_topological(problem, stopped.order);
   require(stopped.peak == peak_of(problem, stopped.order), "stopped beam: wrong peak");
-  const OrderResult beam = beam_search(problem, width, most_bytes, never);
+  const OrderResult beam = beam_search(problem, width, most_bytes, most_work, never);
   require_topological(problem, beam.order);
   require(beam.peak == peak_of(problem, beam.order), "beam: wrong peak");
   const OrderResult exact = exact_search(problem, beam, {kMostStates, most_bytes}, never);

@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,3 +88,27 @@ def test_tflite_cpu_fit_lets_a_looser_gap_replace_a_tight_one() -> None:
     )
     assert place_in_order(problem, range(4), Fit.BEST_TFLITE_CPU)[3] == 48
     assert place_in_order(problem, range(4), Fit.BEST)[3] == 16
+
+
+class _AlarmError(Exception):
+    pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends a signal")
+@pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+def test_a_signal_ends_a_placement_of_many_records() -> None:
+    # All live at once: hundreds of millions of comparisons.
+    problem = Problem(tuple(UsageRecord(str(index), 1, 0, 1) for index in range(20_000)))
+    records, order = native.records_of(problem), list(range(20_000))
+
+    def alarm(_number: int, _frame: object) -> None:
+        raise _AlarmError
+
+    previous = signal.signal(signal.SIGALRM, alarm)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(_AlarmError):
+            native.core.place_in_order(records, order, native.core.Fit.BEST)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)

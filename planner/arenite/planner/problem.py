@@ -5,6 +5,7 @@ intervals is converted where it is read, and nowhere else.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -372,6 +373,10 @@ def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
     Cost: time O(n log n), memory O(n), n counting the stairs; with sizes that are not
     multiples of their alignment, time O(sum over the spans of what is live there).
     """
+    records = list(records)
+    if all(_is_plain(record) for record in records):
+        yield from _plain_spans(records)
+        return
     born: dict[int, list[_Live]] = {}
     dead: dict[int, list[_Live]] = {}
     unaligned = False
@@ -395,6 +400,23 @@ def load_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
             else:
                 bound = _aligned_bound(live, load) if unaligned else load
             yield LoadSpan(time, following, load, bound)
+
+
+def _is_plain(record: UsageRecord) -> bool:
+    """Tell whether all that a record adds to the bound of its steps is its size."""
+    return not (record.outline or record.overlaps or record.size % record.alignment)
+
+
+def _plain_spans(records: Iterable[UsageRecord]) -> Iterator[LoadSpan]:
+    changes: defaultdict[int, int] = defaultdict(int)
+    for record in records:
+        changes[record.start] += record.size
+        changes[record.end] -= record.size
+    load = 0
+    for time, following in pairwise(sorted(changes)):
+        load += changes[time]
+        if load:
+            yield LoadSpan(time, following, load, load)
 
 
 def _aligned_bound(live: Mapping[_Live, None], load: int) -> int:

@@ -341,12 +341,19 @@ class _WrittenParts:
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._tensors = tensors
         self._written: dict[str, int] = {}
+        # Tensors that are written, and so are all that they lie in: nothing is left to find there.
+        self._finished: set[str] = set()
 
     def completed_by(self, name: str) -> Iterator[str]:
-        """Yield the tensors whose last byte is written with a part, if all before it are."""
+        """Yield the tensors whose last byte is written with a part, if all before it are.
+
+        Those that were yielded before are left out where all that they lie in was too.
+        """
         alias = self._tensors[name].alias
         seen = {name}  # a circle of aliases is refused once all steps are known
         while alias is not None and alias.tensor in self._tensors and alias.tensor not in seen:
+            if alias.tensor in self._finished:
+                break
             seen.add(alias.tensor)
             outer, inner = self._tensors[alias.tensor], self._tensors[name]
             written = self._written.get(outer.name, 0)
@@ -357,6 +364,7 @@ class _WrittenParts:
                 return
             yield outer.name
             name, alias = outer.name, outer.alias
+        self._finished |= seen
 
 
 def _ports(given: Iterable[str | Port]) -> tuple[Port, ...]:

@@ -5,6 +5,7 @@ the same problem gives the same plan, byte for byte.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -73,6 +74,23 @@ class Anytime(Strategy, Protocol):
 def silent(_best: Plan | None, _lower_bound: int) -> bool:
     """Ignore progress and never stop."""
     return False
+
+
+class AbandonedError(BaseException):
+    """Raised inside a strategy whose plan nobody waits for: no failure, so nobody reports it."""
+
+
+@runtime_checkable
+class Abandoning(Protocol):
+    """A watch that can end a strategy that does not ask it."""
+
+    def abandoning(self) -> AbstractContextManager[None]:
+        """Return a block that the request to stop ends at once.
+
+        Raises:
+            AbandonedError: Inside the block, wherever it is.
+        """
+        ...
 
 
 @runtime_checkable

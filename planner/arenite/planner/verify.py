@@ -13,10 +13,10 @@
     └── OverCapacityError       a memory takes more than its capacity
 """
 
-import heapq
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.memory import Memory
@@ -26,8 +26,7 @@ from arenite.planner.problem import Problem, UsageRecord
 _Placed: TypeAlias = tuple[UsageRecord, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Bytes that a record takes for some steps: all of them, or a stair of its outline."""
 
     record: UsageRecord
@@ -142,35 +141,28 @@ def _pieces(placed: list[_Placed]) -> Iterator[_Piece]:
 
 def _check_overlap(placed: list[_Placed]) -> None:
     may_overlap = any(record.overlaps for record, _ in placed)
-    live: list[tuple[int, int, _Piece]] = []
-    dying: list[tuple[int, int, int]] = []
-    pieces = sorted(_pieces(placed), key=lambda piece: piece.start)
+    pieces = sorted(_pieces(placed), key=attrgetter("start"))
+    by_end = sorted(range(len(pieces)), key=lambda index: pieces[index].end)
+    num_dead = 0
+    live: list[tuple[int, int]] = []  # offset, index
     for index, piece in enumerate(pieces):
-        while dying and dying[0][0] <= piece.start:
-            _, dead_offset, dead_index = heapq.heappop(dying)
-            position = _first_at_or_above(live, dead_offset, dead_index)
-            del live[position]
-        position = _first_at_or_above(live, piece.offset, index)
-        for neighbour in live if may_overlap else live[max(0, position - 1) : position + 1]:
-            _check_pair(piece, neighbour[2])
-        live.insert(position, (piece.offset, index, piece))
-        heapq.heappush(dying, (piece.end, piece.offset, index))
-
-
-def _first_at_or_above(live: list[tuple[int, int, _Piece]], offset: int, index: int) -> int:
-    low, high = 0, len(live)
-    while low < high:
-        middle = (low + high) // 2
-        if live[middle][:2] < (offset, index):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+        while pieces[by_end[num_dead]].end <= piece.start:
+            dead = by_end[num_dead]
+            del live[bisect_left(live, (pieces[dead].offset, dead))]
+            num_dead += 1
+        key = (piece.offset, index)
+        position = bisect_left(live, key)
+        neighbours = live if may_overlap else live[max(0, position - 1) : position + 1]
+        for _, neighbour in neighbours:
+            _check_pair(piece, pieces[neighbour])
+        live.insert(position, key)
 
 
 def _check_pair(a: _Piece, b: _Piece) -> None:
-    low, high = max(a.offset, b.offset), min(a.offset + a.size, b.offset + b.size)
-    if low < high and not (_is_permitted(a, b) or _is_permitted(b, a)):
+    if a.offset >= b.offset + b.size or b.offset >= a.offset + a.size:
+        return
+    if not (_is_permitted(a, b) or _is_permitted(b, a)):
+        low, high = max(a.offset, b.offset), min(a.offset + a.size, b.offset + b.size)
         step = max(a.start, b.start)
         raise OverlapError(
             f"{a.record.name!r} and {b.record.name!r} are both live at step {step} and share "

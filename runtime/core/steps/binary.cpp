@@ -18,9 +18,9 @@ using program::Type;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-template <typename Source, typename Target, typename Function>
+template <typename Source, typename Target, Copies copies = Copies::one, typename Function>
 std::unique_ptr<Step> make_elementwise(const Operands& operands, Function function) {
-  return std::make_unique<BinaryStep<Source, Target, Function>>(operands, function);
+  return std::make_unique<BinaryStep<copies, Source, Target, Function>>(operands, function);
 }
 
 template <typename T>
@@ -60,9 +60,10 @@ std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction f
   }
 }
 
-// Calls use(f) with the function of that name on two numbers.
+// Calls use(f) with the function of that name on two numbers, if it is one of those that networks
+// spend time on.
 template <typename Use>
-void with_function(BinaryFunction function, const Use& use) {
+void with_common_function(BinaryFunction function, const Use& use) {
   switch (function) {
     case BinaryFunction::add:
       return use([](float a, float b) { return a + b; });
@@ -78,10 +79,19 @@ void with_function(BinaryFunction function, const Use& use) {
       return use([](float a, float b) { return a < b ? a : b; });
     case BinaryFunction::squared_difference:
       return use([](float a, float b) { return (a - b) * (a - b); });
-    case BinaryFunction::power:
-      return use([](float a, float b) { return std::pow(a, b); });
     case BinaryFunction::prelu:
       return use([](float a, float b) { return a < 0 ? a * b : a; });
+    default:
+      return;
+  }
+}
+
+// The same with the other functions.
+template <typename Use>
+void with_rare_function(BinaryFunction function, const Use& use) {
+  switch (function) {
+    case BinaryFunction::power:
+      return use([](float a, float b) { return std::pow(a, b); });
     case BinaryFunction::modulus:
       return use([](float a, float b) { return a - b * std::floor(a / b); });
     case BinaryFunction::floor_divide:
@@ -117,14 +127,10 @@ void with_function_of_integers(BinaryFunction function, const Use& use) {
   }
 }
 
-// Clamps what a function makes, if the step clamps at all.
-template <typename T, typename Function>
-std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, T min, T max,
-                                   bool clamps) {
-  if (!clamps) {
-    return make_elementwise<T, T>(operands, function);
-  }
-  return make_elementwise<T, T>(operands, [=](T a, T b) {
+// Clamps what a function makes.
+template <typename T, Copies copies, typename Function>
+std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, T min, T max) {
+  return make_elementwise<T, T, copies>(operands, [=](T a, T b) {
     const T value = function(a, b);
     return std::min(std::max(value, min), max);
   });
@@ -132,9 +138,17 @@ std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, 
 
 std::unique_ptr<Step> make_of_floats(const Operands& operands, const program::Binary& attributes) {
   std::unique_ptr<Step> step;
-  const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
-  with_function(attributes.function(), [&](auto function) {
-    step = make_clamped(operands, function, attributes.min(), attributes.max(), clamps);
+  const float min = attributes.min();
+  const float max = attributes.max();
+  const bool clamps = min > -kInfinity || max < kInfinity;
+  with_common_function(attributes.function(), [&](auto function) {
+    constexpr Copies kCopies = Copies::for_wider_vectors;
+    step = clamps ? make_clamped<float, kCopies>(operands, function, min, max)
+                  : make_elementwise<float, float, kCopies>(operands, function);
+  });
+  // Clamping to what has no bounds changes nothing.
+  with_rare_function(attributes.function(), [&](auto function) {
+    step = make_clamped<float, Copies::one>(operands, function, min, max);
   });
   return step;
 }
@@ -143,10 +157,9 @@ template <typename T>
 std::unique_ptr<Step> make_of_integers(const Operands& operands,
                                        const program::Binary& attributes) {
   std::unique_ptr<Step> step;
-  const bool clamps = attributes.min() > -kInfinity || attributes.max() < kInfinity;
   with_function_of_integers<T>(attributes.function(), [&](auto function) {
-    step = make_clamped(operands, function, saturate<T>(attributes.min()),
-                        saturate<T>(attributes.max()), clamps);
+    step = make_clamped<T, Copies::one>(operands, function, saturate<T>(attributes.min()),
+                                        saturate<T>(attributes.max()));
   });
   return step;
 }
@@ -160,7 +173,8 @@ std::unique_ptr<Step> make_quantised_sum(const Operands& operands,
   QuantisedSum sum(one, other, target, attributes.function() == BinaryFunction::subtract);
   sum.min = target.quantise<T>(attributes.min());
   sum.max = target.quantise<T>(attributes.max());
-  return make_elementwise<T, T>(operands, [=](T a, T b) { return sum.of(a, b); });
+  return make_elementwise<T, T, Copies::for_wider_vectors>(operands,
+                                                           [=](T a, T b) { return sum.of(a, b); });
 }
 
 template <typename T>
@@ -173,7 +187,7 @@ std::unique_ptr<Step> make_quantised_product(const Operands& operands,
   const auto low = static_cast<float>(target.quantise<T>(attributes.min()) - target.zero_point);
   const auto high = static_cast<float>(target.quantise<T>(attributes.max()) - target.zero_point);
   const std::int32_t zero_point = target.zero_point;
-  return make_elementwise<T, T>(operands, [=](T a, T b) {
+  return make_elementwise<T, T, Copies::for_wider_vectors>(operands, [=](T a, T b) {
     constexpr float kRounder = 12'582'912.0f;  // leaves the nearest integer, as Scale::quantise
     const std::int32_t exact = (a - one.zero_point) * (b - other.zero_point);
     const float value = std::min(std::max(static_cast<float>(exact) * ratio, low), high);
@@ -199,12 +213,14 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
   const float min = attributes.min();
   const float max = attributes.max();
   std::unique_ptr<Step> step;
-  with_function(name, [&](auto function) {
+  const auto on_numbers = [&](auto function) {
     step = make_elementwise<T, T>(operands, [=](T a, T b) {
       const float value = function(one.dequantise(a), other.dequantise(b));
       return target.template quantise<T>(std::min(std::max(value, min), max));
     });
-  });
+  };
+  with_common_function(name, on_numbers);
+  with_rare_function(name, on_numbers);
   return step;
 }
 

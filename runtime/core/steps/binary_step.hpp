@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include "kernels/broadcast.hpp"
 #include "kernels/parallel.hpp"
@@ -80,12 +79,13 @@ ARENITE_FOR_AVX512 void part_for_avx512(const Walk<Source, Target>& walk, std::s
   make_part(walk, first, count, function);
 }
 
-// Compiled for wider vectors where images are made of such elements.
-template <typename Source, typename Target, typename Function>
+// Whether a function is compiled once more for each kind of wider vectors. That takes most of the
+// time of a build: it is for what networks spend time on.
+enum class Copies { one, for_wider_vectors };
+
+template <Copies copies, typename Source, typename Target, typename Function>
 Part<Source, Target, Function> find_part() {
-  constexpr bool is_common =
-      std::is_same_v<Source, Target> && (std::is_same_v<Source, float> || sizeof(Source) == 1);
-  if constexpr (is_common) {
+  if constexpr (copies == Copies::for_wider_vectors) {
     switch (vectors()) {
       case Vectors::avx512:
         return part_for_avx512<Source, Target, Function>;
@@ -98,10 +98,11 @@ Part<Source, Target, Function> find_part() {
   return part_for_any<Source, Target, Function>;
 }
 
-template <typename Source, typename Target, typename Function>
-class BinaryStep final : public Step {
+// What is the same for every function: compiled once for elements of these types.
+template <typename Source, typename Target>
+class BroadcastStep : public Step {
  public:
-  BinaryStep(const Operands& operands, Function function)
+  explicit BroadcastStep(const Operands& operands)
       : broadcast_(operands),
         rows_(operands),
         lies_apart_(lie_apart(operands)),
@@ -109,8 +110,6 @@ class BinaryStep final : public Step {
         other_(operands.inputs[1]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
         result_(rows_.has_rows() ? as_rows<Target>(*operands.outputs[0]) : Image<Target>{}),
-        function_(function),
-        part_(find_part<Source, Target, Function>()),
         threads_(operands.threads) {}
 
   void run() override {
@@ -118,7 +117,10 @@ class BinaryStep final : public Step {
       run_rows({0, result_.rows});
       return;
     }
-    make({broadcast_, one_, other_, target_});
+    const Walk<Source, Target> walk{broadcast_, one_, other_, target_};
+    const std::size_t cost = broadcast_.num_rows == 1 ? 8 : 8 * broadcast_.inner.length;
+    parallel(threads_, size(broadcast_), cost,
+             [this, &walk](std::size_t first, std::size_t count) { make(walk, first, count); });
   }
 
   bool makes_rows() const override { return rows_.has_rows(); }
@@ -132,7 +134,7 @@ class BinaryStep final : public Step {
                for (std::size_t row = first; row < first + count; ++row) {
                  const Walk<Source, Target> walk{rows_.inside(), rows_.row(one_, 0, row),
                                                  rows_.row(other_, 1, row), result_.row(row)};
-                 part_(walk, 0, size(rows_.inside()), function_);
+                 make(walk, 0, size(rows_.inside()));
                }
              });
   }
@@ -140,17 +142,13 @@ class BinaryStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
+  // As make_part, with the function of the step.
+  virtual void make(const Walk<Source, Target>& walk, std::size_t first,
+                    std::size_t count) const = 0;
+
   // Elements of what is one run, or rows.
   static std::size_t size(const Broadcast<2>& broadcast) {
     return broadcast.num_rows == 1 ? broadcast.inner.length : broadcast.num_rows;
-  }
-
-  void make(const Walk<Source, Target>& walk) const {
-    const std::size_t cost = walk.broadcast.num_rows == 1 ? 8 : 8 * walk.broadcast.inner.length;
-    parallel(threads_, size(walk.broadcast), cost,
-             [this, &walk](std::size_t first, std::size_t count) {
-               part_(walk, first, count, function_);
-             });
   }
 
   Broadcast<2> broadcast_;
@@ -160,9 +158,24 @@ class BinaryStep final : public Step {
   const Source* other_;
   Target* target_;
   Image<Target> result_;
+  pthreadpool_t threads_;
+};
+
+template <Copies copies, typename Source, typename Target, typename Function>
+class BinaryStep final : public BroadcastStep<Source, Target> {
+ public:
+  BinaryStep(const Operands& operands, Function function)
+      : BroadcastStep<Source, Target>(operands),
+        function_(function),
+        part_(find_part<copies, Source, Target, Function>()) {}
+
+ private:
+  void make(const Walk<Source, Target>& walk, std::size_t first, std::size_t count) const override {
+    part_(walk, first, count, function_);
+  }
+
   Function function_;
   Part<Source, Target, Function> part_;
-  pthreadpool_t threads_;
 };
 
 }  // namespace arenite

@@ -46,7 +46,7 @@ class ReduceStep final : public Step {
   const char* backend() const override { return "arenite"; }
 
  private:
-  // Makes results [first, first + count), with the widest vectors that the processor has.
+  // Makes results [first, first + count); of floats with the widest vectors that the processor has.
   using Reduce = void (*)(const ReduceStep& step, std::size_t first, std::size_t count);
 
   static void reduce_for_any(const ReduceStep& step, std::size_t first, std::size_t count) {
@@ -64,14 +64,17 @@ class ReduceStep final : public Step {
   }
 
   static Reduce find_reduce() {
-    switch (vectors()) {
-      case Vectors::avx512:
-        return reduce_for_avx512;
-      case Vectors::avx2:
-        return reduce_for_avx2;
-      default:
-        return reduce_for_any;
+    if constexpr (std::is_same_v<T, float>) {
+      switch (vectors()) {
+        case Vectors::avx512:
+          return reduce_for_avx512;
+        case Vectors::avx2:
+          return reduce_for_avx2;
+        default:
+          break;
+      }
     }
+    return reduce_for_any;
   }
 
   void reduce(std::size_t first, std::size_t count) const {

@@ -20,15 +20,15 @@ namespace {
 using program::Type;
 using program::UnaryFunction;
 
-template <typename Source, typename Target, typename Function>
-class MapStep final : public Step {
+// What is the same for every function: compiled once for elements of these types.
+template <typename Source, typename Target>
+class UnaryStep : public Step {
  public:
-  MapStep(const Operands& operands, Function function)
+  explicit UnaryStep(const Operands& operands)
       : source_(operands.inputs[0]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
         count_(operands.inputs[0]->num_elements()),
         rows_(operands),
-        map_(function),
         threads_(operands.threads) {}
 
   void run() override {
@@ -37,7 +37,7 @@ class MapStep final : public Step {
       return;
     }
     parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      map_(source_ + first, target_ + first, count);
+      map(source_ + first, target_ + first, count);
     });
   }
 
@@ -47,19 +47,34 @@ class MapStep final : public Step {
     const std::size_t length = rows_.source.row_stride;
     rows_.each(threads_, rows, 4 * sizeof(Source) * length,
                [this, length](const Source* source, Target* target, std::size_t count) {
-                 map_(source, target, count * length);
+                 map(source, target, count * length);
                });
   }
 
   const char* backend() const override { return "arenite"; }
 
  private:
+  virtual void map(const Source* source, Target* target, std::size_t count) const = 0;
+
   const Source* source_;
   Target* target_;
   std::size_t count_;
   RowPair<Source, Target> rows_;
-  Map<Source, Target, Function> map_;
   pthreadpool_t threads_;
+};
+
+template <typename Source, typename Target, typename Function>
+class MapStep final : public UnaryStep<Source, Target> {
+ public:
+  MapStep(const Operands& operands, Function function)
+      : UnaryStep<Source, Target>(operands), map_(function) {}
+
+ private:
+  void map(const Source* source, Target* target, std::size_t count) const override {
+    map_(source, target, count);
+  }
+
+  Map<Source, Target, Function> map_;
 };
 
 template <typename Source, typename Target, typename Function>

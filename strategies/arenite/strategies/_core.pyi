@@ -89,7 +89,11 @@ class OrderResult:
     def optimal(self) -> bool: ...
 
 def beam_order(
-    problem: OrderProblem, width: int, max_bytes: int, should_stop: Callable[[], bool]
+    problem: OrderProblem,
+    width: int,
+    max_bytes: int,
+    max_work: int,
+    should_stop: Callable[[], bool],
 ) -> OrderResult: ...
 def exact_order(
     problem: OrderProblem,

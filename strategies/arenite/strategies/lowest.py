@@ -1,11 +1,19 @@
 """The lowest of several plans."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, Watch, run, silent
+from arenite.planner.strategy import (
+    AbandonedError,
+    Abandoning,
+    Strategy,
+    Watch,
+    run,
+    silent,
+)
 
 
 def lowest_plan(
@@ -13,17 +21,29 @@ def lowest_plan(
 ) -> Plan | None:
     """Return the lowest plan, the first of equals; None if none supports the problem.
 
-    Stops at a plan that reaches the lower bound, or when `watch` stops it.
+    Stops at a plan that reaches the lower bound, or when `watch` stops it. Once there is a
+    plan, a watch that can abandon a strategy need not wait for the next.
     """
     lower_bound = problem.lower_bound
     best: Plan | None = None
     for strategy in strategies:
         try:
-            plan = run(strategy, problem)
+            with _stoppable(watch, best):
+                plan = run(strategy, problem)
+                lowest = plan if best is None or plan.height < best.height else best
+                is_stopped = watch(lowest, lower_bound)
         except UnsupportedProblemError:
             continue
-        if best is None or plan.height < best.height:
-            best = plan
-        if watch(best, lower_bound) or best.height == lower_bound:
+        except AbandonedError:
+            watch(best, lower_bound)
+            break
+        best = lowest
+        if is_stopped or best.height == lower_bound:
             break
     return best
+
+
+def _stoppable(watch: Watch, best: Plan | None) -> AbstractContextManager[None]:
+    if best is not None and isinstance(watch, Abandoning):
+        return watch.abandoning()
+    return nullcontext()

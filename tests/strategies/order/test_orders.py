@@ -15,6 +15,7 @@ from arenite.strategies.order import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from support.steps import step
+from support.wide_graphs import wide_graph
 
 BYTES = Rules(alignment=1)
 
@@ -157,6 +158,21 @@ def test_a_search_that_is_stopped_still_gives_an_order():
     graph = random_cell(40, seed=3)
     found = OptimalOrder().search(graph, BYTES, lambda: True)
     assert sorted(found.steps) == sorted(operator.name for operator in graph.steps)
+
+
+def test_a_beam_that_may_do_no_work_keeps_the_order_of_the_program():
+    graph = random_cell(40, seed=3)
+    given_order = find_order("given")(graph, BYTES)
+    assert Beam(max_work=0)(graph, BYTES).steps == given_order.steps
+    assert Beam()(graph, BYTES).peak < given_order.peak
+
+
+def test_a_beam_goes_on_from_where_its_work_ends():
+    graph = wide_graph(30)
+    orders = [Beam(max_work=work)(graph, BYTES) for work in (0, 2_000_000, 1 << 62)]
+    assert len({order.steps for order in orders}) == 3
+    assert len({tuple(sorted(order.steps)) for order in orders}) == 1
+    assert orders[2].peak == min(order.peak for order in orders)
 
 
 def test_reads_and_writes_of_a_state_keep_their_order():

@@ -7,12 +7,44 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from arenite.planner.strategy import AbandonedError
+
 
 @dataclass(slots=True)
 class StopRequest:
     """Whether the user asked the search to stop."""
 
     asked: bool = False
+    _abandons: bool = False
+
+    @contextmanager
+    def abandoning(self) -> Iterator[None]:
+        """Return a block that the request ends at once.
+
+        Raises:
+            AbandonedError: Inside the block, wherever it is.
+        """
+        self._abandons = True
+        try:
+            if self.asked:
+                raise AbandonedError
+            yield
+        finally:
+            self._abandons = False
+
+    def ask(self) -> None:
+        """Ask the search to stop.
+
+        Raises:
+            KeyboardInterrupt: It was asked before.
+            AbandonedError: What runs is to be abandoned.
+        """
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        if self._abandons:
+            self._abandons = False
+            raise AbandonedError
 
 
 @contextmanager
@@ -30,9 +62,7 @@ def stop_on_interrupt() -> Iterator[StopRequest]:
         return
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        if request.asked:
-            raise KeyboardInterrupt
-        request.asked = True
+        request.ask()
 
     previous = signal.signal(signal.SIGINT, handle)
     try:

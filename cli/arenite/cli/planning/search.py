@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import click
@@ -22,6 +22,9 @@ from arenite.strategies.best import Best
 from arenite.strategies.deadline import deadline
 
 logger = logging.getLogger(__name__)
+
+_SLOW_TO_VERIFY = 50_000
+"""Records; it takes a fraction of a second."""
 
 _LIMITS_OF_WORK = {"max_nodes", "max_nodes_to_fit", "max_work"}
 """Parameters that end a search after so much work, with None for no end."""
@@ -89,20 +92,25 @@ def search(
         KeyboardInterrupt: The user interrupts a second time.
     """
     with _status(strategy.name, watched) as status:
+        boundless = problem.with_capacity(None)  # the problem's capacity is the caller's to judge
+        verified = None
         if isinstance(strategy, Anytime):
+            # Found here: until it is known, Ctrl-C ends the program.
+            logger.debug("%s: lower bound %d B", strategy.name, problem.lower_bound)
             with stop_on_interrupt() if watched else nullcontext(StopRequest()) as request:
                 started = time.perf_counter()
                 limit = silent if time_limit_s is None else deadline(time_limit_s)
-                plan = run(strategy, problem, _Watcher(request, status, strategy.name, limit))
-            interrupted = request.asked
+                watcher = _Watcher(request, status, strategy.name, limit, boundless)
+                plan = run(strategy, problem, watcher)
+            interrupted, verified = request.asked, watcher.verified
         else:
             started = time.perf_counter()
             plan = run(strategy, problem)
             interrupted = False
     seconds = time.perf_counter() - started
     logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
-    # The problem's capacity is the caller's to judge: here only the plan itself is.
-    verify(problem.with_capacity(None), plan)
+    if plan is not verified:
+        verify(boundless, plan)
     return Outcome(plan, seconds, interrupted)
 
 
@@ -153,12 +161,17 @@ def _or_what_helps(strategy: Strategy, problem: Problem) -> str:
 
 @dataclass(slots=True)
 class _Watcher:
-    """Shows the search and ends it as the user wishes, by Ctrl-C or by a time limit."""
+    """Shows the search and ends it as the user wishes, by Ctrl-C or by a time limit.
+
+    Plans of many records are verified as they come: who interrupts does not wait for it.
+    """
 
     request: StopRequest
     status: Status | None
     strategy: str
     limit: Watch
+    problem: Problem
+    verified: Plan | None = field(default=None, init=False)
     _announced: bool = field(default=False, init=False)
 
     def __call__(self, best: Plan | None, lower_bound: int) -> bool:
@@ -168,9 +181,17 @@ class _Watcher:
                 f"{self.strategy}: stopping; the best plan so far is kept (Ctrl-C again to abort)",
                 err=True,
             )
+        is_new = best is not None and best is not self.verified
+        if best is not None and is_new and len(best.offsets) >= _SLOW_TO_VERIFY:
+            verify(self.problem, best)
+            self.verified = best
         if self.status is not None:
             self.status.update(_describe(self.strategy, best, lower_bound))
         return self.request.asked or self.limit(best, lower_bound)
+
+    def abandoning(self) -> AbstractContextManager[None]:
+        """Return a block that the first Ctrl-C ends at once."""
+        return self.request.abandoning()
 
 
 def _describe(strategy: str, best: Plan | None, lower_bound: int) -> str:

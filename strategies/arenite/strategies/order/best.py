@@ -8,9 +8,13 @@ from arenite.planner.ordering import Order, ShouldStop, never
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import share
 from arenite.planner.rules import Rules
+from arenite.strategies.order.memory_graph import MemoryGraph
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
 from arenite.strategies.place.greedy_by_size import GreedyBySize
+
+_MOST_WORK = 500_000_000
+"""Of the beam: about a second. No network of up to a thousand steps comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,9 @@ class BestOrder:
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
         """Return the lowest order when all are found or `should_stop` stops the beam."""
-        orders = [find(program, rules) for find in (Given(), DepthFirst(), BreadthFirst())]
-        orders.append(Beam().search(program, rules, should_stop))
+        memory = MemoryGraph.of(program, rules)
+        orders = [walk.of(memory) for walk in (Given(), DepthFirst(), BreadthFirst())]
+        orders.append(Beam(max_work=_MOST_WORK).of(memory, should_stop))
         peak = min(order.peak for order in orders)
         lower_bound = max(order.lower_bound for order in orders)
         lowest = {

@@ -14,6 +14,8 @@ from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
 from arenite.strategies import native
 
+UNLIMITED = (1 << 63) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryGraph:
@@ -110,14 +112,18 @@ class MemoryGraph:
         return result
 
     def beam(
-        self, width: int, max_bytes: int, should_stop: ShouldStop
+        self,
+        width: int,
+        max_bytes: int,
+        should_stop: ShouldStop,
+        max_work: int = UNLIMITED,
     ) -> "native.core.OrderResult":
         """Return the best order that keeps `width` sets of operators at each step.
 
-        Fewer are kept if `max_bytes` of tables cannot hold them. When stopped, the search
-        continues with only the best set.
+        Fewer are kept if `max_bytes` of tables cannot hold them. When stopped, or after
+        `max_work`, what is left runs in the program's order after the best set.
         """
-        return native.core.beam_order(self.problem, width, max_bytes, should_stop)
+        return native.core.beam_order(self.problem, width, max_bytes, max_work, should_stop)
 
     def exact(
         self,

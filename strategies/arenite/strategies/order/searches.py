@@ -10,7 +10,7 @@ from typing import ClassVar
 from arenite.planner.ordering import Order, ShouldStop, never
 from arenite.planner.program import Program
 from arenite.planner.rules import Rules
-from arenite.strategies.order.memory_graph import MemoryGraph
+from arenite.strategies.order.memory_graph import UNLIMITED, MemoryGraph
 
 DEFAULT_MAX_BYTES = 1 << 30
 
@@ -35,6 +35,8 @@ class Beam:
     Attributes:
         width: Sets kept at each step.
         max_bytes: Memory for the tables of sets; fewer sets are kept if it is short.
+        max_work: Words of sets that may be touched, a few nanoseconds each; what is left then
+            runs in the program's order.
     """
 
     name: ClassVar[str] = "beam"
@@ -45,15 +47,19 @@ class Beam:
 
     width: int = 200
     max_bytes: int = DEFAULT_MAX_BYTES
+    max_work: int = UNLIMITED
 
     def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the best order of the beam."""
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order of the beam, one set wide once `should_stop` returns True."""
-        memory = MemoryGraph.of(program, rules)
-        result = memory.beam(self.width, self.max_bytes, should_stop)
+        """Return the best order of the beam until `should_stop` returns True."""
+        return self.of(MemoryGraph.of(program, rules), should_stop)
+
+    def of(self, memory: MemoryGraph, should_stop: ShouldStop) -> Order:
+        """Return the best order of a memory graph, as `search` does."""
+        result = memory.beam(self.width, self.max_bytes, should_stop, self.max_work)
         return memory.order(result.order, proved=result.optimal)
 
 

@@ -19,7 +19,10 @@ class Given:
 
     def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the order of the program."""
-        memory = MemoryGraph.of(program, rules)
+        return self.of(MemoryGraph.of(program, rules))
+
+    def of(self, memory: MemoryGraph) -> Order:
+        """Return the order in which the steps of a memory graph are."""
         return memory.order(range(len(memory.names)))
 
 
@@ -33,7 +36,10 @@ class DepthFirst:
 
     def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the depth-first order."""
-        memory = MemoryGraph.of(program, rules)
+        return self.of(MemoryGraph.of(program, rules))
+
+    def of(self, memory: MemoryGraph) -> Order:
+        """Return the depth-first order of a memory graph."""
         return memory.order(_walk(memory, newest_first=True))
 
 
@@ -47,7 +53,10 @@ class BreadthFirst:
 
     def __call__(self, program: Program, rules: Rules) -> Order:
         """Return the breadth-first order."""
-        memory = MemoryGraph.of(program, rules)
+        return self.of(MemoryGraph.of(program, rules))
+
+    def of(self, memory: MemoryGraph) -> Order:
+        """Return the breadth-first order of a memory graph."""
         return memory.order(_walk(memory, newest_first=False))
 
 
