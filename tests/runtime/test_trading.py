@@ -66,5 +66,13 @@ def test_what_swaps_moves_and_what_recomputes_runs_steps_again(lowered):
 
 def test_a_budget_out_of_reach_says_how_far_it_came(lowered):
     with pytest.raises(UnmetBudgetError) as caught:
-        traded(lowered, find_policy("joint"), Budget(64))
-    assert caught.value.reached > 64
+        traded(lowered, find_policy("greedy-chains"), Budget(64))
+    least = traded(lowered, find_policy("greedy-chains"), LEAST)
+    assert (caught.value.budget, caught.value.reached) == (64, least.height)
+
+
+def test_a_budget_that_is_met_once_storage_is_shared_is_met(lowered):
+    """A policy counts bytes before that, and says that it comes to more."""
+    least = traded(lowered, find_policy("greedy-chains"), LEAST)
+    found = traded(lowered, find_policy("greedy-chains"), Budget(least.height))
+    assert found.height <= least.height

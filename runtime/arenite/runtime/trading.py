@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from arenite.planner.budget import Budget
+from arenite.planner.budget import LEAST, Budget
 from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.equivalence import check_same_values
@@ -105,7 +105,11 @@ def trade(
     target = None if limit is None else max(1, limit * peak_of(program) // height)
     lowest: int | None = None
     for _ in range(_ATTEMPTS):
-        made = _made(program, policy, Budget(target), costs, should_stop)
+        try:
+            made = _made(program, policy, Budget(target), costs, should_stop)
+        except UnmetBudgetError:  # by its own count; what it reaches may fit, once it shares
+            target = None
+            made = _made(program, policy, LEAST, costs, should_stop)
         found = derive(made, rules)
         traded = Traded(
             policy.name,
@@ -115,10 +119,12 @@ def trade(
             before.seconds,
             _num_repeated(program, made),
         )
-        if target is None or limit is None or traded.height <= limit:
+        if limit is None or traded.height <= limit:
             check_timeline(made, costs, traded.timeline)
             return traded
         lowest = traded.height if lowest is None else min(lowest, traded.height)
+        if target is None:
+            break
         target = max(1, min(target - 1, peak_of(made) * limit // traded.height))
     assert lowest is not None
     assert limit is not None
