@@ -1,13 +1,19 @@
 """Program files that lie about what moves, where to, and who waits for it."""
 
+import random
+from collections import Counter
+
 import pytest
 
 from arenite.planner.budget import LEAST
-from arenite.runtime.errors import ProgramError
+from arenite.runtime.compiler import lower_model
+from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.strategies.fit import find_policy
 from support.edited_programs import edited
-from support.hostile_programs import load
-from support.trading import assembled, lowered_step, traded
+from support.hostile_programs import file_of, flipped, load
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+from support.trading import CARRIED, assembled, lowered_step, traded
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +145,18 @@ def test_a_program_that_lies_about_moves_is_refused(moving, name):
 
 def test_the_program_itself_runs(moving):
     load(edited(moving, lambda root: None))
+
+
+def test_random_damage_is_refused_or_harmless(tmp_path):
+    lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
+    found = traded(lowered, find_policy("offload-prefetch"), LEAST)
+    valid = file_of(assembled(lowered, found))
+    generator = random.Random(1)
+    outcomes = Counter()
+    for _ in range(300):
+        try:
+            load(flipped(valid, generator))
+            outcomes["ran"] += 1
+        except (ProgramError, ResourceError):
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 30
