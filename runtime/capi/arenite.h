@@ -17,7 +17,8 @@
  * when a session is created, which refuses whatever can go wrong; a run allocates nothing.
  *
  * Threads: a model may be shared; calls on one session must not overlap. A child process that is
- * forked may use sessions of one thread alone, and destroy all.
+ * forked may use sessions of one thread alone, and destroy all. A session of a model that spills
+ * tensors has a thread for that; its temporary file is in $TMPDIR or /tmp.
  * C99; nothing throws across this border.
  */
 #ifndef ARENITE_H
@@ -45,7 +46,7 @@ extern "C" {
 typedef enum arenite_status {
   ARENITE_OK = 0,
   ARENITE_ERROR_ARGUMENT = 1,    /* a null pointer, no such input or output, a wrong size */
-  ARENITE_ERROR_FILE = 2,        /* the file cannot be opened or mapped */
+  ARENITE_ERROR_FILE = 2,        /* the file cannot be opened or mapped; what spills, not written */
   ARENITE_ERROR_FORMAT = 3,      /* not an .arena file, or a damaged one */
   ARENITE_ERROR_VERSION = 4,     /* an .arena file of another version */
   ARENITE_ERROR_UNSUPPORTED = 5, /* a step needs ONNX Runtime, which only Python brings */
@@ -100,9 +101,10 @@ typedef struct arenite_memory {
   size_t size;        /* bytes to supply: what the plan takes, and what kernels may read behind */
   size_t alignment;   /* bytes that its address must be a multiple of */
   int writable;       /* 0: what it holds is the caller's, and no step writes there */
+  int spilled;        /* 1: tensors are carried there and back; the library's is a file, not memory */
 } arenite_memory;
 
-#define ARENITE_MEMORY_INIT {sizeof(arenite_memory), NULL, 0, 0, 0}
+#define ARENITE_MEMORY_INIT {sizeof(arenite_memory), NULL, 0, 0, 0, 0}
 
 /* Memory of the caller. */
 typedef struct arenite_buffer {
@@ -160,7 +162,7 @@ ARENITE_API arenite_status arenite_model_from_memory(const void* data, size_t si
 ARENITE_API void arenite_model_close(arenite_model* model);
 ARENITE_API const char* arenite_model_name(const arenite_model* model);
 /* Bytes to supply for the arena: the plan's height, and what kernels may read behind it. Of a model
- * with many memories, the sum. */
+ * with many memories, the sum of those that are not spilled. */
 ARENITE_API size_t arenite_model_arena_size(const arenite_model* model);
 /* The memories of a model, 1 to 16. */
 ARENITE_API size_t arenite_model_num_memories(const arenite_model* model);

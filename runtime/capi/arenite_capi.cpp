@@ -64,6 +64,8 @@ arenite_status guarded(Function function) {
     return fail(ARENITE_ERROR_VERSION, error.what());
   } catch (const arenite::ProgramError& error) {
     return fail(ARENITE_ERROR_FORMAT, error.what());
+  } catch (const arenite::SpillError& error) {
+    return fail(ARENITE_ERROR_FILE, error.what());
   } catch (const arenite::SystemError& error) {
     return fail(ARENITE_ERROR_MEMORY, error.what());
   } catch (const arenite::ForkedError& error) {
@@ -132,7 +134,7 @@ arenite_status checked_copy(const std::vector<arenite_session::Port>& ports, std
 
 // Sizes that structs of the caller had when they were first there.
 constexpr std::size_t kLeastOptions = offsetof(arenite_options, buffers);
-constexpr std::size_t kLeastMemory = sizeof(arenite_memory);
+constexpr std::size_t kLeastMemory = offsetof(arenite_memory, spilled);
 constexpr std::size_t kLeastResident = sizeof(arenite_resident);
 
 arenite_status refuse_size(std::size_t size) {
@@ -300,8 +302,9 @@ const char* arenite_model_name(const arenite_model* model) {
 size_t arenite_model_arena_size(const arenite_model* model) {
   std::size_t total = 0;
   for (std::size_t i = 0; i < arenite_model_num_memories(model); ++i) {
-    total += supplied_size(
-        *model->file->program().memories()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    const auto& memory =
+        *model->file->program().memories()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    total += memory.spilled() ? 0 : supplied_size(memory);
   }
   return total;
 }
@@ -327,7 +330,8 @@ arenite_status arenite_model_memory(const arenite_model* model, size_t index,
     const std::size_t alignment =
         std::max<std::size_t>(stated.alignment(), arenite::Arena::kMinAlignment);
     return write_struct<arenite_memory>(
-        {0, stated.name()->c_str(), supplied_size(stated), alignment, stated.writable() ? 1 : 0},
+        {0, stated.name()->c_str(), supplied_size(stated), alignment, stated.writable() ? 1 : 0,
+         stated.spilled() ? 1 : 0},
         kLeastMemory, memory);
   });
 }

@@ -20,6 +20,8 @@ class Arena {
   static constexpr std::size_t kMinAlignment = 64;
   static constexpr std::size_t kMaxAlignment = 4096;
 
+  // No memory: what lies in it is elsewhere.
+  Arena() = default;
   // Maps memory of its own, zeros, with `guard` between pages that cannot be touched; or uses the
   // caller's, size + kSlack bytes at `alignment`, at least kMinAlignment. Throws SystemError.
   Arena(std::size_t size, std::size_t alignment, bool guard, Buffer buffer);

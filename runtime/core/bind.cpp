@@ -67,6 +67,9 @@ nb::object view(nb::handle self, std::size_t index) {
   if (tensor.coded_size != 0) {
     throw nb::value_error("the tensor is a coded constant, whose elements do not lie in memory");
   }
+  if (tensor.is_spilled) {
+    throw nb::value_error("the tensor is spilled, and need not lie in memory");
+  }
   if (tensor.rows != nullptr) {
     throw nb::value_error("the tensor lies row by row");
   }
@@ -214,14 +217,16 @@ void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t
   new (self) Session(std::move(file), options);
 }
 
-using MemoryInfo = std::tuple<std::string, std::uint64_t, std::uint32_t, bool, std::uintptr_t>;
+using MemoryInfo =
+    std::tuple<std::string, std::uint64_t, std::uint32_t, bool, bool, std::uintptr_t>;
 
 std::vector<MemoryInfo> memories(const Session& session) {
   std::vector<MemoryInfo> found;
   for (const auto* memory : *session.program().memories()) {
     const auto* data = session.arenas()[found.size()].data();
     found.emplace_back(memory->name()->str(), memory->size(), memory->alignment(),
-                       memory->writable(), reinterpret_cast<std::uintptr_t>(data));
+                       memory->writable(), memory->spilled(),
+                       reinterpret_cast<std::uintptr_t>(data));
   }
   return found;
 }
@@ -259,6 +264,7 @@ NB_MODULE(_core, module) {
       .def("__init__", &open, "descriptor"_a, "threads"_a, "poison"_a.none(), "guard"_a,
            "buffers"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("settle", &Session::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("feed", &feed, "input"_a, "array"_a)
       .def("reset", &Session::reset)
       .def("view", &view, "tensor"_a)
@@ -277,6 +283,7 @@ NB_MODULE(_core, module) {
            })
       .def_prop_ro("num_steps", &Session::num_steps)
       .def_prop_ro("num_turns", &Session::num_turns)
+      .def_prop_ro("has_lane", &Session::has_lane)
       .def("memories", &memories)
       .def("memory", &Session::memory);
   module.def("supported", &supported_operators);

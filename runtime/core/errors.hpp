@@ -24,6 +24,12 @@ class SystemError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The device of a temporary file cannot write or read in a run.
+class SpillError : public SystemError {
+ public:
+  using SystemError::SystemError;
+};
+
 // A session with threads is used in a child process, which has the memory and not the threads.
 class ForkedError : public std::runtime_error {
  public:

@@ -15,8 +15,9 @@ Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas
   const auto& records = *program.records();
   for (std::uint32_t i = 0; i < records.size(); ++i) {
     const auto* record = records.Get(i);
-    // Others must not find what the caller put there changed.
-    if (program.memories()->Get(record->memory())->writable()) {
+    // Others must not find what the caller put there changed; of a file there is nothing to fill.
+    if (program.memories()->Get(record->memory())->writable() &&
+        arenas[record->memory()].data() != nullptr) {
       starting_[record->start()].push_back(i);
       ending_[record->end() - 1].push_back(i);
     }

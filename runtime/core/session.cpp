@@ -12,6 +12,8 @@
 
 #include "coding/coded_weights.hpp"
 #include "errors.hpp"
+#include "lane.hpp"
+#include "lanes.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
 
@@ -28,17 +30,26 @@ struct Session::Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
+  // Lets the step of the lane that is at work end, and its thread.
+  void end_lane() {
+    if (getpid() != process) {  // there is no such thread, and it would wait for ever
+      static_cast<void>(lane.release());
+    }
+    lane.reset();
+  }
+
   // Requires that the threads run in this process, if there are any.
   void require_here() const {
-    if (pool != nullptr && getpid() != process) {
+    if ((pool != nullptr || lane != nullptr) && getpid() != process) {
       throw ForkedError(
           "the session has threads, and they stayed in the process that was forked; create "
-          "sessions in the child, or with one thread");
+          "sessions in the child, or with one thread where nothing is spilled");
     }
   }
 
   pthreadpool_t pool;
   pid_t process;
+  std::unique_ptr<Lane> lane;  // null: nothing runs beside the computation
 };
 
 Session::Session(int descriptor, const SessionOptions& options)
@@ -52,6 +63,7 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   threads_ = std::make_unique<Threads>(options.threads);
   bind();
   make_steps();
+  make_lane();
   make_port_copies();
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
@@ -59,7 +71,9 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   reset();
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  threads_->end_lane();  // before its steps go
+}
 
 void Session::take_memories(const SessionOptions& options) {
   const auto& memories = *program().memories();
@@ -68,10 +82,17 @@ void Session::take_memories(const SessionOptions& options) {
                       std::to_string(options.buffers.size()) + " are given");
   }
   arenas_.reserve(memories.size());
+  files_.resize(memories.size());
   for (flatbuffers::uoffset_t i = 0; i < memories.size(); ++i) {
-    arenas_.emplace_back(static_cast<std::size_t>(memories.Get(i)->size()),
-                         memories.Get(i)->alignment(), options.guard,
-                         options.buffers.empty() ? Buffer{} : options.buffers[i]);
+    const auto& memory = *memories.Get(i);
+    const Buffer buffer = options.buffers.empty() ? Buffer{} : options.buffers[i];
+    if (memory.spilled() && buffer.data == nullptr) {
+      arenas_.emplace_back();
+      files_[i] = std::make_unique<SpillFile>(memory.size());
+    } else {
+      arenas_.emplace_back(static_cast<std::size_t>(memory.size()), memory.alignment(),
+                           options.guard, buffer);
+    }
   }
 }
 
@@ -79,6 +100,10 @@ void Session::bind() {
   const auto& tensors = *program().tensors();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const auto& tensor = *tensors.Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (!tensors_[i].is_constant && files_[tensor.memory()] != nullptr) {
+      tensors_[i].file = files_[tensor.memory()].get();
+      continue;
+    }
     // Constants are mapped read-only; no step writes one.
     std::byte* base = tensors_[i].is_constant ? const_cast<std::byte*>(file_->weights())
                                               : arenas_[tensor.memory()].data();
@@ -132,6 +157,32 @@ void Session::make_steps() {
     const HeapAccount::Scope scope(&decoding_);
     decoder_.release();
   }
+}
+
+void Session::make_lane() {
+  const auto& steps = *program().steps();
+  std::vector<Step*> beside;
+  std::vector<std::size_t> done(steps.size());  // by step of the lane: so many are, once it is
+  for (std::size_t turn = 0; turn < num_turns(); ++turn) {
+    const std::size_t step = turn_at(program(), turn).step();
+    if (runs_beside(*steps.Get(static_cast<flatbuffers::uoffset_t>(step)))) {
+      beside_.push_back(step);
+      beside.push_back(steps_[step].get());
+      done[step] = beside.size();
+    }
+  }
+  if (beside.empty()) {
+    return;
+  }
+  awaited_.resize(steps.size());
+  for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
+    if (steps.Get(i)->awaits() != nullptr) {
+      for (const auto each : *steps.Get(i)->awaits()) {
+        awaited_[i] = std::max(awaited_[i], done[each]);
+      }
+    }
+  }
+  threads_->lane = std::make_unique<Lane>(std::move(beside));
 }
 
 void Session::settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded) {
@@ -189,7 +240,7 @@ void Session::note_resident(const TensorView& constant) {
 SessionMemory Session::memory() const {
   SessionMemory memory;
   for (const auto& arena : arenas_) {
-    memory.memories += arena.size() + Arena::kSlack;
+    memory.memories += arena.data() == nullptr ? 0 : arena.size() + Arena::kSlack;
   }
   memory.program = file_->program_size();
   memory.weights = file_->weights_size();
@@ -290,26 +341,64 @@ void Session::run(std::size_t first, std::size_t last) {
     throw ProgramError("there are no turns " + std::to_string(first) + " to " +
                        std::to_string(last));
   }
+  Lane* lane = threads_->lane.get();
+  std::size_t issued = num_beside_before(first);
+  if (lane != nullptr) {
+    lane->begin(issued);
+  }
   for (std::size_t index = first; index < last; ++index) {
     const auto turn = turn_at(program(), index);
     if (steps_[turn.step()] == nullptr) {
       throw ProgramError("step " + std::to_string(turn.step()) + " runs in another runtime");
     }
+    const auto begun =
+        is_profiling_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+    if (lane != nullptr) {
+      lane->wait(awaited_[turn.step()]);
+    }
     if (poison_ != nullptr) {
       poison_->before(index);
     }
-    if (is_profiling_) {
-      const auto begun = std::chrono::steady_clock::now();
-      run_turn(turn);
-      const auto spent = std::chrono::steady_clock::now() - begun;
-      nanoseconds_[index] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
+    if (lane != nullptr && is_beside(turn.step())) {
+      lane->issue(++issued);
     } else {
       run_turn(turn);
+    }
+    if (is_profiling_) {
+      const auto spent = std::chrono::steady_clock::now() - begun;
+      nanoseconds_[index] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
     }
     if (poison_ != nullptr) {
       poison_->after(index);
     }
   }
+  if (last == num_turns()) {
+    settle();
+  }
+}
+
+void Session::settle() {
+  threads_->require_here();
+  if (threads_->lane != nullptr) {
+    threads_->lane->drain();
+  }
+  for (const auto& file : files_) {
+    if (file != nullptr) {
+      file->require_sound();
+    }
+  }
+}
+
+bool Session::is_beside(std::size_t step) const {
+  return runs_beside(*program().steps()->Get(static_cast<flatbuffers::uoffset_t>(step)));
+}
+
+std::size_t Session::num_beside_before(std::size_t end) const {
+  std::size_t count = 0;
+  for (std::size_t turn = 0; has_lane() && turn < end; ++turn) {
+    count += is_beside(turn_at(program(), turn).step()) ? 1 : 0;
+  }
+  return count;
 }
 
 void Session::run_turn(const program::Turn& turn) {
@@ -325,6 +414,9 @@ std::vector<std::int64_t> Session::nanoseconds() const {
   std::vector<std::int64_t> found(steps_.size());
   for (std::size_t turn = 0; turn < nanoseconds_.size(); ++turn) {
     found[turn_at(program(), turn).step()] += nanoseconds_[turn];
+  }
+  for (std::size_t i = 0; i < beside_.size(); ++i) {
+    found[beside_[i]] = threads_->lane->nanoseconds(i);
   }
   return found;
 }

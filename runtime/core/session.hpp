@@ -14,6 +14,7 @@
 #include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
 #include "poison.hpp"
+#include "spill_file.hpp"
 #include "step.hpp"
 #include "tensor_view.hpp"
 #include "turns.hpp"
@@ -63,15 +64,22 @@ class Session {
   // What a run counts (turns.hpp): as many as there are steps, unless some run by rows.
   std::size_t num_turns() const { return arenite::num_turns(program()); }
 
-  // A session with threads, in a child of the process that created it, throws ForkedError from
-  // `feed`, `fetch` and `run`.
+  // Whether a thread of its own moves tensors beside the computation.
+  bool has_lane() const { return !beside_.empty(); }
+
+  // A session with threads, that of a lane included, in a child of the process that created it,
+  // throws ForkedError from `feed`, `fetch` and `run`.
 
   // Copies an input of the caller into the arena: contiguous, its axes as the caller has them.
   void feed(std::size_t input, const std::byte* data);
   // Copies an output to the caller in the same form.
   void fetch(std::size_t output, std::byte* data) const;
-  // Runs turns [first, last), none of them of an external step. Allocates nothing.
+  // Runs turns [first, last), none of them of an external step. Allocates nothing. What moves
+  // beside them may still do so when it returns, unless these were the last turns.
   void run(std::size_t first, std::size_t last);
+  // Ends a run of which some turns are not run here: nothing moves any more when it returns. Throws
+  // SpillError if the device of a spilled memory failed.
+  void settle();
   // Lets the tensors that are kept between runs start anew.
   void reset();
 
@@ -98,6 +106,10 @@ class Session {
   void take_memories(const SessionOptions& options);
   void bind();
   void make_steps();
+  void make_lane();
+  bool is_beside(std::size_t step) const;
+  // How many turns before this one are of the lane.
+  std::size_t num_beside_before(std::size_t end) const;
   void run_turn(const program::Turn& turn);
   const TensorView* find(std::int64_t index) const {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
@@ -120,9 +132,12 @@ class Session {
   std::vector<DecodedTensor> decoded_;                             // that steps read
   std::map<const std::byte*, const std::byte*> resident_weights_;  // ends by begins; disjoint
   std::vector<Arena> arenas_;
-  std::unique_ptr<Poison> poison_;  // null: nothing is filled
+  std::vector<std::unique_ptr<SpillFile>> files_;  // by memory; null where it has an arena
+  std::unique_ptr<Poison> poison_;                 // null: nothing is filled
   std::unique_ptr<Threads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<std::size_t> beside_;        // steps of the lane, in their order
+  std::vector<std::size_t> awaited_;       // by step: so many of the lane are done before it
   std::vector<StridedCopy> feeds_;         // by input
   std::vector<StridedCopy> fetches_;       // by output
   std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled

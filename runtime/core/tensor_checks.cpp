@@ -122,6 +122,8 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
   const std::uint64_t size = tensor.coded_size() != 0 ? tensor.coded_size()
                              : view.rows != nullptr   ? 0
                                                       : view.size;
+  view.is_spilled = !view.is_constant && program.memories()->Get(tensor.memory())->spilled();
+  view.offset = tensor.offset();
   if (tensor.offset() > limit || size > limit - tensor.offset()) {
     refuse(label + " lies at bytes " + std::to_string(tensor.offset()) + " to " +
            std::to_string(tensor.offset() + size) + ", outside the " + std::to_string(limit) +

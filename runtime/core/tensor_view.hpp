@@ -10,6 +10,8 @@
 
 namespace arenite {
 
+class SpillFile;
+
 struct TensorView {
   program::Type type = program::Type::float32;
   std::vector<std::size_t> shape;
@@ -20,6 +22,9 @@ struct TensorView {
   std::size_t size = 0;        // bytes
   std::size_t coded_size = 0;  // bytes at `data`, of a constant that is coded; 0: it is not
   bool is_constant = false;
+  bool is_spilled = false;    // in a memory that moves alone touch
+  SpillFile* file = nullptr;  // that memory, if it is a file: then there is no `data`
+  std::uint64_t offset = 0;   // in the file
   std::vector<float> scales;  // of a quantised tensor: one, or one for each index of `axis`
   std::int32_t zero_point = 0;
   std::uint32_t axis = 0;

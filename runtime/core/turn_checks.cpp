@@ -5,6 +5,7 @@
 #include <string>
 
 #include "checking.hpp"
+#include "lanes.hpp"
 #include "rows_read.hpp"
 #include "turns.hpp"
 
@@ -33,7 +34,11 @@ std::uint64_t row_size(const TensorView& view) {
 
 TurnChecks::TurnChecks(const program::Program& program, const std::vector<TensorView>& tensors,
                        const LiveRecords& records)
-    : program_(program), tensors_(tensors), records_(records), progress_(program.steps()->size()) {}
+    : program_(program),
+      tensors_(tensors),
+      records_(records),
+      progress_(program.steps()->size()),
+      beside_(program.steps()->size()) {}
 
 void TurnChecks::check(std::size_t index) {
   const auto turn = turn_at(program_, index);
@@ -45,6 +50,10 @@ void TurnChecks::check(std::size_t index) {
   const auto& step = *steps.Get(turn.step());
   const std::string label = label_of(step);
   Progress& progress = progress_[turn.step()];
+  check_awaited(step, index, label);
+  if (runs_beside(step)) {
+    note_beside(step, turn.step(), index, label);
+  }
   if (turn.count() == 0) {
     if (turn.first() != 0) {
       refuse(label + " runs no rows from row " + std::to_string(turn.first()) + " on" + at(index));
@@ -65,6 +74,54 @@ void TurnChecks::check(std::size_t index) {
     check_rows(step, rows, index, label);
   }
   progress.add(rows);
+}
+
+// What a step of another lane touches is live until it is awaited, at the latest by the end of the
+// run; for now as long as it is.
+void TurnChecks::note_beside(const program::Step& step, std::size_t number, std::size_t turn,
+                             const std::string& label) {
+  Beside& beside = beside_[number];
+  if (beside.is_issued) {
+    refuse(label + " runs beside others, and again" + at(turn));
+  }
+  beside = {true, turn};
+  std::size_t until = num_turns(program_);
+  for (const auto* list : {step.inputs(), step.outputs()}) {
+    for (std::size_t i = 0; i < count(list); ++i) {
+      const auto index = at_position(list, i);
+      if (index < 0 || view(index).is_constant || view(index).size == 0) {
+        continue;
+      }
+      const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+      const std::size_t held = records_.held_until(
+          {tensor.memory(), tensor.offset(), tensor.offset() + view(index).size});
+      until = std::min(until, held);
+    }
+  }
+  if (until < num_turns(program_)) {
+    dying_.emplace(until, number);
+  }
+}
+
+void TurnChecks::check_awaited(const program::Step& step, std::size_t turn,
+                               const std::string& label) {
+  for (std::size_t i = 0; step.awaits() != nullptr && i < step.awaits()->size(); ++i) {
+    const auto awaited = step.awaits()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    Beside& beside = beside_[awaited];
+    if (!beside.is_issued) {
+      refuse(label + " awaits " + label_of(*program_.steps()->Get(awaited)) +
+             ", which has no turn before" + at(turn));
+    }
+    done_ = std::max(done_, beside.turn + 1);
+  }
+  // A lane does one step after another, so what is awaited was the last of several.
+  for (; !dying_.empty() && dying_.begin()->first <= turn; dying_.erase(dying_.begin())) {
+    const std::size_t number = dying_.begin()->second;
+    if (beside_[number].turn >= done_) {
+      refuse(label_of(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(number))) +
+             " may still touch what is dead" + at(turn) + ": nothing awaits it before");
+    }
+  }
 }
 
 void TurnChecks::Progress::add(RowRange rows) {

@@ -30,6 +30,12 @@ class TurnChecks {
   void require_live(std::int64_t tensor, std::size_t turn, const std::string& label) const;
 
  private:
+  // A step of another lane.
+  struct Beside {
+    bool is_issued = false;
+    std::size_t turn = 0;  // at which it is issued
+  };
+
   // What was run of a step so far.
   struct Progress {
     bool is_whole = false;
@@ -44,6 +50,9 @@ class TurnChecks {
   const TensorView& view(std::int64_t index) const {
     return tensors_[static_cast<std::size_t>(index)];
   }
+  void note_beside(const program::Step& step, std::size_t number, std::size_t turn,
+                   const std::string& label);
+  void check_awaited(const program::Step& step, std::size_t turn, const std::string& label);
   void check_whole(const program::Step& step, std::size_t turn, const std::string& label) const;
   void check_rows(const program::Step& step, RowRange rows, std::size_t turn,
                   const std::string& label) const;
@@ -58,6 +67,10 @@ class TurnChecks {
   const std::vector<TensorView>& tensors_;
   const LiveRecords& records_;
   std::vector<Progress> progress_;  // by step
+  std::vector<Beside> beside_;      // by step
+  // Steps of another lane by the turn at which something that they touch dies.
+  std::multimap<std::size_t, std::size_t> dying_;
+  std::size_t done_ = 0;  // of another lane, what had its turn before this one is done
 };
 
 }  // namespace arenite

@@ -7,6 +7,7 @@
 
 #include "arena.hpp"
 #include "checking.hpp"
+#include "lanes.hpp"
 #include "live_records.hpp"
 #include "mapped_file.hpp"
 #include "program_text.hpp"
@@ -22,6 +23,7 @@ using program::Program;
 using program::Type;
 
 constexpr std::size_t kMaxMemories = 16;
+constexpr std::uint64_t kMaxPadding = Arena::kMaxAlignment;  // between two tensors
 
 // Positions of the inputs that a step writes too.
 std::vector<std::size_t> updated_inputs(const program::Step& step) {
@@ -80,6 +82,9 @@ class Checker {
         continue;
       }
       check_index(index, label + ": an input");
+      if (!(step.kernel_type() == program::Operator::Fetch && i == 0)) {
+        require_unspilled(index, label);
+      }
       if (step.kernel_type() == program::Operator::External) {
         require_plain(index, label);
         require_contiguous(index, label);
@@ -93,6 +98,9 @@ class Checker {
     for (std::size_t i = 0; i < count(step.outputs()); ++i) {
       const auto index = step.outputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
       check_written(index, label, "an output");
+      if (!(step.kernel_type() == program::Operator::Spill && i == 0)) {
+        require_unspilled(index, label);
+      }
       if (step.kernel_type() == program::Operator::External) {
         require_contiguous(index, label);
       }
@@ -105,6 +113,35 @@ class Checker {
       }
       check_written(step.scratch(), label, "its working memory");
       require_contiguous(step.scratch(), label + ": its working memory");
+      require_unspilled(step.scratch(), label + ": its working memory");
+    }
+    check_lane(step, label);
+  }
+
+  void check_lane(const program::Step& step, const std::string& label) const {
+    if (step.lane() > kBeside) {
+      refuse(label + " is on lane " + std::to_string(step.lane()) + " of " +
+             std::to_string(kBeside + 1));
+    }
+    if (runs_beside(step) && !may_run_beside(step)) {
+      refuse(label + " computes, beside other steps that do");
+    }
+    if (step.kernel_type() == program::Operator::External && count(step.awaits()) != 0) {
+      refuse(label + " awaits steps, and runs in another runtime, which does not wait");
+    }
+    if (runs_beside(step) && count(step.awaits()) != 0) {
+      refuse(label + " awaits steps, and is on a lane where each is done before the next");
+    }
+    for (std::size_t i = 0; i < count(step.awaits()); ++i) {
+      const auto awaited = step.awaits()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      if (awaited >= program_.steps()->size()) {
+        refuse(label + " awaits step " + std::to_string(awaited) + " of " +
+               std::to_string(program_.steps()->size()));
+      }
+      const auto& other = *program_.steps()->Get(awaited);
+      if (!runs_beside(other)) {
+        refuse(label + " awaits step " + quoted(other.name()) + ", which is on its own lane");
+      }
     }
   }
 
@@ -169,6 +206,14 @@ class Checker {
     }
   }
 
+  // Who computes with it must not be given what may lie in a file.
+  void require_unspilled(std::int64_t index, const std::string& label) const {
+    if (tensors_[static_cast<std::size_t>(index)].is_spilled) {
+      refuse(label + " touches tensor " + quoted(stated(index).name()) +
+             ", which is spilled: it can be fetched, and nothing else");
+    }
+  }
+
   using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
   void require_live(const Ports& ports, std::size_t turn) const {
@@ -188,6 +233,7 @@ class Checker {
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
       require_plain(port->tensor(), label);
       require_contiguous(port->tensor(), label);
+      require_unspilled(port->tensor(), label);
       if (what == "input" && view.is_constant) {
         refuse(label + " is a constant");
       }
@@ -226,6 +272,7 @@ class Checker {
       const auto& tensor = stated(state.tensor());
       const std::string label = "state " + quoted(tensor.name());
       require_contiguous(state.tensor(), label);
+      require_unspilled(state.tensor(), label);
       require_writable(state.tensor(), label);
       if (view.size != 0 && !records_.hold_throughout(
                                 {tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {
@@ -280,6 +327,25 @@ void check_memories(const Program& program) {
   }
 }
 
+// A file takes its bytes on the device at once: no more than tensors can fill.
+void check_spilled(const Program& program, const std::vector<TensorView>& tensors) {
+  std::vector<std::uint64_t> filled(program.memories()->size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].is_spilled) {
+      const auto& tensor = *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      auto& total = filled[tensor.memory()];
+      total = std::min<std::uint64_t>(total + tensors[i].size + kMaxPadding, kMaxBytes);
+    }
+  }
+  for (flatbuffers::uoffset_t i = 0; i < filled.size(); ++i) {
+    const auto& memory = *program.memories()->Get(i);
+    if (memory.spilled() && memory.size() > filled[i]) {
+      refuse("memory " + quoted(memory.name()) + " has " + std::to_string(memory.size()) +
+             " B for tensors that are spilled, and they take fewer");
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<TensorView> validated_tensors(const Program& program) {
@@ -294,6 +360,7 @@ std::vector<TensorView> validated_tensors(const Program& program) {
   for (const auto* tensor : *program.tensors()) {
     tensors.push_back(checked_tensor(program, *tensor));
   }
+  check_spilled(program, tensors);
   Checker(program, tensors).check();
   return tensors;
 }

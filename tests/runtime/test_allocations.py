@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from arenite.planner.budget import LEAST
 from arenite.runtime import _core
+from arenite.runtime.compiler import lower_model
+from arenite.runtime.program import file as program_file
+from arenite.strategies.fit import find_policy
 from support.running import build, with_random_weights
 from support.tflite_layers import detector, integer_lstm, spectrum
 from support.tiny_onnx import parse, save
+from support.trading import CARRIED, assembled, traded
 
 COUNTER = r"""
 #include <cstddef>
@@ -109,6 +114,17 @@ def test_layers_with_working_memory_allocate_nothing(counter, tmp_path, layer):
     path = tmp_path / "layer.tflite"
     path.write_bytes(LAYERS[layer]())
     counted = count(counter, build(path, tmp_path), 1)
+    assert counted["heap"] == 0
+    assert counted["control"] > 0
+
+
+def test_moving_tensors_allocates_nothing(counter, tmp_path):
+    lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
+    found = traded(lowered, find_policy("offload-prefetch"), LEAST)
+    assert found.spilled
+    path = tmp_path / "moving.arena"
+    program_file.write(path, assembled(lowered, found))
+    counted = count(counter, path, 1)
     assert counted["heap"] == 0
     assert counted["control"] > 0
 

@@ -66,7 +66,7 @@ def test_views_feed_and_read_without_a_copy(program):
         session.inputs[0].view[...] = feeds["x"]
         session.invoke()
         np.testing.assert_array_equal(session.outputs[0].view, expected)
-        (_, size, _, _, address), *others = session._native.memories()  # shown to nobody else
+        (_, size, _, _, _, address), *others = session._native.memories()  # shown to nobody else
         assert (size, others) == (session.arena_bytes, [])
         for port in (*session.inputs, *session.outputs):
             inside = port.view.__array_interface__["data"][0] - address

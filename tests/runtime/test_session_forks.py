@@ -1,8 +1,6 @@
 """A session in a child of the process that opened it: an answer, never a wait without end."""
 
 import os
-import signal
-import traceback
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from arenite.runtime import _core
 from arenite.runtime.errors import SessionForkedError
 from arenite.runtime.session import Session
+from support.children import in_child
 from support.running import build, with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -17,20 +16,6 @@ LARGE = "(float[1,16,64,64] x) => (y) <float[16,16,3,3] w> {y = Conv<pads=[1,1,1
 FEEDS = {"x": np.ones((1, 16, 64, 64), np.float32)}
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-
-
-def in_child(function) -> int:
-    """Return the exit code of a forked child that calls the function; 99 if it raises."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)  # what waits for threads that are not there is killed
-        try:
-            function()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(99)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.fixture

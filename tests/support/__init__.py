@@ -23,6 +23,7 @@ Proof that lasts: `mutation` breaks the rules of a module, `writers` are the com
 `skips` tells why tests did not run, `byte_figures` are the arenas that must not grow.
 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
-same steps whole, `banding` networks in bands, `c_library` built and installed, `exported_c`
+same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `children`
+that are forked, `c_library` built and installed, `exported_c`
 compiled here, `shared_material` that may lie beside the checkout.
 """

@@ -65,6 +65,7 @@ class Session:
         buffers: Mapping[str, NDArray[np.uint8]],
     ) -> None: ...
     def run(self, first: int, last: int) -> None: ...
+    def settle(self) -> None: ...
     def feed(self, input: int, array: NDArray[Any]) -> None: ...  # noqa: A002  # as bound
     def reset(self) -> None: ...
     def view(self, tensor: int) -> NDArray[Any]: ...
@@ -82,8 +83,11 @@ class Session:
     @property
     def num_turns(self) -> int:
         """Return how many turns a run has: as many as steps, unless some run by rows."""
-    def memories(self) -> list[tuple[str, int, int, bool, int]]:
-        """Return the name, size, alignment, whether it is writable, and the address of each."""
+    @property
+    def has_lane(self) -> bool:
+        """Tell whether a thread of its own moves tensors beside the computation."""
+    def memories(self) -> list[tuple[str, int, int, bool, bool, int]]:
+        """Return name, size, alignment, whether writable, whether spilled, address of each."""
     def memory(self) -> SessionMemory: ...
 
 def supported() -> list[str]:

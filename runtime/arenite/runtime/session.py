@@ -77,12 +77,15 @@ class Memory:
         size: Size in bytes: the height of the plan in it.
         alignment: Alignment of its address in bytes, at least 64.
         writable: Whether steps may write to it; if not, the caller fills it.
+        spilled: Whether tensors are only carried there and back: a temporary file, in the folder
+            that `TMPDIR` names, or a buffer of the caller.
     """
 
     name: str
     size: int
     alignment: int
     writable: bool
+    spilled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ class SessionMemory:
     the steps that it runs.
 
     Attributes:
-        memories: Memories of the plan, with the 128 B behind each that kernels may read.
+        memories: Memories of the plan, with the 128 B behind each that kernels may read; not
+            the file that tensors are spilled to.
         program: The program, copied from the file.
         weights: All weights, mapped from the file.
         weights_resident: The weights that runs read from the file and that stay resident.
@@ -220,7 +224,6 @@ class Session:
 
     def _open(self, descriptor: int, label: str, options: _Options) -> None:
         self._turn = _Turn()
-        self._process = os.getpid() if options.threads > 1 else None
         # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
         try:
@@ -235,6 +238,9 @@ class Session:
             raise ProgramError(str(error), path=label) from error
         except _core.ResourceError as error:
             raise ResourceError(label, str(error)) from error
+        has_threads = options.threads > 1 or self._native.has_lane
+        self._process = os.getpid() if has_threads else None
+        self._label = label
         self._inputs = self._ports(self._native.inputs())
         self._outputs = self._ports(self._native.outputs())
         self._segments = self._make_segments(label, options.threads)
@@ -293,15 +299,18 @@ class Session:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena: the height of the plan, summed over its memories."""
-        return sum(memory.size for memory in self.memories)
+        """Bytes of the arena: the height of the plan, summed over its memories.
+
+        What tensors are spilled to is not among them.
+        """
+        return sum(memory.size for memory in self.memories if not memory.spilled)
 
     @property
     def memories(self) -> tuple[Memory, ...]:
         """The memories that the plan is laid over: one, in the ordinary case."""
         return tuple(
-            Memory(name, size, alignment, writable)
-            for name, size, alignment, writable, _ in self._native.memories()
+            Memory(name, size, alignment, writable, spilled)
+            for name, size, alignment, writable, spilled, _ in self._native.memories()
         )
 
     def memory(self) -> SessionMemory:
@@ -407,8 +416,15 @@ class Session:
         self.close()
 
     def _run_steps(self) -> None:
-        for run in self._segments:
-            run()
+        try:
+            try:
+                for run in self._segments:
+                    run()
+            finally:  # a step of another runtime may have been the last, or have failed
+                if self._open_core is not None:
+                    self._open_core.settle()
+        except _core.ResourceError as error:
+            raise ResourceError(self._label, str(error)) from error
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 from arenite.planner import strategy
+from arenite.planner.budget import LEAST
+from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from arenite.strategies.fit import find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.tiny_programs import accumulator, classifier
+from support.trading import CARRIED, assembled, traded
 from support.two_memories import FAST, in_two_memories
 
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
@@ -86,6 +90,25 @@ def test_a_program_of_two_memories_takes_memory_of_the_caller(check, tmp_path):
     assert f"memory {FAST.name} {fast + 128} {FAST.alignment} 1\n" in printed
     assert f"held {height + fast + 2 * 128} " in printed
     assert "allocations 0\n" in printed
+
+
+@pytest.mark.parametrize("way", ["file", "buffers"])
+def test_a_program_that_spills_runs_as_it_does_in_python(check, tmp_path, way):
+    lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
+    path = tmp_path / "moving.arena"
+    found = traded(lowered, find_policy("offload-prefetch"), LEAST)
+    program_file.write(path, assembled(lowered, found))
+    with Session(path) as session:
+        image = random_image(session)
+        expected = session.run({"x": image})["y"]
+        spilled = session.memories[1]
+    image.tofile(tmp_path / "in")
+    printed = check(way, path, tmp_path / "in", tmp_path / "out")
+    result = np.fromfile(tmp_path / "out", expected.dtype).reshape(expected.shape)
+    np.testing.assert_array_equal(result, expected)
+    assert "allocations 0\n" in printed
+    beside = 2 * 128 + spilled.size if way == "buffers" else 128
+    assert f"held {found.height + beside} " in printed
 
 
 def test_a_program_in_bands_runs_as_it_does_in_python(check, prefix, tmp_path):

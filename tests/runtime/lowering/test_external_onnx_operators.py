@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.compiler import compile_model
+from arenite.runtime.compiler import compile_model, lower_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.running import (
     PoisonedSession,
@@ -83,3 +83,10 @@ def test_what_onnx_runtime_refuses_is_refused_before_a_program_is_made(tmp_path)
     )
     with pytest.raises(UnsupportedOperatorsError, match="onnxruntime refuses it"):
         compile_model(save(tmp_path, parse(text)))
+
+
+def test_what_draws_random_numbers_does_not_run_again_and_others_may(tmp_path):
+    text = """(float[3,3] x) => (y, z) { y = RandomNormalLike<dtype=1>(x) z = Det(x) }"""
+    program = lower_model(save(tmp_path, parse(text))).program
+    again = {step.operator.label: step.operator.repeatable for step in program.steps}
+    assert again == {"RandomNormalLike": False, "Det": True}

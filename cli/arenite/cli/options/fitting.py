@@ -48,16 +48,19 @@ class LinkType(click.ParamType[Link]):
             self.fail(str(error), param, ctx)
 
 
+link_option = click.option(
+    "--link",
+    type=LinkType(),
+    metavar="SPEED",
+    help="Speed of the link to the memory that tensors are spilled to: 12GB/s, or out "
+    "and back, 24.5MB/s:45.5MB/s.  [default: the machine's]",
+)
+
+
 def budget_options(function: _F) -> _F:
     """Add the options `--budget`, `--machine` and `--link`."""
     for option in (
-        click.option(
-            "--link",
-            type=LinkType(),
-            metavar="SPEED",
-            help="Speed of the link to the memory that tensors are spilled to: 12GB/s, or out "
-            "and back, 24.5MB/s:45.5MB/s.  [default: the machine's]",
-        ),
+        link_option,
         click.option(
             "--machine",
             type=click.Choice(list(PRESETS)),

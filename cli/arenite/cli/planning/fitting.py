@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from arenite.cli.render.numbers import exact, percent
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
-from arenite.planner.errors import PlanError
+from arenite.planner.errors import PlanError, UnmetBudgetError, UnsupportedProgramError
 from arenite.planner.plan import Plan
+from arenite.planner.policy import Policy
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
 from arenite.planner.strategy import run
@@ -33,9 +35,11 @@ from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session, SessionMemory
+from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
 from arenite.strategies.fit.bands import Banded
+from arenite.strategies.fit.binding import BandsLimitError
 from arenite.strategies.fit.recomputing import Recomputing
 
 _ROUNDS = 7
@@ -66,20 +70,22 @@ class SlowdownError(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A program that may run in bands, next to the one that does not.
+    """A program that may run in bands, or trade time for memory, next to the one that does not.
 
     Attributes:
         banded: The program and its plan.
         whole: The program that runs whole.
+        traded: What a policy made of it; None if it made nothing.
     """
 
     banded: Banded
     whole: Banded
+    traded: Traded | None = None
 
     @property
     def height(self) -> int:
-        """Bytes of the arena."""
-        return self.banded.height
+        """Bytes of the arena, without what tensors are spilled to."""
+        return self.banded.height if self.traded is None else self.traded.height
 
     @property
     def multiply_adds_ratio(self) -> float:
@@ -90,6 +96,8 @@ class Fit:
     @property
     def slowdown(self) -> float:
         """Predicted time over that of the whole program, less 1."""
+        if self.traded is not None:
+            return self.traded.extra_time
         return self.banded.seconds / self.whole.seconds - 1 if self.whole.seconds else 0.0
 
 
@@ -101,6 +109,7 @@ class Fitting:
         model: Path,
         reading: Reading,
         machine: MachineCosts | None = None,
+        link: Link | None = None,
         *,
         watched: bool = True,
     ) -> None:
@@ -110,6 +119,7 @@ class Fitting:
             model: The file.
             reading: How it is read.
             machine: What its work costs; None for what is known of this machine.
+            link: To the memory that tensors are spilled to; None for the machine's.
             watched: Whether the user sits before it: progress is drawn and Ctrl-C stops it.
 
         Raises:
@@ -135,8 +145,9 @@ class Fitting:
         self._is_over = time_is_up(
             math.inf if reading.time_limit_s is None else reading.time_limit_s
         )
+        costs = self.machine.of(_main_type(self.program))
+        self._costs: Costs = one_lane(costs if link is None else replace(costs, link=link))
         with self._stoppable():
-            costs = self.machine.of(_main_type(self.program))
             self._banding = Recomputing(
                 self.program,
                 rules(),
@@ -151,11 +162,25 @@ class Fitting:
         """The program that runs whole."""
         return self._banding.whole
 
-    def within(self, budget: Budget | None, slowdown: float | None) -> Fit:
+    def within(
+        self,
+        budget: Budget | None,
+        slowdown: float | None,
+        policy: Policy | None = None,
+        *,
+        fallback: Policy | None = None,
+    ) -> Fit:
         """Return the quickest program within a budget, or the smallest within a slowdown.
+
+        Args:
+            budget: Of the arena.
+            slowdown: Most of the predicted time over that of the whole program, less 1.
+            policy: What trades time for memory in the place of bands; None for bands.
+            fallback: What does where bands do not get there; None for nothing.
 
         Raises:
             BandsLimitError: Nothing gets as low as the budget.
+            UnmetBudgetError: The policy does not.
             SlowdownError: What does takes too long.
         """
         if budget is None:
@@ -165,7 +190,7 @@ class Fitting:
         size = budget.bytes_of(self.whole.height)
         assert size is not None
         with self._stoppable():
-            fit = self._fit(self._banding.within(size))
+            fit = self._within(size, fallback) if policy is None else self._traded(policy, size)
         if slowdown is not None and fit.slowdown > slowdown:
             raise SlowdownError(size, fit.slowdown, slowdown)
         return fit
@@ -223,6 +248,29 @@ class Fitting:
 
     def _fit(self, banded: Banded) -> Fit:
         return Fit(banded, self.whole)
+
+    def _within(self, budget: int, fallback: Policy | None) -> Fit:
+        """Return the program in bands, or where they do not get there what else does."""
+        try:
+            return self._fit(self._banding.within(budget))
+        except BandsLimitError as limit:
+            if fallback is None:
+                raise
+            try:
+                return self._traded(fallback, budget)
+            except (UnmetBudgetError, UnsupportedProgramError):
+                raise limit from None
+
+    def _traded(self, policy: Policy, budget: int) -> Fit:
+        if self.whole.height <= budget:
+            return self._fit(self.whole)
+        found = trade(
+            self.program, policy, Budget(budget), self._costs, rules(), self._placed,
+            self.whole.height, self._should_stop,
+        )  # fmt: skip
+        seconds = found.timeline.seconds
+        banded = Banded(found.derivation, found.plan, self.program, (), seconds)
+        return Fit(banded, self.whole, found)
 
     def _should_stop(self) -> bool:
         return self._request.asked or self._is_over()

@@ -14,6 +14,8 @@ Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
 NO_PADDING: Sides = (0, 0, 0, 0)
 FLOAT_BYTES = 4
+UNSTORED = "unstored"
+"""Metadata of a field that the program file does not have."""
 
 # Numbers that the program file does not store in 32 bits.
 Offset: TypeAlias = Annotated[int, "ulong"]

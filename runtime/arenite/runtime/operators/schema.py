@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
+from arenite.runtime.operators.base import UNSTORED
 from arenite.runtime.operators.table import operators
 
 BEGIN = "// Operators: from here on written by scripts/write-schema.py, from runtime/operators.\n"
@@ -48,7 +49,11 @@ def _fields(owner: type) -> list[tuple[str, Any, Any]]:
     if not dataclasses.is_dataclass(owner):
         return []
     kinds = typing.get_type_hints(owner, include_extras=True)
-    return [(each.name, kinds[each.name], each.default) for each in dataclasses.fields(owner)]
+    return [
+        (each.name, kinds[each.name], each.default)
+        for each in dataclasses.fields(owner)
+        if UNSTORED not in each.metadata
+    ]
 
 
 def _element(kind: Any) -> type:

@@ -9,6 +9,7 @@ from arenite.runtime.operators import (  # noqa: F401  # so that every class is 
     elementwise,
     external,
     movement,
+    moving,
     normalisation,
     pooling,
     recurrent,

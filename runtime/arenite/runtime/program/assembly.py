@@ -15,16 +15,20 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
-from arenite.planner.program import Array, Port, Program, Step
+from arenite.planner.program import COMPUTE, Array, Port, Program, Step
+from arenite.planner.rewrites.rescheduling import SPILLED
 from arenite.planner.rows import row_bytes
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
 from arenite.runtime.operators.external import External
+from arenite.runtime.operators.moving import Wait
 from arenite.runtime.program.row_tables import RowTables, is_contiguous
 
 _ALIGNMENT = 64
 """Alignment of each constant, in bytes: a cache line."""
+_BESIDE = 1
+"""Number of the lane that runs beside the computation."""
 _SLACK = 128
 """Bytes behind the last constant: kernels may read that far past an end."""
 
@@ -91,6 +95,8 @@ class _Assembler:
             if not record.tensors
         }
         self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
+        self._beside: dict[str, int] = {}  # steps of another lane by what they make
+        self._awaited: set[int] = set()
         self._row_tables = RowTables(program)
         self._row_tensors: dict[str, int] = {}
         self._tensors: dict[str, int] = {}
@@ -141,13 +147,23 @@ class _Assembler:
             band = step.operator
             if not isinstance(band, Band):
                 turns.append({"step": len(steps), "first": 0, "count": 0})
-                steps.append(self._step(number, step))
+                steps.append(self._step(number, step) | self._lane(step, len(steps)))
                 continue
             if band.step not in banded:
                 banded[band.step] = len(steps)
                 steps.append(self._banded_step(band, step))
             turns.append({"step": banded[band.step], "first": band.first, "count": band.rows})
         return steps, turns if banded else []
+
+    def _lane(self, step: Step, index: int) -> dict[str, Any]:
+        """Return the lane of a step, and which steps of other lanes are done before it."""
+        if step.lane != COMPUTE:
+            self._beside.update(dict.fromkeys(step.writes, index))
+            return {"lane": _BESIDE}
+        awaits = {self._beside[name] for name in step.reads if name in self._beside}
+        awaits -= self._awaited
+        self._awaited |= awaits
+        return {"awaits": sorted(awaits)} if awaits else {}
 
     def _banded_step(self, band: Band, step: Step) -> dict[str, Any]:
         """Return the step whose rows are made at several turns, from one of these."""
@@ -204,6 +220,8 @@ class _Assembler:
             "inputs": [self._tensor(name) if name else -1 for name in step.inputs],
             "outputs": [self._tensor(name) for name in step.outputs],
         }
+        if isinstance(step.operator, Wait):
+            entry["inputs"] = []  # it computes with nothing, and one may lie in a file
         scratch = step.operator.scratch(self._program.operands(step))
         if scratch:
             place = self._place_of(self._scratch[number], 0)
@@ -225,6 +243,7 @@ class _Assembler:
             yield {
                 "name": memory.name, "size": height, "alignment": max(alignment, memory.alignment),
                 "writable": memory.writable,
+                **({"spilled": True} if memory.name == SPILLED else {}),
             }  # fmt: skip
 
     def _place_of(self, record: tuple[str, int], offset: int) -> dict[str, Any]:
@@ -341,6 +360,8 @@ def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from the schema's defaults."""
     found: dict[str, Any] = {}
     for each in dataclasses.fields(value):
+        if UNSTORED in each.metadata:
+            continue
         content = getattr(value, each.name)
         if isinstance(content, float) and math.isinf(content) and content == each.default:
             continue

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -6,6 +7,7 @@ from arenite.planner.costs import PCIE, Link
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import Move, Schedule, reschedule
+from arenite.planner.tensors import Alias
 from arenite.strategies.fit.work import Work
 from support.training_programs import results, training_program
 
@@ -79,3 +81,27 @@ def test_what_stays_cannot_be_moved(work: Work, tensor: str) -> None:
 def test_a_move_goes_forward_in_time(places: tuple[int, int, int, int]) -> None:
     with pytest.raises(ValueError, match="in this order"):
         Move("x", *places)
+
+
+def test_a_lowered_view_follows_what_it_lies_in() -> None:
+    """A view without a step of its own, as lowering leaves them."""
+    program = training_program(0)
+    work = Work.of(program, PCIE)
+    tensor = carried(work)
+    view = replace(program.tensors[tensor], name="seen", alias=Alias(tensor))
+    last = max(n for n, step in enumerate(program.steps) if tensor in step.reads)
+    reader = program.steps[last]
+    inputs = tuple("seen" if name == tensor else name for name in reader.inputs)
+    steps = [*program.steps]
+    steps[last] = replace(reader, inputs=inputs)
+    program = replace(program, tensors={**program.tensors, "seen": view}, steps=tuple(steps))
+    made = moved(Work.of(program, PCIE))
+    (source,) = {
+        made.root(name)[0] for step in made.steps if step.name == reader.name
+        for name in step.reads if name.startswith("seen")
+    }  # fmt: skip
+    assert source in {name for step in made.steps if step.lane == "link back"
+                      for name in step.writes}  # fmt: skip
+    check_same_values(program, made)
+    assert results(made) == results(program)
+    assert results(made, lazy=True) == results(program)

@@ -7,6 +7,7 @@ import click
 
 from arenite.cli.commands.fit import page, shown
 from arenite.cli.console.results import Results
+from arenite.cli.options.fitting import link_option
 from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
@@ -20,16 +21,22 @@ from arenite.cli.report.page import check_packages
 from arenite.cli.report.row_svg import as_svg
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
+from arenite.planner.costs import Link
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.strategies.fit import find_policy
 
 _PAGE, _PICTURE = ".html", ".svg"
+
+_FALLBACK = "joint"
+"""The policy where bands do not meet a budget."""
 
 
 @click.command(
     cls=SectionedCommand,
     sections={
         "Reading the model": ("order_name", "dims", "shapes", "values"),
+        "Trading time for memory": ("policy_name", "link"),
         "Search": ("costs_path", "time_limit_s"),
     },
 )
@@ -59,6 +66,12 @@ _PAGE, _PICTURE = ".html", ".svg"
     help="What the machine's work costs, as `arenite calibrate -o FILE` states it.  [default: "
     "what it measured here, or else those of a desktop]",
 )  # fmt: skip
+@click.option(
+    "--policy", "policy_name", metavar="NAME",
+    help="Run steps again and spill tensors by this policy, as `arenite strategies` lists them, "
+    "instead of running in bands.",
+)  # fmt: skip
+@link_option
 @order_option
 @dim_option
 @shape_option
@@ -73,6 +86,8 @@ def fit(
     output: Path | None,
     measure: bool,
     costs_path: Path | None,
+    policy_name: str | None,
+    link: Link | None,
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
@@ -86,6 +101,10 @@ def fit(
     needs, and a row goes when its last reader is done. The results are the same to the bit, and so
     are the multiply-adds; only to go lower still are some rows made again, and it says how many.
 
+    Where that does not meet a budget, or --policy asks for it, tensors that are only carried are
+    made again when they are needed, or spilled to a temporary file meanwhile, beside the
+    computation.
+
     Without --budget or --slowdown it shows the frontier: what each size costs.
 
     Ctrl-C keeps the best so far.
@@ -94,6 +113,9 @@ def fit(
     _check_output(output, is_frontier=is_frontier)
     if measure and not is_frontier:
         raise click.UsageError("--measure is for the frontier; it goes without --budget")
+    if policy_name is not None and budget is None:
+        raise click.UsageError("--policy meets a budget; give it one with --budget")
+    policy = None if policy_name is None else find_policy(policy_name)
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, costs_path))
     is_page = output is not None and output.suffix == _PAGE
@@ -103,7 +125,7 @@ def fit(
         dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
         time_limit_s=time_limit_s,
     )  # fmt: skip
-    fitting = Fitting(model, reading, MachineCosts.known(costs_path))
+    fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)
     if is_frontier:
         found = fitting.frontier()
         latencies = fitting.latencies(found) if measure else ()
@@ -116,7 +138,7 @@ def fit(
             shown.frontier_text(fitting, found, latencies, output),
         )
         return
-    chosen: Fit = fitting.within(budget, slowdown)
+    chosen: Fit = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
     held = fitting.held(chosen) if output is None else fitting.write(output, chosen)
     results.show(
         shown.fit_as_json(fitting, chosen, budget, held, output),

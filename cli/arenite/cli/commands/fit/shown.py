@@ -9,7 +9,7 @@ from rich.text import Text
 
 from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.numbers import both, distance, duration, grouped, percent, plural
+from arenite.cli.render.numbers import both, distance, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.cli.report.frontier import Point
@@ -18,6 +18,7 @@ from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.regions import Region
 from arenite.runtime.session import SessionMemory
+from arenite.runtime.trading import Traded
 
 Show = Callable[[Console], None]
 
@@ -44,6 +45,7 @@ def fit_as_json(
             }
             for each in _strips(fit.banded.base)
         ],
+        **_traded_as_json(fit.traded),
         "output": output and str(output),
     }
 
@@ -56,7 +58,7 @@ def fit_text(
     def show(console: Console) -> None:
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
         rows = [
-            ("arena", f"{both(fit.height)}, {distance(fit.banded.plan)}"),
+            ("arena", f"{both(fit.height)}, {_distance(fit)}"),
             ("whole", both(fitting.whole.height)),
         ]
         if budget is not None:
@@ -64,8 +66,7 @@ def fit_text(
             assert size is not None
             rows.append(("budget", f"{both(size)}, {both(size - fit.height)} free"))
         rows += [
-            ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
-            *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
+            *_means(fit),
             ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
             ("price", _price(fit)),
             ("predicted", f"by the {fitting.machine.words}"),
@@ -127,7 +128,11 @@ def frontier_text(
 
 
 def _figures(fit: Fit) -> dict[str, Any]:
-    return {**Point.of(fit).as_json(), "lower_bound": fit.banded.plan.lower_bound}
+    return {
+        **Point.of(fit).as_json(),
+        "bytes_moved": _bytes_moved(fit.traded),
+        "lower_bound": fit.banded.plan.lower_bound,
+    }
 
 
 def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
@@ -183,8 +188,58 @@ def _lines(text: str) -> Text:
     return Text("\n").join(name(line) for line in text.split("\n"))
 
 
+def _distance(fit: Fit) -> str:
+    """Return how far the arena is above its bound; what is spilled lies elsewhere."""
+    plan = fit.banded.plan
+    if fit.traded is None:
+        return distance(plan)
+    height, bound = plan.heights[0], plan.lower_bounds[0]
+    return "optimal" if height == bound else f"{gap(height, bound)} above the bound"
+
+
+def _means(fit: Fit) -> list[tuple[str, str]]:
+    """Return in words by which means the arena is what it is."""
+    traded = fit.traded
+    if traded is None:
+        return [
+            ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
+            *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
+        ]
+    timeline = traded.timeline
+    moved = "nothing"
+    if traded.spilled:
+        moved = (
+            f"{both(timeline.bytes_out)} out, {both(timeline.bytes_back)} back; "
+            f"{both(traded.spilled)} in a temporary file"
+        )
+    return [
+        ("policy", traded.policy),
+        ("again", plural(traded.num_repeated, "step")),
+        ("spilled", moved),
+        ("time", f"{duration(timeline.seconds)} instead of {duration(traded.whole_s)}, predicted"),
+    ]
+
+
+def _traded_as_json(traded: Traded | None) -> dict[str, Any]:
+    if traded is None:
+        return {"policy": None}
+    return {
+        "policy": traded.policy,
+        "steps_again": traded.num_repeated,
+        "bytes_out": traded.timeline.bytes_out,
+        "bytes_back": traded.timeline.bytes_back,
+        "spilled_bytes": traded.spilled,
+        "predicted_s": traded.timeline.seconds,
+        "predicted_whole_s": traded.whole_s,
+    }
+
+
+def _bytes_moved(traded: Traded | None) -> int:
+    return 0 if traded is None else traded.timeline.bytes_out + traded.timeline.bytes_back
+
+
 def _price(fit: Fit) -> str:
-    if not fit.banded.regions:
+    if fit.traded is None and not fit.banded.regions:
         return "none"
     return (
         f"{percent(fit.slowdown)} more time, predicted; {fit.multiply_adds_ratio:.3f} times the "

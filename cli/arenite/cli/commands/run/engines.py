@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from arenite.cli.planning.programs import SUFFIX, build_program
 from arenite.cli.targets.reading import Reading
-from arenite.planner.errors import MissingDataError, ModelError, PlanError
+from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
 from arenite.runtime.session import Session
 from arenite.training.runner import StepRunner
 
@@ -79,7 +79,16 @@ def engine_for(model: Path, threads: int) -> Iterator[Engine]:
     Raises:
         ModelError: It cannot be read, or is no training step.
         MissingDependencyError: A package that it takes is absent.
+        ProgramError: It is a program file that cannot be read.
     """
+    if model.suffix == SUFFIX:
+        with Session(model, threads=threads) as session:
+            if not session.states:
+                raise ModelFormatError(
+                    "it has no states, so there is nothing to train", path=model
+                )
+            yield _Ours(session)
+        return
     stock = StepRunner(model, threads=threads)  # refuses what is no step, and loads nothing yet
     with tempfile.TemporaryDirectory(prefix="arenite-step-") as folder:
         program = Path(folder) / f"step{SUFFIX}"

@@ -5,7 +5,7 @@ own, and a transfer is a step on the lane of a link, so nothing after this rewri
 """
 
 from arenite.planner.rewrites.rescheduling.peak import peak_of, problem_of
-from arenite.planner.rewrites.rescheduling.rewrite import reschedule
+from arenite.planner.rewrites.rescheduling.rewrite import SPILLED, reschedule
 from arenite.planner.rewrites.rescheduling.schedule import Move, Schedule
 
-__all__ = ["Move", "Schedule", "peak_of", "problem_of", "reschedule"]
+__all__ = ["SPILLED", "Move", "Schedule", "peak_of", "problem_of", "reschedule"]

@@ -101,7 +101,7 @@ class _Rewrite:
         """Return the present name of a tensor; make the view again if it is one."""
         number = self._storages.views.get(name)
         if number is None:
-            return self._current.get(name, name)
+            return self._see_lowered(name)
         if name not in self._viewed:
             step = self._program.steps[number]
             source = self._see(step.inputs[0])
@@ -121,6 +121,18 @@ class _Rewrite:
             )
             own_name = step.name if first else self._step_names.take(step.name)
             self._steps.append(replace(step, name=own_name, inputs=inputs, outputs=outputs))
+        return self._viewed[name]
+
+    def _see_lowered(self, name: str) -> str:
+        """Return the present name of a tensor that is no step's view, but may lie in another."""
+        alias = self._program.tensors[name].alias
+        if alias is None or name in self._current:
+            return self._current.get(name, name)
+        source = self._see(alias.tensor)
+        if source == alias.tensor:
+            return name
+        if name not in self._viewed:
+            self._viewed[name] = self._add(self._tensors[name], Alias(source, alias.offset))
         return self._viewed[name]
 
     def _instance(self, name: str) -> str:

@@ -13,7 +13,7 @@ class Storages:
     """What the steps of a program do to its storages; views are seen through.
 
     Attributes:
-        views: Number of the step that makes each view.
+        views: Number of the step that makes each view; a lowered one has no step.
         pinned: Storages of which there can only be one: what the caller reads, states, what
             another lane touches, and what several tensors or steps write.
         repeatable: Numbers of the steps that may run again.
@@ -42,10 +42,11 @@ class Storages:
             writers.update({program.root(name)[0] for name in step.writes})
             if step.lane != COMPUTE:
                 pinned.update(program.root(name)[0] for name in (*step.reads, *step.writes))
+        writes = {name for step in program.steps for name in step.writes}
         pinned.update(name for name, count in writers.items() if count > 1)
         for tensor in program.tensors.values():
             root = program.root(tensor.name)[0]
-            is_part = root != tensor.name and tensor.name not in views
+            is_part = tensor.name in writes and root != tensor.name and tensor.name not in views
             if tensor.kind is TensorKind.STATE or is_part:
                 pinned.add(root)
         again = frozenset(

@@ -45,6 +45,7 @@ def external(builder: Builder, step: Step) -> None:
             input_names=single.input_names,
             output_names=single.output_names,
             op_type=step.operator.label,
+            repeats=step.operator.repeatable,
         ),
         sources,
         [(name, shape, as_written(len(shape))) for name, shape in shapes.items()],

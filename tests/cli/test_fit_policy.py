@@ -1,0 +1,106 @@
+"""`arenite fit --policy`: programs that recompute and spill, and `arenite run` of them."""
+
+import numpy as np
+import pytest
+
+from arenite.runtime.session import Session
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+from support.trading import CARRIED, some_feeds, step_file
+
+
+@pytest.fixture
+def step(tmp_path):
+    return step_file(tmp_path)
+
+
+def test_the_program_of_a_policy_is_written_and_trains_as_without(run_json, step, tmp_path):
+    whole, small = tmp_path / "whole.arena", tmp_path / "small.arena"
+    run_json("build", step, "-o", whole)
+    found = run_json(
+        "fit", step, "--budget", "80%", "--policy", "offload-prefetch", "--link", "1GB/s",
+        "-o", small,
+    )  # fmt: skip
+    assert found["policy"] == "offload-prefetch"
+    assert found["height"] <= found["budget"] < found["whole_height"]
+    assert found["bytes_moved"] == found["bytes_out"] + found["bytes_back"] > 0
+    assert found["spilled_bytes"] > 0
+    assert found["predicted_s"] >= found["predicted_whole_s"] > 0
+    with Session(small) as session:
+        assert session.arena_bytes == found["height"]
+        feeds = some_feeds(session.inputs)
+        np.savez(tmp_path / "batch.npz", **feeds)
+    losses = []
+    for program in (whole, small, step):
+        state = tmp_path / f"{program.stem}.{program.suffix}.npz"
+        trained = run_json(
+            "run", program, "--input", tmp_path / "batch.npz", "--steps", 3, "--state", state
+        )
+        assert trained["engine"] == "arenite"
+        losses.append(trained["losses"])
+        states = np.load(state)
+        if program == whole:
+            expected = {name: states[name] for name in states.files}
+        assert {name: states[name].tobytes() for name in states.files} == {
+            name: array.tobytes() for name, array in expected.items()
+        }
+    assert losses[0] == losses[1] == losses[2]
+
+
+def test_it_says_what_runs_again_what_moved_and_what_that_costs(run, step):
+    code, out, _ = run("fit", step, "--budget", "80%", "--policy", "greedy-chains")
+    assert code == 0
+    assert "policy     greedy-chains" in out
+    assert "again" in out
+    assert "spilled    nothing" in out
+    code, out, _ = run("fit", step, "--budget", "80%", "--policy", "offload-prefetch")
+    assert code == 0
+    assert "in a temporary file" in out
+    assert "more time, predicted" in out
+
+
+def test_a_model_that_infers_is_fitted_by_a_policy_where_bands_do_not_get_there(
+    run_json, tmp_path
+):
+    model = save(tmp_path, with_random_weights(parse(CARRIED)))
+    output = tmp_path / "small.arena"
+    whole = run_json("plan", model)["height"]
+    found = run_json("fit", model, "--budget", "85%", "-o", output)
+    assert found["policy"] == "joint"
+    assert found["height"] <= 0.85 * whole
+    with Session(output) as session, Session(model, strategy=_best) as entire:
+        feeds = some_feeds(session.inputs)
+        assert session.run(feeds)["y"].tobytes() == entire.run(feeds)["y"].tobytes()
+
+
+def _best(problem):
+    from arenite.strategies import find
+
+    return find("best")(problem)
+
+
+def test_a_policy_without_a_budget_is_a_usage_error(run, step):
+    code, _, err = run("fit", step, "--policy", "joint")
+    assert code == 2
+    assert "--policy meets a budget" in err
+
+
+def test_a_policy_that_is_not_known_is_named(run, step):
+    code, _, err = run("fit", step, "--budget", "80%", "--policy", "hope")
+    assert code == 1
+    assert "hope" in err
+
+
+def test_a_budget_that_a_policy_does_not_meet_is_one_line(run, step):
+    code, _, err = run("fit", step, "--budget", "4KiB", "--policy", "greedy-chains")
+    assert code == 1
+    assert "comes to" in err
+
+
+def test_a_program_file_without_states_trains_nothing(run, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(CARRIED)))
+    output = tmp_path / "infers.arena"
+    assert run("build", model, "-o", output)[0] == 0
+    code, _, err = run("run", output, "--steps", 2)
+    assert code == 1
+    assert "it has no states, so there is nothing to train" in err

@@ -1,0 +1,162 @@
+"""Program files that lie about what moves, where to, and who waits for it."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from arenite.planner.budget import LEAST
+from arenite.runtime.compiler import lower_model
+from arenite.runtime.errors import ProgramError, ResourceError
+from arenite.strategies.fit import find_policy
+from support.edited_programs import edited
+from support.hostile_programs import file_of, flipped, load
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+from support.trading import CARRIED, assembled, lowered_step, traded
+
+
+@pytest.fixture(scope="module")
+def moving(tmp_path_factory):
+    """The parts of a valid program that spills and fetches."""
+    lowered = lowered_step(tmp_path_factory.mktemp("step"))
+    return assembled(lowered, traded(lowered, find_policy("offload-prefetch"), LEAST))
+
+
+def numbers(root, kind):
+    return [i for i, each in enumerate(root["steps"]) if each["kernel_type"] == kind]
+
+
+def first(root, kind):
+    return root["steps"][numbers(root, kind)[0]]
+
+
+def computing(root):
+    return next(each for each in root["steps"] if each["inputs"] and "lane" not in each)
+
+
+def tensor(root, index):
+    return root["tensors"][index]
+
+
+def spilled(root):
+    """The tensor that is spilled first."""
+    return first(root, "Spill")["outputs"][0]
+
+
+def memory(root):
+    return next(each for each in root["memories"] if each.get("spilled"))
+
+
+def awaits_a_later_one(root):
+    first(root, "Wait")["awaits"] = [numbers(root, "Fetch")[-1]]
+
+
+def awaits_nothing(root):
+    for number in numbers(root, "Wait"):
+        root["steps"][number]["awaits"] = []
+
+
+def twice(root):
+    root["turns"] = [{"step": i, "first": 0, "count": 0} for i in range(len(root["steps"]))]
+    root["turns"][-1]["step"] = numbers(root, "Spill")[0]
+
+
+def short_life(root):
+    """Let what is spilled first die while it is on its way."""
+    source = tensor(root, first(root, "Spill")["inputs"][0])
+    turn = numbers(root, "Spill")[0]
+    record = next(
+        each for each in root["records"]
+        if each.get("memory", 0) == source["memory"] and each["start"] <= turn < each["end"]
+        and each["offset"] <= source["offset"] < each["offset"] + each["size"]
+    )  # fmt: skip
+    record["end"] = turn + 1
+
+
+def constant(root):
+    return next(i for i, each in enumerate(root["tensors"]) if each["place"] == "weights")
+
+
+def scratch_there(root):
+    place = {key: tensor(root, spilled(root))[key] for key in ("place", "memory", "offset")}
+    computing(root)["scratch"] = len(root["tensors"])
+    root["tensors"].append({"name": "there", "type": "uint8", "shape": [4], **place})
+
+
+LIES = {
+    "a lane that is not there": (
+        lambda r: first(r, "Spill").update(lane=2), "is on lane 2 of 2"),
+    "two that compute at once": (
+        lambda r: computing(r).update(lane=1), "computes, beside other steps that do"),
+    "a move that awaits another": (
+        lambda r: first(r, "Fetch").update(awaits=[numbers(r, "Spill")[0]]),
+        "awaits steps, and is on a lane where each is done before the next"),
+    "waiting for a step that is not there": (
+        lambda r: first(r, "Wait").update(awaits=[2**32 - 1]), "awaits step 4294967295 of"),
+    "waiting for one that computes": (
+        lambda r: first(r, "Wait").update(awaits=[r["steps"].index(computing(r))]),
+        "which is on its own lane"),
+    "waiting for what comes later": (awaits_a_later_one, "which has no turn before at step"),
+    "waiting for nothing": (awaits_nothing, "may still touch what is dead at step"),
+    "waiting in another runtime": (
+        lambda r: first(r, "External").update(awaits=[numbers(r, "Spill")[0]]),
+        "awaits steps, and runs in another runtime"),
+    "a move twice": (twice, "runs beside others, and again at turn"),
+    "a tensor that dies on its way": (short_life, "may still touch what is dead at step"),
+    "computing with what is spilled": (
+        lambda r: computing(r)["inputs"].__setitem__(0, spilled(r)),
+        "which is spilled: it can be fetched, and nothing else"),
+    "writing what is spilled": (
+        lambda r: computing(r)["outputs"].__setitem__(0, spilled(r)), "which is spilled"),
+    "spilling what is spilled": (
+        lambda r: first(r, "Spill")["inputs"].__setitem__(0, spilled(r)), "which is spilled"),
+    "working memory in a file": (scratch_there, "which is spilled"),
+    "an output in a file": (
+        lambda r: r["outputs"][0].update(tensor=spilled(r)), "which is spilled"),
+    "a state in a file": (
+        lambda r: r["states"][0].update(tensor=spilled(r), initial=-1), "which is spilled"),
+    "a file larger than what it holds": (
+        lambda r: memory(r).update(size=2**40), "that are spilled, and they take fewer"),
+    "a tensor behind the file": (
+        lambda r: tensor(r, spilled(r)).update(offset=2**40), "of its place"),
+    "spilling to where steps compute": (
+        lambda r: memory(r).update(spilled=False), "it spills to a memory that steps compute in"),
+    "spilling a constant": (
+        lambda r: first(r, "Spill").update(inputs=[constant(r)]), "in type or shape"),
+    "fetching into another shape": (
+        lambda r: tensor(r, spilled(r)).update(shape=[1]), "its operands differ in type or shape"),
+    "fetching what was never spilled": (
+        lambda r: first(r, "Fetch").update(inputs=[first(r, "Spill")["inputs"][0]]),
+        "no record that is live"),
+    "a wait that computes": (
+        lambda r: first(r, "Wait").update(inputs=list(computing(r)["inputs"])), "it has operands"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_program_that_lies_about_moves_is_refused(moving, name):
+    edit, reason = LIES[name]
+    data = edited(moving, edit)
+    with pytest.raises(ProgramError) as caught:
+        load(data)
+    assert reason in str(caught.value)
+
+
+def test_the_program_itself_runs(moving):
+    load(edited(moving, lambda root: None))
+
+
+def test_random_damage_is_refused_or_harmless(tmp_path):
+    lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
+    found = traded(lowered, find_policy("offload-prefetch"), LEAST)
+    valid = file_of(assembled(lowered, found))
+    generator = random.Random(1)
+    outcomes = Counter()
+    for _ in range(300):
+        try:
+            load(flipped(valid, generator))
+            outcomes["ran"] += 1
+        except (ProgramError, ResourceError):
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > 30

@@ -1,0 +1,78 @@
+"""Training steps that policies rewrote: the same bits, in the arena that was planned."""
+
+import pytest
+
+from arenite.planner.budget import LEAST, Budget
+from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.rewrites.rescheduling import SPILLED
+from arenite.runtime.session import Session
+from arenite.strategies.fit import find_policy
+from support.running import PoisonedSession
+from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded
+
+POLICIES = ("sqrt", "greedy-chains", "joint", "offload-prefetch")
+NUM_RUNS = 3
+
+
+@pytest.fixture(scope="module")
+def lowered(tmp_path_factory):
+    """The training step of a small network."""
+    return lowered_step(tmp_path_factory.mktemp("step"))
+
+
+def bits(session, feeds):
+    """Return all bits that some runs make, those of the states at last."""
+    runs = [session.run(feeds) for _ in range(NUM_RUNS)]
+    states = session.states if isinstance(session, Session) else {}
+    return [{name: array.tobytes() for name, array in each.items()} for each in (*runs, states)]
+
+
+@pytest.fixture(scope="module")
+def whole(lowered):
+    """The bits of the step as it is, and its inputs."""
+    found = traded(lowered, find_policy("sqrt"), Budget(100, is_percent=True))
+    with Session.of_pieces(pieces_of(assembled(lowered, found)), "whole") as session:
+        feeds = some_feeds(session.inputs)
+        return session.arena_bytes, feeds, bits(session, feeds)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("budget", [Budget(85, is_percent=True), LEAST], ids=str)
+def test_what_a_policy_makes_runs_in_the_arena_of_its_plan(lowered, whole, policy, budget):
+    height, feeds, expected = whole
+    found = traded(lowered, find_policy(policy), budget)
+    pieces = pieces_of(assembled(lowered, found))
+    with Session.of_pieces(pieces, policy) as session:
+        assert session.arena_bytes == found.height < height
+        spilled = [memory.size for memory in session.memories if memory.spilled]
+        assert sum(spilled) == found.spilled
+        assert bool(spilled) == bool(found.timeline.bytes_out)
+        assert bits(session, feeds) == expected
+    with PoisonedSession(pieces) as session:
+        assert bits(session, feeds)[0] == expected[0]
+
+
+def test_what_swaps_moves_and_what_recomputes_runs_steps_again(lowered):
+    swapped = traded(lowered, find_policy("offload-prefetch"), LEAST)
+    assert swapped.spilled
+    assert swapped.timeline.bytes_back >= swapped.timeline.bytes_out > 0
+    assert swapped.num_repeated == 0
+    assert SPILLED in {memory.name for memory in swapped.derivation.problem.memories}
+    again = traded(lowered, find_policy("greedy-chains"), LEAST)
+    assert not again.spilled
+    assert again.num_repeated > 0
+    assert again.extra_time > 0
+
+
+def test_a_budget_out_of_reach_says_how_far_it_came(lowered):
+    with pytest.raises(UnmetBudgetError) as caught:
+        traded(lowered, find_policy("greedy-chains"), Budget(64))
+    least = traded(lowered, find_policy("greedy-chains"), LEAST)
+    assert (caught.value.budget, caught.value.reached) == (64, least.height)
+
+
+def test_a_budget_that_is_met_once_storage_is_shared_is_met(lowered):
+    """A policy counts bytes before that, and says that it comes to more."""
+    least = traded(lowered, find_policy("greedy-chains"), LEAST)
+    found = traded(lowered, find_policy("greedy-chains"), Budget(least.height))
+    assert found.height <= least.height
