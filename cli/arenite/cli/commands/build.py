@@ -21,6 +21,7 @@ from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
+from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, distance
 from arenite.cli.render.tables import facts
@@ -29,12 +30,13 @@ from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
+from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "values", "capacity", "time_limit_s", "seed",
-    "weight_budget",
+    "weight_budget", "kernels", "tune",
 )  # fmt: skip
 
 
@@ -44,6 +46,7 @@ _DECIDED_BY_PLAN = (
         "Reading the model": ("order_name", "dims", "shapes", "values"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
+        "Kernels": ("kernels", "tune"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -67,6 +70,16 @@ _DECIDED_BY_PLAN = (
     help="Compress weights that share few values, as 'arenite compress' leaves them.",
 )  # fmt: skip
 @huffman_option
+@click.option(
+    "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
+    show_default=True,
+    help="Convolutions directly; by tiles, after Winograd, where they are quicker and the arena "
+    "has room for their working memory as it is; or by tiles wherever they are quicker.",
+)  # fmt: skip
+@click.option(
+    "--tune", is_flag=True,
+    help="Measure on this machine which kernel of each convolution is the quickest.",
+)  # fmt: skip
 @time_limit_option()
 @seed_option
 @json_option
@@ -83,6 +96,8 @@ def build(
     weight_budget: WeightBudget | None,
     code_weights: bool,
     huffman: bool,
+    kernels: str,
+    tune: bool,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -99,7 +114,9 @@ def build(
             dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
             time_limit_s=time_limit_s,
         )  # fmt: skip
-        compiled = compiled_for(reading, model, capacity)
+        compiled = compiled_for(
+            reading, model, capacity, Kernels(kernels), tuned if tune else None
+        )
         check_bound(compiled.source.problem)
         outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
         check_capacity(compiled.source.problem, outcome, strategy)
