@@ -1,11 +1,12 @@
 """Our runtime beside ONNX Runtime and LiteRT: outputs, latency, memory.
 
-    python bench/native_runtime.py [--threads 1,2] [--rounds N] [--json] [MODEL ...]
+    python bench/native_runtime.py [--threads 1,2] [--peers] [--rounds N] [--json] [MODEL ...]
 
 Every engine runs in fresh processes, in turn; a latency is the median over the rounds of the ratio
 of ours to the other's, so below 1 ours is faster. Without arguments the models are the nine
 networks of the `onnx` package, those of `bench/zoo`, and the floating-point models in
 `../shared/models`, where present. The weights of the `onnx` package's networks are constants.
+`--peers` runs ONNX models in ncnn and MNN too, where these are installed and take the model.
 """
 
 import sys
@@ -22,6 +23,7 @@ from rich.table import Table
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, compiled_entry, race
 from harness.inputs import each_of, light_networks, shared_onnx, shared_tflite, zoo_file
+from harness.peers import PEERS, converted_peers
 from zoo import NETWORKS
 
 FLOAT_TFLITE = ("hello_world_float", "pretrainedResnet", "ultraface_rfb320", "vww_96_float")
@@ -64,27 +66,34 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from shared_tflite(FLOAT_TFLITE)
 
 
-def measured_rows(model: Path, threads: Sequence[int], rounds: int) -> list[Row]:
-    """Return what was measured of a model, for each number of threads."""
+def measured_rows(
+    model: Path, threads: Sequence[int], rounds: int, *, with_peers: bool = False
+) -> list[Row]:
+    """Return what was measured of a model, for each number of threads and each engine."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         entry = compiled_entry(model, Path(folder))
+        wanted = with_peers and entry.model_format == "onnx"
+        peers = dict(converted_peers(model, Path(folder))) if wanted else {}
         for count in threads:
-            raced = race(entry, [entry.opponent], rounds, threads=count)
-            own, other = raced[OURS], raced[entry.opponent]
-            row = Row(
-                model=model.stem.removeprefix("light_"),
-                opponent=entry.opponent,
-                threads=count,
-                steps=entry.backends,
-                difference=difference(own.outputs, other.outputs),
-                latency=own.latency_to(other),
-                memory=own.peak_rss / other.peak_rss,
-                peak_rss=own.peak_rss,
-                arena=entry.arena_bytes,
+            raced = race(
+                entry, [entry.opponent], rounds, threads=count, peers=peers, may_drop=bool(peers)
             )
-            rows.append(row)
-            note(f"{row.model}, threads {count}: {row.latency.median:.2f} of {row.opponent}")
+            own = raced.pop(OURS)
+            for opponent, other in raced.items():
+                row = Row(
+                    model=model.stem.removeprefix("light_"),
+                    opponent=opponent,
+                    threads=count,
+                    steps=entry.backends,
+                    difference=difference(own.outputs, other.outputs),
+                    latency=own.latency_to(other),
+                    memory=own.peak_rss / other.peak_rss,
+                    peak_rss=own.peak_rss,
+                    arena=entry.arena_bytes,
+                )
+                rows.append(row)
+                note(f"{row.model}, threads {count}: {row.latency.median:.2f} of {row.opponent}")
     return rows
 
 
@@ -127,9 +136,10 @@ def shown(rows: Sequence[Row]) -> Table:
 
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, and return 1 if an output is further off than 1e-4."""
+    """Measure, print, and return 1 if an output is further off than 1e-4; peers may be."""
     options = parser(__doc__, models="every network of the onnx package and the zoo", rounds=5)
     options.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
+    options.add_argument("--peers", action="store_true", help="beside ncnn and MNN too")
     parsed = options.parse_args(arguments)
     threads = [int(count) for count in parsed.threads.split(",")]
     rows: list[Row] = []
@@ -137,11 +147,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for found in each_of(
             parsed.models,
             default_models(Path(folder)),
-            lambda model: measured_rows(model, threads, parsed.rounds),
+            lambda model: measured_rows(model, threads, parsed.rounds, with_peers=parsed.peers),
         ):
             rows += found
     emit(parsed, rows, shown(rows))
-    return int(any(row.difference > MOST_DIFFERENCE for row in rows))
+    return int(any(row.difference > MOST_DIFFERENCE for row in rows if row.opponent not in PEERS))
 
 
 if __name__ == "__main__":

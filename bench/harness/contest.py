@@ -101,6 +101,7 @@ def race(
     num_rounds: int,
     *,
     threads: int = 1,
+    peers: Mapping[str, Path] | None = None,
     may_drop: bool = False,
     seconds: float = _SECONDS,
 ) -> dict[str, Raced]:
@@ -111,13 +112,16 @@ def race(
         engines: Beside ours.
         num_rounds: Of fresh processes.
         threads: Of each engine.
+        peers: Further engines, with the files that they load.
         may_drop: Leave out an engine that does not run the model.
         seconds: That each process measures.
 
     Raises:
         EngineError: An engine does not run the model.
     """
-    files: Mapping[str, Path] = {OURS: entry.program, **dict.fromkeys(engines, entry.model)}
+    files: Mapping[str, Path] = {
+        OURS: entry.program, **dict.fromkeys(engines, entry.model), **(peers or {}),
+    }  # fmt: skip
     return run_engines(
         entry.model_format, files, entry.inputs[0], entry.program.parent, num_rounds,
         threads=threads, may_drop=may_drop, seconds=seconds,

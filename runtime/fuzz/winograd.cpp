@@ -10,36 +10,12 @@ namespace {
 using namespace arenite;
 using namespace arenite::fuzz;
 
-// As the header states it.
-double transform(std::size_t tile, std::size_t point, std::size_t tap) {
-  const double r = std::sqrt(2.0);
-  const double two[4][3] = {{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  const double four[6][3] = {{1, 0, 0},
-                             {-2.0 / 3, -r / 3, -1.0 / 3},
-                             {-2.0 / 3, r / 3, -1.0 / 3},
-                             {1.0 / 6, r / 6, 1.0 / 3},
-                             {1.0 / 6, -r / 6, 1.0 / 3},
-                             {0, 0, 1}};
-  return tile == 2 ? two[point][tap] : four[point][tap];
-}
-
 // `filter` lies by outputs, rows, columns and inputs.
-std::vector<float> pack(const std::vector<float>& filter, std::size_t tile, std::size_t outputs,
-                        std::size_t inputs) {
-  const std::size_t side = tile + 2;
-  const std::size_t panels = (outputs + kPanel - 1) / kPanel;
-  std::vector<float> packed(panels * kPanel * side * side * inputs);
+std::vector<float> pack(const std::vector<float>& filter, std::size_t outputs, std::size_t depth) {
+  std::vector<float> packed((outputs + kPanel - 1) / kPanel * kPanel * depth);
   for (std::size_t output = 0; output < outputs; ++output) {
-    for (std::size_t point = 0; point < side * side; ++point) {
-      for (std::size_t input = 0; input < inputs; ++input) {
-        double sum = 0.0;
-        for (std::size_t tap = 0; tap < 9; ++tap) {
-          sum += transform(tile, point / side, tap / 3) * transform(tile, point % side, tap % 3) *
-                 filter[(output * 9 + tap) * inputs + input];
-        }
-        const std::size_t row = output / kPanel * side * side + point;
-        packed[(row * inputs + input) * kPanel + output % kPanel] = static_cast<float>(sum);
-      }
+    for (std::size_t k = 0; k < depth; ++k) {
+      packed[(output / kPanel * depth + k) * kPanel + output % kPanel] = filter[output * depth + k];
     }
   }
   return packed;
@@ -59,22 +35,22 @@ const char* run(Random& random, const Threads& threads) {
     return nullptr;
   }
   const std::vector<float> filter = random.reals(outputs * 9 * inputs);
-  const std::vector<float> from = pack(filter, tile, outputs, inputs);
+  const std::vector<float> from = pack(filter, outputs, 9 * inputs);
   Floats packed(from.size());
   std::memcpy(packed.data(), from.data(), from.size() * sizeof(float));
   const auto compute = [&](const Image<const float>& source, const Image<float>& result,
                            RowRange rows, const FloatStore& store) {
-    const pthreadpool_t pool = threads.any(random);
+    const std::size_t num_threads = random.between(1, 3);
     const std::size_t bytes =
-        winograd_scratch(tile, inputs, result.columns, rows, pthreadpool_get_threads_count(pool));
+        winograd_scratch(tile, inputs, outputs, result.columns, rows, num_threads);
     Floats scratch(bytes / sizeof(float), std::nanf(""));
-    convolve_winograd({tile, window.padding, packed.data(), store}, source, result, rows,
-                      scratch.data(), pool);
+    convolve_winograd({tile, window.padding, packed.data(), store, scratch.data(), num_threads},
+                      source, result, rows, threads.any(random));
   };
   const Shape& shape = convolution.source_shape;
   const auto rows_read = [&](RowRange rows) {
     const Image<const float> source{nullptr, shape.rows, shape.columns, inputs, 0, 0};
-    return winograd_source_rows({tile, window.padding, nullptr, {}}, source, rows);
+    return winograd_source_rows({tile, window.padding, nullptr, {}, nullptr, 1}, source, rows);
   };
   const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,
                          double& magnitude) {

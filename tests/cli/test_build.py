@@ -8,7 +8,7 @@ import pytest
 from arenite.planner import planfile
 from arenite.runtime.session import Session
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
-from support.running import assert_same, reference_outputs
+from support.running import assert_same, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save
 from support.tiny_signals import front_end
 from support.tiny_tflite import tiny_tflite
@@ -253,3 +253,26 @@ def test_a_target_that_is_named_is_not_given_up(refused, tmp_path):
     model = save(tmp_path, parse(LACKING))
     assert "float64" in refused("plan", model, "--target", "arenite", "-o", tmp_path / "p.json")
     assert not (tmp_path / "p.json").exists()
+
+
+WIDE_THEN_NARROW = """(float[1,32,28,28] x) => (z)
+    <float[32,32,3,3] a, float[160,32,1,1] b, float[16,160,1,1] c>
+    { p = Conv<pads=[1,1,1,1]>(x, a) q = Conv(p, b) r = Relu(q) z = Conv(r, c) }"""
+
+
+@pytest.mark.parametrize("option", [["--kernels", "direct"], ["--kernels", "fastest"], ["--tune"]])
+def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
+    path = save(tmp_path, with_random_weights(parse(WIDE_THEN_NARROW)))
+    built = run_json("build", path, "-o", program, *option)
+    assert built["height"] == run_json("plan", path)["height"]
+    feeds = {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28), np.float32)}
+    with Session(program) as session:
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 2e-5)
+
+
+def test_a_plan_decides_the_kernels(run, classifier, program, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert run("plan", classifier, "-o", plan)[0] == 0
+    code, _, err = run("build", classifier, "--plan", plan, "--tune", "-o", program)
+    assert code == 2
+    assert "--plan decides what --tune would" in err

@@ -10,7 +10,7 @@ from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.convolution import MatMul
+from arenite.runtime.operators.convolution import PANEL, Conv2D, MatMul
 from arenite.runtime.operators.detection import DetectionPostProcess
 from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.operators.spectrum import Rfft2D
@@ -64,6 +64,18 @@ def random_transform():
     return Rfft2D(**kernel), "Rfft2D", kernel, [Given((3, 5, 9))], [result]
 
 
+def random_tiles():
+    tile = int(GENERATOR.choice([2, 4]))
+    threads, rows, columns = map(int, GENERATOR.integers(1, 40, 3))
+    inputs = int(GENERATOR.choice([3, 100, 255, 256, 300]))
+    outputs = int(GENERATOR.choice([5, 17, 64, 90]))
+    padding, kernel = (1, 1, 1, 1), {"tile": tile, "tile_threads": threads, "padding": [1] * 4}
+    weights = constant(np.zeros((-(-outputs // PANEL), 3, 3, inputs, PANEL), np.float32))
+    operator = Conv2D(padding=padding, tile=tile, tile_threads=threads)
+    result = Given((1, rows, columns, outputs))
+    return operator, "Conv2D", kernel, [Given((1, rows, columns, inputs)), weights], [result]
+
+
 def operands_of(inputs, outputs):
     """Return what an operator is asked about, of the operands of a step."""
     one, other = (
@@ -82,6 +94,7 @@ RANDOM = {
     "Gru": lambda: random_layer(Gru),
     "DetectionPostProcess": random_detection,
     "Rfft2D": random_transform,
+    "Conv2D": random_tiles,
 }
 
 

@@ -43,6 +43,9 @@ SCALED: dict[str, Any] = {"scales": [0.5], "zero_point": 0}
 SOUND = {
     "conv": OneStep("Conv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2, 16), weights(3)),
                     (f32(1, 2, 2, 3),)),
+    "conv by tiles": OneStep(
+        "Conv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2, 16), weights(3)), (f32(1, 2, 2, 3),),
+        {"tile": 2}, scratch=16 * 4 * (3 * 16 + 48 + 80)),
     "quantised conv": OneStep(
         "Conv2D",
         (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED)),
@@ -114,6 +117,21 @@ SOUND = {
 # outputs go by their positions.
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}}, "it must read and make images"),
+    "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "neither 2 nor 4 rows"),
+    "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "neither 2 nor 4 rows"),
+    "tiles for no threads": (
+        "conv by tiles", {"told": {"tile_threads": 0}}, "its threads are not from 1 to 256"),
+    "tiles for many threads": (
+        "conv by tiles", {"told": {"tile_threads": 2**32 - 1}},
+        "its threads are not from 1 to 256"),
+    "tiles with strides": (
+        "conv by tiles", {"told": {"strides": [2, 1], "padding": [1, 0, 0, 0]}},
+        "only windows of 3 x 3"),
+    "tiles of other windows": (
+        "conv by tiles", {"in": {1: weights(1, 3, 2, 2, 16)}, "out": {0: f32(1, 2, 3, 3)}},
+        "only windows of 3 x 3"),
+    "tiles for more threads than there is memory for": (
+        "conv by tiles", {"told": {"tile_threads": 2}}, "its working memory has"),
     "a filter of three axes": ("conv", {"in": {1: weights(3, 3, 6)}}, "filter must have rank 5"),
     "an integer filter of three axes": (
         "quantised conv", {"in": {1: weights(3, 3, 6, dtype="int8", **SCALED)}},

@@ -1,9 +1,10 @@
 """From a model file to a program with a plan."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeAlias
 
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import about_file
@@ -23,6 +24,7 @@ from arenite.runtime.program.assembly import Assembly, Code, assemble
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
 from arenite.runtime.rewrites.sums import fuse_sums
+from arenite.runtime.rewrites.tiles import Kernels, Prefer, by_table, with_tiles
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
@@ -36,6 +38,9 @@ ALIASES = (
     AliasKind.CONCAT,
 )
 """Kinds of sharing in our runtime; lowered views have no step, so they need none."""
+
+Tune: TypeAlias = Callable[[Program], Prefer]
+"""Measures the kernels of a program's convolutions."""
 
 
 def rules(capacity: int | None = None) -> Rules:
@@ -113,6 +118,8 @@ def compile_model(
     order: FindOrder | tuple[str, ...] | None = None,
     capacity: int | None = None,
     weight_budget: WeightBudget | None = None,
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
 ) -> Compiled:
     """Lower a model and derive its records, for a strategy to place.
 
@@ -125,6 +132,8 @@ def compile_model(
         capacity: Most bytes the arena may take; None for no limit.
         weight_budget: Weights that may be resident while the program runs, windows included;
             the others are streamed.
+        kernels: Which kernels compute convolutions.
+        tune: Measures the candidates of a program; None to go by a table.
 
     Raises:
         ModelError: The model cannot be read, or has an operator that nothing runs.
@@ -134,7 +143,15 @@ def compile_model(
     lowered = lower_model(
         path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
     )
-    return lowered.compiled(derive(lowered.program, rules(capacity), order))
+    found = derive(lowered.program, rules(capacity), order)
+    prefer = by_table if tune is None else tune(lowered.program)
+    tiled = with_tiles(lowered.program, found, kernels, prefer)
+    if tiled is not lowered.program:
+        # Working memory lies where the load is low, so the order remains as good.
+        steps = order if found.order is None else found.order.steps
+        assert not callable(steps)
+        found = replace(derive(tiled, rules(capacity), steps), order=found.order)
+    return lowered.compiled(found)
 
 
 def lower_model(

@@ -5,11 +5,14 @@
 #include "convolution_step.hpp"
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/depthwise.hpp"
+#include "kernels/convolution/winograd.hpp"
 #include "registry.hpp"
 
 namespace arenite {
 
 namespace {
+
+constexpr std::size_t kMostThreads = 256;  // that working memory is stated for
 
 bool are_floats(const Operands& operands) {
   const auto is_float = [](const TensorView* view) {
@@ -32,6 +35,31 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
           attributes.max()};
 }
 
+// After Winograd, by tiles of so many rows and columns.
+std::unique_ptr<Step> make_winograd(const Operands& operands, const Convolution& direct,
+                                    std::size_t tile, std::size_t num_threads) {
+  const auto& source = *operands.inputs[0];
+  const auto& result = *operands.outputs[0];
+  const SlidingWindow& window = direct.window;
+  const auto each_is = [](const auto& pair, std::size_t value) {
+    return pair[0] == value && pair[1] == value;
+  };
+  require(operands, tile == 2 || tile == 4, "its tiles have neither 2 nor 4 rows");
+  require(operands,
+          direct.groups == 1 && each_is(window.kernel, 3) && each_is(window.strides, 1) &&
+              each_is(window.dilations, 1),
+          "only windows of 3 x 3, with strides of 1, are made by tiles");
+  require(operands, !operands.in_bands, "its tiles are not made in bands");
+  require(operands, num_threads > 0 && num_threads <= kMostThreads,
+          "its threads are not from 1 to 256");
+  const std::size_t bytes = winograd_scratch(tile, source.shape[3], result.shape[3],
+                                             result.shape[2], {0, result.shape[1]}, num_threads);
+  const WinogradConvolution kernel{
+      tile,       window.padding, direct.filter, direct.store, require_scratch(operands, bytes),
+      num_threads};
+  return image_step<float>(operands, convolve_winograd, kernel);
+}
+
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
@@ -42,6 +70,9 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const Convolution kernel{conv_window(operands, attributes), attributes.groups(),
                            operands.inputs[1]->as<float>(),
                            store(operands, attributes, result.shape[3])};
+  if (attributes.tile() != 0) {
+    return make_winograd(operands, kernel, attributes.tile(), attributes.tile_threads());
+  }
   return image_step<float>(operands, convolve, kernel);
 }
 

@@ -18,14 +18,88 @@ T largest(const T* source, std::size_t count) {
       [](T a, T b) { return a > b ? a : b; });
 }
 
-void softmax(const float* source, float* target, std::size_t count, float beta) {
+constexpr std::size_t kBlock = 16;  // elements that are computed together
+
+// Halves are combined with each other: one after the other takes longer than a short row.
+template <typename Combine>
+float combined(float (&lanes)[kBlock], const Combine& combine) {
+#pragma GCC unroll 4
+  for (std::size_t half = kBlock / 2; half > 0; half /= 2) {
+    for (std::size_t lane = 0; lane < half; ++lane) {
+      lanes[lane] = combine(lanes[lane], lanes[lane + half]);
+    }
+  }
+  return lanes[0];
+}
+
+void softmax_of_few(const float* source, float* target, std::size_t count, float beta) {
   const float top = largest(source, count);
+  float sum = 0.0f;
   for (std::size_t i = 0; i < count; ++i) {
     target[i] = exponential_below(beta * (source[i] - top));
+    sum += target[i];
   }
-  const float factor = 1.0f / sum_of(count, [=](std::size_t i) { return target[i]; });
+  const float factor = 1.0f / sum;
   for (std::size_t i = 0; i < count; ++i) {
     target[i] *= factor;
+  }
+}
+
+// Powers are added up as they are made. The last block is that of the last elements, some of which
+// an earlier one had too: these are made again, and not added. It is read before anything is
+// written.
+void softmax_of_blocks(const float* source, float* target, std::size_t count, float beta) {
+  const std::size_t whole = (count - 1) / kBlock * kBlock;  // of blocks before the last
+  float last[kBlock];
+  float lanes[kBlock];
+  for (std::size_t lane = 0; lane < kBlock; ++lane) {
+    last[lane] = source[count - kBlock + lane];
+    lanes[lane] = last[lane];
+  }
+  for (std::size_t done = 0; done < whole; done += kBlock) {
+#pragma GCC unroll 1
+    for (std::size_t lane = 0; lane < kBlock; ++lane) {
+      const float x = source[done + lane];
+      lanes[lane] = x > lanes[lane] ? x : lanes[lane];
+    }
+  }
+  const float top = combined(lanes, [](float a, float b) { return a > b ? a : b; });
+  float powers[kBlock];
+  for (float& lane : lanes) {
+    lane = 0.0f;
+  }
+  for (std::size_t done = 0; done < whole; done += kBlock) {
+#pragma GCC unroll 1
+    for (std::size_t lane = 0; lane < kBlock; ++lane) {
+      powers[lane] = exponential_below(beta * (source[done + lane] - top));
+    }
+#pragma GCC unroll 1
+    for (std::size_t lane = 0; lane < kBlock; ++lane) {
+      target[done + lane] = powers[lane];
+      lanes[lane] += powers[lane];
+    }
+  }
+  const std::size_t again = kBlock - (count - whole);
+#pragma GCC unroll 1
+  for (std::size_t lane = 0; lane < kBlock; ++lane) {
+    powers[lane] = exponential_below(beta * (last[lane] - top));
+  }
+#pragma GCC unroll 1
+  for (std::size_t lane = 0; lane < kBlock; ++lane) {
+    target[count - kBlock + lane] = powers[lane];
+    lanes[lane] += lane < again ? 0.0f : powers[lane];
+  }
+  const float factor = 1.0f / combined(lanes, [](float a, float b) { return a + b; });
+  for (std::size_t i = 0; i < count; ++i) {
+    target[i] *= factor;
+  }
+}
+
+void softmax(const float* source, float* target, std::size_t count, float beta) {
+  if (count < kBlock) {
+    softmax_of_few(source, target, count, beta);
+  } else {
+    softmax_of_blocks(source, target, count, beta);
   }
 }
 
@@ -71,9 +145,14 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
   const bool is_log = attributes.logarithm();
   switch (source.type) {
     case program::Type::float32:
+      // Called by name, or they would not be compiled into the loops over rows, for each processor.
       return make_rows<float>(operands, length,
                               [=](const float* from, float* to, std::size_t count) {
-                                (is_log ? log_softmax : softmax)(from, to, count, beta);
+                                if (is_log) {
+                                  log_softmax(from, to, count, beta);
+                                } else {
+                                  softmax(from, to, count, beta);
+                                }
                               });
     case program::Type::int8:
       return make_of_quantised<std::int8_t>(operands, length, beta, is_log);

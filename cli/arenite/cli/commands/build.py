@@ -24,6 +24,7 @@ from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
+from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows
 from arenite.cli.render.numbers import both, distance
@@ -34,12 +35,13 @@ from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.several_memories import CostedMemory
+from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "time_limit_s",
-    "seed", "weight_budget",
+    "seed", "weight_budget", "kernels", "tune",
 )  # fmt: skip
 
 
@@ -49,6 +51,7 @@ _DECIDED_BY_PLAN = (
         "Reading the model": ("order_name", "dims", "shapes", "values"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
+        "Kernels": ("kernels", "tune"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -73,6 +76,16 @@ _DECIDED_BY_PLAN = (
     help="Compress weights that share few values, as 'arenite compress' leaves them.",
 )  # fmt: skip
 @huffman_option
+@click.option(
+    "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
+    show_default=True,
+    help="Convolutions directly; by tiles, after Winograd, where they are quicker and the arena "
+    "has room for their working memory as it is; or by tiles wherever they are quicker.",
+)  # fmt: skip
+@click.option(
+    "--tune", is_flag=True,
+    help="Measure on this machine which kernel of each convolution is the quickest.",
+)  # fmt: skip
 @time_limit_option()
 @seed_option
 @json_option
@@ -90,6 +103,8 @@ def build(
     weight_budget: WeightBudget | None,
     code_weights: bool,
     huffman: bool,
+    kernels: str,
+    tune: bool,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -106,7 +121,9 @@ def build(
             dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
             time_limit_s=time_limit_s,
         )  # fmt: skip
-        compiled = compiled_for(reading, model, capacity)
+        compiled = compiled_for(
+            reading, model, capacity, Kernels(kernels), tuned if tune else None
+        )
         if memories:
             refuse_beside("--memory", "capacity")
             source, outcome, _ = spread_over(

@@ -15,13 +15,15 @@ from arenite.cli.targets.arenite import compiled_by, compiled_for
 from arenite.cli.targets.reading import Reading, reading_of
 from arenite.cli.targets.table import ARENITE
 from arenite.planner import planfile
+from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError, MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.program import Program
+from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
-from arenite.runtime.compiler import Compiled
+from arenite.runtime.compiler import Compiled, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.assembly import Code
@@ -190,6 +192,22 @@ def backends(compiled: Compiled) -> tuple[str, ...]:
     pieces = list(program_file.pieces(compiled.assemble(plan)))
     with Session.of_pieces(pieces, compiled.source.name) as session:
         return session.backends()
+
+
+def session_of(program: Program) -> Session:
+    """Return a session of a lowered program, for the caller to close.
+
+    Raises:
+        UnloadableError: No session runs it.
+    """
+    found = derive(program, rules())
+    source = Source(program.name, "", found.program, found.problem)
+    compiled = Compiled(source)
+    pieces = list(program_file.pieces(compiled.assemble(find("greedy-by-size")(found.problem))))
+    try:
+        return Session.of_pieces(pieces, program.name)
+    except ProgramError as error:
+        raise UnloadableError(program.name, error.reason) from error
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:

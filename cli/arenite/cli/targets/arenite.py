@@ -9,7 +9,8 @@ from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
-from arenite.runtime.compiler import Compiled, compile_model
+from arenite.runtime.compiler import Compiled, Tune, compile_model
+from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 
@@ -38,7 +39,13 @@ class Arenite:
         return compiled_by(reading, path, plan_file).source
 
 
-def compiled_for(reading: Reading, path: Path, capacity: int | None = None) -> Compiled:
+def compiled_for(
+    reading: Reading,
+    path: Path,
+    capacity: int | None = None,
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
+) -> Compiled:
     """Return the program of a model: in the best order, unless the user decides it.
 
     Raises:
@@ -53,6 +60,8 @@ def compiled_for(reading: Reading, path: Path, capacity: int | None = None) -> C
         order=order_finder(reading.order_name or "best", reading.time_limit_s),
         capacity=capacity,
         weight_budget=reading.weight_budget,
+        kernels=kernels,
+        tune=tune,
     )
 
 

@@ -18,6 +18,7 @@ from arenite.runtime.operators.base import (
     Sides,
 )
 from arenite.runtime.operators.rows import makes_one_image
+from arenite.runtime.operators.winograd import winograd_scratch
 
 PANEL = 16
 """Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
@@ -100,6 +101,10 @@ class Conv2D(Convolution, SlidingOperator):
     In floating point the filter is packed: panels, kh, kw, Cin / groups, 16; and it is a constant,
     or a tensor inside a window that an earlier LoadWeights filled. A filter of integers may be
     packed too: panels, 1 + quads, 64; then `kernel` states kh and kw.
+
+    With a `tile` of 2 or 4 it is computed after Winograd, by tiles of so many rows and columns, in
+    working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
+    of 1, one group.
     """
 
     number: ClassVar[int] = 1
@@ -109,6 +114,8 @@ class Conv2D(Convolution, SlidingOperator):
     padding: Sides = NO_PADDING
     groups: int = 1
     kernel: Pair = (0, 0)
+    tile: int = 0
+    tile_threads: int = 1
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
@@ -131,13 +138,32 @@ class Conv2D(Convolution, SlidingOperator):
             return 0
         return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
 
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of tiles that are taken apart, and of panels of the filter."""
+        source, result = operands.source, operands.result
+        if not self.tile or source is None or result is None or self.sliding(operands) is None:
+            return 0
+        _, rows, columns, outputs = result.shape
+        tiles = -(-rows // self.tile) * -(-columns // self.tile)
+        return winograd_scratch(self.tile, source.shape[3], outputs, tiles, self.tile_threads)
+
+    def takes_tiles(self, operands: Operands) -> bool:
+        """Tell whether it can be computed after Winograd."""
+        weights = _filter(operands, 5)
+        return (
+            weights is not None
+            and weights.shape[1:3] == (3, 3)
+            and (self.strides, self.dilations, self.groups) == ((1, 1), (1, 1), 1)
+            and self.sliding(operands) is not None
+        )
+
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether it makes one image."""
         return self.sliding(operands) is not None and makes_one_image(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether its filter is packed."""
-        return _filter(operands, 3, 5) is not None
+        """Tell whether its filter is packed, and it is not made by tiles."""
+        return not self.tile and _filter(operands, 3, 5) is not None
 
     def _window(self, operands: Operands) -> Pair | None:
         weights = _filter(operands, 3, 4, 5)

@@ -10,6 +10,12 @@ namespace arenite {
 
 namespace {
 
+// Bytes of transformed panels that stay in the second cache beside the points of some tiles.
+constexpr std::size_t kMostFilterBytes = 5 << 19;
+
+// Input channels of a panel that a thread transforms before it takes others.
+constexpr std::size_t kFilterChannels = 64;
+
 std::size_t round_up(std::size_t value, std::size_t step) {
   return (value + step - 1) / step * step;
 }
@@ -19,20 +25,26 @@ struct Blocks {
   std::size_t tile_columns;
   std::size_t first;
   std::size_t end;
-  std::size_t count;
+  std::size_t most;   // tiles of one block
   std::size_t tiles;  // even: products are made of two at least
+  std::size_t count;
+
+  bool is_one() const { return end - first <= most; }
 };
 
-Blocks blocks_of(std::size_t tile, std::size_t inputs, std::size_t columns, RowRange rows) {
-  // Their points stay in the second cache, and the filter is read once for all of them.
-  const std::size_t most = inputs < 256 ? 28 : 56;
+Blocks blocks_of(std::size_t tile, std::size_t inputs, std::size_t columns, RowRange rows,
+                 std::size_t num_threads) {
   Blocks made{};
   made.tile_columns = (columns + tile - 1) / tile;
   made.first = rows.first / tile * made.tile_columns;
   made.end = (rows.first + rows.count + tile - 1) / tile * made.tile_columns;
+  // Their points stay in the second cache, and the filter is read once for all of them.
+  made.most = inputs < 256 ? 28 : 56;
   const std::size_t total = made.end - made.first;
-  made.count = (total + most - 1) / most;
-  made.tiles = round_up((total + made.count - 1) / std::max<std::size_t>(made.count, 1), 2);
+  const std::size_t wanted =
+      std::max<std::size_t>({(total + made.most - 1) / made.most, std::min(num_threads, total), 1});
+  made.tiles = std::max<std::size_t>(round_up((total + wanted - 1) / wanted, 2), 2);
+  made.count = (total + made.tiles - 1) / made.tiles;
   return made;
 }
 
@@ -43,47 +55,88 @@ std::size_t point_stride(std::size_t tiles, std::size_t inputs) {
 
 std::size_t product_stride(std::size_t tiles) { return tiles * kProductColumns + kPanel; }
 
+std::size_t filter_stride(std::size_t inputs) { return (inputs + 1) * kPanel; }
+
+std::size_t points_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
+
 std::size_t floats_of_thread(std::size_t tile, std::size_t inputs, std::size_t tiles) {
-  return (tile + 2) * (tile + 2) * (point_stride(tiles, inputs) + product_stride(tiles));
+  return points_of(tile) * (point_stride(tiles, inputs) + product_stride(tiles));
 }
 
-// A range of the tiles and panels, which threads take one after another.
+// Panels that are transformed together. For each part of them the points of all tiles are made
+// anew, unless they can be kept: where there is one block of them.
+std::size_t panels_together(std::size_t tile, std::size_t inputs, std::size_t num_panels,
+                            bool is_one_block) {
+  const std::size_t bytes = points_of(tile) * filter_stride(inputs) * sizeof(float);
+  const std::size_t least = is_one_block ? 2 : 4;
+  return std::min(std::max(kMostFilterBytes / bytes / 2 * 2, least), num_panels);
+}
+
 struct Work {
   WinogradJob job;
   Blocks blocks;
-  std::size_t num_panels;
-  std::size_t part;  // panels that are made together
-  std::size_t num_parts;
-  float* scratch;
+  FilterPart filter;
+  float* points;
   std::size_t floats_of_thread;
-  MakeWinogradTiles make_tiles;
+  bool keeps_points;  // each block has room of its own
+  WinogradKernels kernels;
   std::atomic<std::size_t> next;
 };
 
-// Each thread has scratch of its own and takes the next block when it is done.
-void run(void* context, std::size_t thread) {
+// Each thread takes the next piece when it is done.
+void run_filter(void* context, std::size_t /*thread*/) {
   Work& work = *static_cast<Work*>(context);
+  const std::size_t inputs = work.job.source.channels;
+  const std::size_t pieces = (inputs + kFilterChannels - 1) / kFilterChannels;
   for (;;) {
     const std::size_t item = work.next.fetch_add(1, std::memory_order_relaxed);
-    if (item >= work.blocks.count * work.num_parts) {
+    const std::size_t panel = work.filter.first + item / pieces;
+    if (panel >= work.filter.end) {
       return;
     }
-    const std::size_t first = work.blocks.first + item / work.num_parts * work.blocks.tiles;
-    const std::size_t panel = item % work.num_parts * work.part;
-    if (first < work.blocks.end) {  // blocks of an even size may be one fewer
-      work.make_tiles(work.job, first, std::min(work.blocks.tiles, work.blocks.end - first), panel,
-                      std::min(panel + work.part, work.num_panels),
-                      work.scratch + thread * work.floats_of_thread);
+    const std::size_t first = item % pieces * kFilterChannels;
+    work.kernels.enter_filter(work.job, panel, first, std::min(first + kFilterChannels, inputs),
+                              work.filter.panel(work.job, panel));
+  }
+}
+
+void run_tiles(void* context, std::size_t thread) {
+  Work& work = *static_cast<Work*>(context);
+  for (;;) {
+    const std::size_t block = work.next.fetch_add(1, std::memory_order_relaxed);
+    if (block >= work.blocks.count) {
+      return;
     }
+    const std::size_t first = work.blocks.first + block * work.blocks.tiles;
+    const TileRange tiles{first, std::min(work.blocks.tiles, work.blocks.end - first)};
+    float* points = work.points + (work.keeps_points ? block : thread) * work.floats_of_thread;
+    if (!work.keeps_points || work.filter.first == 0) {
+      work.kernels.enter(work.job, tiles, points);
+    }
+    work.kernels.leave(work.job, tiles, work.filter, points);
+  }
+}
+
+void run_on(pthreadpool_t threads, std::size_t num_threads, pthreadpool_task_1d_t task,
+            Work& work) {
+  work.next = 0;
+  if (num_threads == 1) {
+    task(&work, 0);
+  } else {
+    pthreadpool_parallelize_1d(threads, task, &work, num_threads, 0);
   }
 }
 
 }  // namespace
 
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
-                             RowRange rows, std::size_t num_threads) {
-  const std::size_t tiles = blocks_of(tile, inputs, columns, rows).tiles;
-  return floats_of_thread(tile, inputs, tiles) * num_threads * sizeof(float);
+std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t outputs,
+                             std::size_t columns, RowRange rows, std::size_t num_threads) {
+  const Blocks blocks = blocks_of(tile, inputs, columns, rows, 1);
+  const std::size_t num_panels = (outputs + kPanel - 1) / kPanel;
+  const std::size_t panels = panels_together(tile, inputs, num_panels, blocks.is_one());
+  return (panels * points_of(tile) * filter_stride(inputs) +
+          num_threads * floats_of_thread(tile, inputs, blocks.tiles)) *
+         sizeof(float);
 }
 
 RowRange winograd_source_rows(const WinogradConvolution& convolution,
@@ -98,35 +151,33 @@ RowRange winograd_source_rows(const WinogradConvolution& convolution,
 }
 
 void convolve_winograd(const WinogradConvolution& convolution, const Image<const float>& source,
-                       const Image<float>& result, RowRange rows, void* scratch,
-                       pthreadpool_t threads) {
+                       const Image<float>& result, RowRange rows, pthreadpool_t threads) {
   if (rows.count == 0) {
     return;
   }
+  const std::size_t tile = convolution.tile;
   const std::size_t inputs = source.channels;
-  const std::size_t num_threads = pthreadpool_get_threads_count(threads);
+  const std::size_t num_threads =
+      std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
   const std::size_t num_panels = (result.channels + kPanel - 1) / kPanel;
-  const Blocks blocks = blocks_of(convolution.tile, inputs, result.columns, rows);
-  // Where blocks are too few for the threads they are made in parts: tiles are taken apart again,
-  // but of the filter each thread reads less.
-  const bool enough = num_threads == 1 || blocks.count >= 4 * num_threads;
-  const std::size_t wanted = enough ? 1 : (2 * num_threads + blocks.count - 1) / blocks.count;
-  const std::size_t part = round_up((num_panels + wanted - 1) / wanted, 2);
+  const Blocks blocks = blocks_of(tile, inputs, result.columns, rows, num_threads);
+  const std::size_t part = panels_together(tile, inputs, num_panels, blocks.is_one());
+  float* filter = static_cast<float*>(convolution.scratch);
   Work work{
       {convolution, source, result, rows, blocks.tile_columns, point_stride(blocks.tiles, inputs),
-       blocks.tiles * kPanel, product_stride(blocks.tiles)},
+       blocks.tiles * kPanel, product_stride(blocks.tiles), filter_stride(inputs)},
       blocks,
-      num_panels,
-      part,
-      (num_panels + part - 1) / part,
-      static_cast<float*>(scratch),
-      floats_of_thread(convolution.tile, inputs, blocks.tiles),
-      make_winograd_tiles(),
+      {filter, 0, 0},
+      filter + part * points_of(tile) * filter_stride(inputs),
+      floats_of_thread(tile, inputs, blocks.tiles),
+      blocks.count <= num_threads,
+      winograd_kernels(),
       {0}};
-  if (threads == nullptr) {
-    run(&work, 0);
-  } else {
-    pthreadpool_parallelize_1d(threads, run, &work, num_threads, 0);
+  for (std::size_t panel = 0; panel < num_panels; panel += part) {
+    work.filter.first = panel;
+    work.filter.end = std::min(panel + part, num_panels);
+    run_on(threads, num_threads, run_filter, work);
+    run_on(threads, num_threads, run_tiles, work);
   }
 }
 

@@ -20,11 +20,10 @@ namespace arenite {
 
 // With strides and dilations of 1, all input channels for each output.
 //
-// The filter is transformed to a window of points, tile + 2 to a side, and that is packed as the
-// filter of any other convolution of one group: by panels of kPanel output channels, the last one
-// filled up with zeros; in a panel by points, row after row; in a point by input channels; and
-// there by the panel's output channels. For g, a filter 3 x 3, it is G g transposed(G), where G is
-// for tiles of 2 and 4:
+// The filter is that of `convolve`, of one group. Some of its panels at a time are transformed in
+// scratch, a window of points each, tile + 2 to a side: so it takes no memory of its own, and where
+// the image is small its weights are read once and not at every point. For g, a filter 3 x 3, that
+// is G g transposed(G), where G is for tiles of 2 and 4:
 //
 //     -1     0    0        1      0      0
 //     1/2   1/2  1/2     -2/3  -r/3   -1/3        r: the square root of 2
@@ -37,12 +36,14 @@ struct WinogradConvolution {
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
   const float* filter;
   FloatStore store;
+  void* scratch;            // as winograd_scratch says; aligned to 64 bytes
+  std::size_t num_threads;  // for which there is scratch; more are left idle
 };
 
-// Bytes that are needed to compute these rows of a result with so many columns, from so many input
-// channels, with so many threads. For bands it is the most that any of them needs.
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
-                             RowRange rows, std::size_t num_threads);
+// Bytes that are needed to compute these rows of a result with so many columns and channels, from
+// so many input channels, with so many threads. For bands it is the most that any of them needs.
+std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t outputs,
+                             std::size_t columns, RowRange rows, std::size_t num_threads);
 
 // The rows of the source that rows of the result are made from: tiles start at row 0 of the result,
 // and all rows under a tile are read for any row in it.
@@ -51,12 +52,10 @@ RowRange winograd_source_rows(const WinogradConvolution& convolution,
 
 // Writes rows of the result. A result is the same to the bit whichever rows are asked for together,
 // on any number of threads; it differs from that of `convolve` by rounding, 2 x 2 less than 4 x 4.
-// `scratch` is aligned to 64 bytes.
 //
 // All of the source may be read until the last row is written, so the result may not lie over it.
 // The addend may lie where the result does.
 void convolve_winograd(const WinogradConvolution& convolution, const Image<const float>& source,
-                       const Image<float>& result, RowRange rows, void* scratch,
-                       pthreadpool_t threads);
+                       const Image<float>& result, RowRange rows, pthreadpool_t threads);
 
 }  // namespace arenite

@@ -17,13 +17,38 @@ struct WinogradJob {
   std::size_t point_stride;    // floats from a point to the next
   std::size_t chunk_stride;    // floats from a chunk of kPanel channels to the next
   std::size_t product_stride;  // floats from the products at a point to the next
+  std::size_t filter_stride;   // floats from a point of a transformed panel to the next
 };
 
-// Makes `count` tiles from the first one on, in panels of channels, in scratch of this thread.
-using MakeWinogradTiles = void (*)(const WinogradJob& job, std::size_t first, std::size_t count,
-                                   std::size_t first_panel, std::size_t end_panel, float* scratch);
+// Tiles from the first one on.
+struct TileRange {
+  std::size_t first;
+  std::size_t count;
+};
 
-// That for the processor that this runs on.
-MakeWinogradTiles make_winograd_tiles();
+// Panels that are transformed, from the first one on.
+struct FilterPart {
+  float* data;
+  std::size_t first;
+  std::size_t end;
+
+  float* panel(const WinogradJob& job, std::size_t index) const {
+    const std::size_t points = (job.convolution.tile + 2) * (job.convolution.tile + 2);
+    return data + (index - first) * points * job.filter_stride;
+  }
+};
+
+struct WinogradKernels {
+  // Transforms some input channels of a panel of the filter.
+  void (*enter_filter)(const WinogradJob& job, std::size_t panel, std::size_t first_channel,
+                       std::size_t end_channel, float* transformed);
+  // Takes tiles of the source apart into points.
+  void (*enter)(const WinogradJob& job, TileRange tiles, float* points);
+  // Makes the tiles of the result in these panels; points are followed by room for products.
+  void (*leave)(const WinogradJob& job, TileRange tiles, const FilterPart& filter, float* points);
+};
+
+// Those for the processor that this runs on.
+WinogradKernels winograd_kernels();
 
 }  // namespace arenite

@@ -19,6 +19,15 @@ struct WinogradPoints;
 // The polynomials' points are 0, 1, -1 and infinity.
 template <>
 struct WinogradPoints<2> {
+  static ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[4]) {
+    const Lanes half = all_lanes(0.5f);
+    const Lanes even = multiply(half, add(g[0], g[2]));
+    const Lanes odd = multiply(half, g[1]);
+    u[0] = subtract(all_lanes(0.0f), g[0]);
+    u[1] = add(even, odd);
+    u[2] = subtract(even, odd);
+    u[3] = g[2];
+  }
   static ARENITE_LANE void enter(const Lanes (&d)[4], Lanes (&v)[4]) {
     v[0] = subtract(d[2], d[0]);
     v[1] = add(d[2], d[1]);
@@ -35,6 +44,19 @@ struct WinogradPoints<2> {
 // roots errors are four times as large.
 template <>
 struct WinogradPoints<4> {
+  static ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[6]) {
+    const Lanes third = multiply(all_lanes(0.333333333f), g[2]);
+    const Lanes even = multiply_add(all_lanes(0.666666667f), g[0], third);
+    const Lanes odd = multiply(all_lanes(0.471404521f), g[1]);
+    const Lanes other_even = multiply_add(all_lanes(0.166666667f), g[0], third);
+    const Lanes other_odd = multiply(all_lanes(0.235702260f), g[1]);
+    u[0] = g[0];
+    u[1] = subtract(all_lanes(0.0f), add(even, odd));
+    u[2] = subtract(odd, even);
+    u[3] = add(other_even, other_odd);
+    u[4] = subtract(other_even, other_odd);
+    u[5] = g[2];
+  }
   static ARENITE_LANE void enter(const Lanes (&d)[6], Lanes (&v)[6]) {
     const Lanes root = all_lanes(1.41421356f);
     const Lanes half_root = all_lanes(0.70710678f);

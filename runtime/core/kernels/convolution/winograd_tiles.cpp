@@ -30,11 +30,20 @@ template <std::size_t Tile>
 struct Tiles {
   static constexpr std::size_t kSide = Tile + 2;
 
+  static constexpr std::size_t kNumPoints = kSide * kSide;
+
   const WinogradJob& job;
   std::size_t first;
   std::size_t count;
   float* points;
   float* products;
+
+  Tiles(const WinogradJob& of, TileRange tiles, float* scratch)
+      : job(of),
+        first(tiles.first),
+        count(tiles.count),
+        points(scratch),
+        products(scratch + kNumPoints * of.point_stride) {}
 
   // Takes a tile of the source apart in a vector of channels.
   ARENITE_LANE void enter(const float* const (&source)[kSide], std::size_t pixel_stride,
@@ -158,19 +167,21 @@ struct Tiles {
     }
   }
 
-  // The result in panels of channels, two at a time.
-  void make(std::size_t first_panel, std::size_t end_panel) const {
-    constexpr std::size_t kNumPoints = kSide * kSide;
-    const std::size_t depth = job.source.channels * kPanel;
+  void enter_all() const {
     for (std::size_t index = 0; index < count; ++index) {
       enter_tile(index);
     }
-    for (std::size_t panel = first_panel; panel < end_panel; panel += 2) {
-      const std::size_t num_panels = end_panel - panel < 2 ? 1 : 2;
+  }
+
+  // The result in panels of channels, two at a time.
+  void make(const FilterPart& filter) const {
+    const std::size_t stride = kNumPoints * job.filter_stride;
+    for (std::size_t panel = filter.first; panel < filter.end; panel += 2) {
+      const std::size_t num_panels = filter.end - panel < 2 ? 1 : 2;
       for (std::size_t point = 0; point < kNumPoints; ++point) {
-        const float* filter = job.convolution.filter + (panel * kNumPoints + point) * depth;
-        multiply_panels(job, count, points + point * job.point_stride, filter, kNumPoints * depth,
-                        num_panels, products + point * job.product_stride);
+        multiply_panels(job, count, points + point * job.point_stride,
+                        filter.panel(job, panel) + point * job.filter_stride, stride, num_panels,
+                        products + point * job.product_stride);
       }
       const std::size_t channel = panel * kPanel;
       const std::size_t rest = job.result.channels - channel;
@@ -182,16 +193,63 @@ struct Tiles {
   }
 };
 
-void make_tiles(const WinogradJob& job, std::size_t first, std::size_t count,
-                std::size_t first_panel, std::size_t end_panel, float* scratch) {
-  const std::size_t points = (job.convolution.tile + 2) * (job.convolution.tile + 2);
-  float* products = scratch + points * job.point_stride;
-  if (job.convolution.tile == 2) {
-    Tiles<2>{job, first, count, scratch, products}.make(first_panel, end_panel);
-  } else {
-    Tiles<4>{job, first, count, scratch, products}.make(first_panel, end_panel);
+template <std::size_t Tile>
+HWY_NOINLINE void enter_panel(const WinogradJob& job, std::size_t panel, std::size_t first,
+                              std::size_t end, float* transformed) {
+  constexpr std::size_t kSide = Tile + 2;
+  const std::size_t depth = job.source.channels * kPanel;
+  const float* filter = job.convolution.filter + panel * 9 * depth;
+  for (std::size_t at = first * kPanel; at < end * kPanel; at += kLanes) {
+    Lanes down[kSide][3];
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < 3; ++x) {
+      Lanes in[3];
+#pragma GCC unroll 8
+      for (std::size_t y = 0; y < 3; ++y) {
+        in[y] = load(filter + (y * 3 + x) * depth + at);
+      }
+      Lanes out[kSide];
+      WinogradPoints<Tile>::enter_filter(in, out);
+#pragma GCC unroll 8
+      for (std::size_t y = 0; y < kSide; ++y) {
+        down[y][x] = out[y];
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t y = 0; y < kSide; ++y) {
+      Lanes out[kSide];
+      WinogradPoints<Tile>::enter_filter(down[y], out);
+#pragma GCC unroll 8
+      for (std::size_t x = 0; x < kSide; ++x) {
+        store(out[x], transformed + (y * kSide + x) * job.filter_stride + at);
+      }
+    }
   }
 }
+
+void enter_filter(const WinogradJob& job, std::size_t panel, std::size_t first, std::size_t end,
+                  float* transformed) {
+  (job.convolution.tile == 2 ? enter_panel<2> : enter_panel<4>)(job, panel, first, end,
+                                                                transformed);
+}
+
+void enter(const WinogradJob& job, TileRange tiles, float* points) {
+  if (job.convolution.tile == 2) {
+    Tiles<2>(job, tiles, points).enter_all();
+  } else {
+    Tiles<4>(job, tiles, points).enter_all();
+  }
+}
+
+void leave(const WinogradJob& job, TileRange tiles, const FilterPart& filter, float* points) {
+  if (job.convolution.tile == 2) {
+    Tiles<2>(job, tiles, points).make(filter);
+  } else {
+    Tiles<4>(job, tiles, points).make(filter);
+  }
+}
+
+constexpr WinogradKernels kKernels{enter_filter, enter, leave};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -201,7 +259,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace arenite {
 
-MakeWinogradTiles make_winograd_tiles() { return ARENITE_COPY(make_tiles); }
+WinogradKernels winograd_kernels() { return ARENITE_COPY(kKernels); }
 
 }  // namespace arenite
 #endif

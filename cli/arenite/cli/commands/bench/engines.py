@@ -112,6 +112,60 @@ def _interpreted(interpreter: Any, arena_bytes: Callable[[], int | None]) -> Eng
     return Engine(run, arena_bytes)
 
 
+def _ncnn(path: Path, threads: int) -> Engine:
+    import ncnn
+    import numpy as np
+
+    network = ncnn.Net()
+    network.opt.num_threads = threads
+    if network.load_param(str(path)) or network.load_model(str(path.with_suffix(".bin"))):
+        raise RuntimeError(f"ncnn does not load {path.name}")
+    inputs, outputs = list(network.input_names()), list(network.output_names())
+
+    def run(arrays: list[Array]) -> list[Array]:
+        extractor = network.create_extractor()
+        for each, array in zip(inputs, arrays, strict=True):
+            extractor.input(each, ncnn.Mat(array[0]))  # it knows of no batches
+        found = []
+        for each in outputs:
+            code, made = extractor.extract(each)
+            if code:
+                raise RuntimeError(f"ncnn fails with {code}")
+            found.append(np.array(made)[np.newaxis])
+        return found
+
+    return Engine(run, lambda: None)
+
+
+def _mnn(path: Path, threads: int) -> Engine:
+    import MNN
+    import numpy as np
+
+    network = MNN.Interpreter(str(path))
+    session = network.createSession({"backend": "CPU", "numThread": threads, "precision": "high"})
+    inputs = list(network.getSessionInputAll(session).values())
+    outputs = list(network.getSessionOutputAll(session).values())
+
+    def tensor(like: Any, array: Array) -> Any:
+        return MNN.Tensor(
+            like.getShape(), MNN.Halide_Type_Float, np.ascontiguousarray(array),
+            MNN.Tensor_DimensionType_Caffe,
+        )  # fmt: skip
+
+    def run(arrays: list[Array]) -> list[Array]:
+        for each, array in zip(inputs, arrays, strict=True):
+            each.copyFrom(tensor(each, array))
+        network.runSession(session)
+        found = []
+        for each in outputs:
+            made = np.empty(each.getShape(), np.float32)
+            each.copyToHostTensor(held := tensor(each, made))
+            found.append(np.array(held.getNumpyData()).reshape(made.shape))
+        return found
+
+    return Engine(run, lambda: None)
+
+
 OURS = "arenite"
 ENGINES: Mapping[str, Mapping[str, Load]] = {
     "onnx": {
@@ -127,6 +181,9 @@ ENGINES: Mapping[str, Mapping[str, Load]] = {
     },
 }
 """For each format, the engines that run it. Ours runs the `.arena` file made of it."""
+
+CONVERTED: Mapping[str, Load] = {"ncnn": _ncnn, "mnn": _mnn}
+"""Engines that run files of their own formats, which benchmarks convert."""
 
 _ORT = (("onnxruntime",), "onnx")
 _LITERT = (("ai_edge_litert", "tflite_runtime"), "litert")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.cli.commands.bench.engines import ENGINES
+from arenite.cli.commands.bench.engines import CONVERTED, ENGINES
 
 
 def main(arguments: list[str]) -> None:
@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> None:
     with np.load(inputs) as stored:
         arrays = [stored[key] for key in stored.files]
     started = time.perf_counter()
-    engine = ENGINES[model_format][name](Path(model), int(threads))
+    load = CONVERTED.get(name) or ENGINES[model_format][name]
+    engine = load(Path(model), int(threads))
     loaded = time.perf_counter()
     results = engine.run(arrays)
     first = time.perf_counter()

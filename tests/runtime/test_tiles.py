@@ -1,0 +1,162 @@
+"""Convolutions by tiles, after Winograd: the same but for rounding, in memory that is free."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arenite.planner.derive import derive
+from arenite.planner.source import Source
+from arenite.runtime.compiler import Compiled, compile_model, lower_model, rules
+from arenite.runtime.operators.convolution import Conv2D
+from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.tile_speeds import DIRECT, SPEEDS, TILES, quickest_first
+from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, with_tiles
+from arenite.runtime.session import Session
+from arenite.strategies import find
+from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
+from support.tiny_onnx import parse, save
+
+TOLERANCE = 2e-5
+LAYERS = """(float[{n},{c},{h},{w}] x) => (y)
+    <float[{o},{c},3,3] a, float[{o}] b, float[{o},{o},3,3] d>
+    {{ p = Conv<pads=[1,1,1,1]>(x, a, b) q = Relu(p)
+      r = Conv<pads={pads}>(q, d) y = Add(r, q) }}"""
+WIDE_THEN_NARROW = """(float[1,32,56,56] x) => (z)
+    <float[32,32,3,3] a, float[160,32,1,1] b, float[16,160,1,1] c>
+    { p = Conv<pads=[1,1,1,1]>(x, a) q = Conv(p, b) r = Relu(q) z = Conv(r, c) }"""
+
+
+def written(tmp_path, text, **numbers):
+    return save(tmp_path, with_random_weights(parse(text.format(**numbers) if numbers else text)))
+
+
+def program_of(path):
+    return lower_model(path).program
+
+
+def session_of(program, **options):
+    found = derive(program, rules())
+    compiled = Compiled(Source("tiles", "0" * 64, found.program, found.problem))
+    assembly = compiled.assemble(find("best")(found.problem))
+    return Session.of_pieces(list(program_file.pieces(assembly)), "tiles", **options)
+
+
+def in_threads(program, threads):
+    steps = (
+        replace(step, operator=replace(step.operator, tile_threads=threads))
+        if isinstance(step.operator, Conv2D)
+        else step
+        for step in program.steps
+    )
+    return replace(program, steps=tuple(steps))
+
+
+def tiles_of(compiled):
+    return [
+        step.operator.tile for step in compiled.program.steps if isinstance(step.operator, Conv2D)
+    ]
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"n": 1, "c": 3, "o": 5, "h": 7, "w": 9, "pads": [1, 1, 1, 1]},
+        {"n": 2, "c": 20, "o": 33, "h": 6, "w": 4, "pads": [0, 2, 2, 0]},
+        {"n": 1, "c": 270, "o": 70, "h": 31, "w": 33, "pads": [1, 1, 1, 1]},
+    ],
+    ids=["small", "batch", "many blocks and parts"],
+)
+def test_results_are_those_of_onnx_runtime_on_any_number_of_threads(tmp_path, tile, shape):
+    path = written(tmp_path, LAYERS, **shape)
+    program = all_by(program_of(path), tile)
+    found = []
+    for stated, threads in ((1, 1), (3, 3), (2, 3)):
+        with session_of(in_threads(program, stated), poison=0xFF, threads=threads) as session:
+            feeds = random_feeds(session)
+            found.append(session.run(feeds))
+    assert_same(found[0], reference_outputs(path, feeds), TOLERANCE)
+    for other in found[1:]:
+        for name, array in found[0].items():
+            assert array.tobytes() == other[name].tobytes()
+
+
+def test_an_arena_does_not_grow_for_tiles(tmp_path):
+    path = written(tmp_path, WIDE_THEN_NARROW)
+    quick, direct = (
+        compile_model(path, kernels=kernels) for kernels in (Kernels.QUICK, Kernels.DIRECT)
+    )
+    assert any(tiles_of(quick))
+    assert not any(tiles_of(direct))
+    assert quick.source.problem.lower_bound == direct.source.problem.lower_bound
+    assert [each.name for each in quick.program.steps] == [
+        each.name for each in direct.program.steps
+    ]
+
+
+def test_tiles_are_left_where_the_load_is_highest_unless_the_arena_may_grow(tmp_path):
+    path = written(
+        tmp_path,
+        """(float[1,64,56,56] x) => (y) <float[64,64,3,3] a>
+        { y = Conv<pads=[1,1,1,1]>(x, a) }""",
+    )
+    assert not any(tiles_of(compile_model(path)))
+    fastest = compile_model(path, kernels=Kernels.FASTEST)
+    assert any(tiles_of(fastest))
+    assert fastest.source.problem.lower_bound > compile_model(path).source.problem.lower_bound
+
+
+def test_only_what_slides_by_single_pixels_in_one_group_has_tiles(tmp_path):
+    path = written(
+        tmp_path,
+        """(float[1,32,32,32] x) => (y)
+        <float[32,32,3,3] a, float[32,32,5,5] b,
+        float[32,16,3,3] c, float[160,32,1,1] w, float[16,160,1,1] v>
+        { p = Conv<pads=[2,2,2,2], dilations=[2,2]>(x, a) q = Conv<pads=[2,2,2,2]>(p, b)
+          r = Conv<pads=[1,1,1,1], group=2>(q, c) s = Conv<pads=[1,1,1,1], strides=[2,2]>(r, a)
+          t = Conv(s, w) y = Conv(t, v) }""",
+    )
+    assert not any(tiles_of(compile_model(path, kernels=Kernels.FASTEST)))
+    assert all_by(program_of(path), 4).steps == program_of(path).steps
+
+
+def test_what_is_measured_decides(tmp_path):
+    path = written(tmp_path, WIDE_THEN_NARROW)
+    program = program_of(path)
+    (name,) = (step.name for step in all_by(program, 2).steps if getattr(step.operator, "tile", 0))
+    found = derive(program, rules())
+    for times, tile in (
+        ({0: 3.0, 2: 1.0, 4: 2.0}, 2),
+        ({0: 3.0, 2: 2.0, 4: 1.0}, 4),
+        ({0: 1.0, 2: 2.0, 4: 2.0}, 0),
+    ):
+        tiled = with_tiles(program, found, Kernels.QUICK, measured({name: times}))
+        assert max(getattr(step.operator, "tile", 0) for step in tiled.steps) == tile
+
+
+def test_what_runs_by_tiles_is_not_made_in_bands(tmp_path):
+    program = program_of(written(tmp_path, WIDE_THEN_NARROW))
+    by_rows = [
+        [step.operator.has_kernel_by_rows(each.operands(step)) for step in each.steps]
+        for each in (program, all_by(program, 4))
+    ]
+    assert all(by_rows[0])
+    assert by_rows[1] == [False, True, True]
+
+
+def test_the_table_takes_tiles_of_four_on_large_images_and_none_on_few_channels():
+    assert quickest_first(64, 64, 112, 112) == (4, 2, DIRECT)
+    assert quickest_first(3, 64, 224, 224) == (DIRECT,)
+    assert quickest_first(512, 8, 28, 28) == (DIRECT,)
+    assert all(len(speeds) == 3 and min(speeds) > 0 for speeds in SPEEDS.values())
+
+
+def test_a_dead_byte_of_working_memory_matters_not(tmp_path):
+    path = written(tmp_path, LAYERS, n=1, c=40, o=40, h=9, w=9, pads=[1, 1, 1, 1])
+    program = all_by(program_of(path), 4)
+    outputs = []
+    for byte in (0x00, 0xFF):
+        with session_of(program, poison=byte) as session:
+            outputs.append(session.run(random_feeds(session)))
+    np.testing.assert_array_equal(outputs[0]["y"], outputs[1]["y"])
