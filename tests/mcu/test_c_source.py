@@ -29,6 +29,7 @@ STACK = 300
 TEXT = 6 << 10
 """Bytes of instructions that a model may take."""
 RUNS = 3
+TRAINED_RUNS = 10
 KIB = 1 << 10
 
 M0, M3, M4, M7, M55, RISCV = (
@@ -272,7 +273,7 @@ def test_the_exported_test_passes_and_notices_a_wrong_value(sources, tmp_path, b
 def test_a_trained_model_gives_the_interpreters_outputs(name, board, tmp_path):
     model = shared(f"models/tflite/{name}.tflite")
     is_large = model.stat().st_size > 1 << 20
-    inputs = random_inputs(model, 1 if is_large else RUNS)
+    inputs = random_inputs(model, 1 if is_large else TRAINED_RUNS)
     folder = export(model, tmp_path / "c")
     found = measured(board, exported(folder), joined(inputs), tmp_path / "board")
     assert found.report.outputs == joined(tflm_outputs(model, inputs))
