@@ -84,6 +84,17 @@ def test_a_constant_with_a_negative_dimension_is_refused(tmp_path: Path) -> None
         read_onnx(save(tmp_path, model))
 
 
+def test_of_constants_of_one_name_the_last_counts(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (y, w) { y = Add(x, w) }")
+    model.graph.initializer.add(name="w", data_type=128)  # no type that there is
+    model.graph.initializer.append(
+        onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [1, 2])
+    )
+    program = read_onnx(save(tmp_path, model), weights=True)
+    assert sorted(program.tensors) == ["w", "x", "y"]
+    assert program.constants["w"].tolist() == [1, 2]
+
+
 def test_a_constant_with_fewer_bytes_than_its_shape_is_refused_where_it_is_needed(
     tmp_path: Path,
 ) -> None:

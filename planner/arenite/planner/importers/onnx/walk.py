@@ -111,10 +111,13 @@ class Walk:
 
     def walk_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Step]:
         """Return the steps of a graph whose inputs are defined in `scope`."""
-        for tensor in graph.initializer:
-            self._define_constant(scope, tensor.name, tensor)
-        for sparse in graph.sparse_initializer:
-            self._define_constant(scope, sparse.values.name, sparse)
+        # Of two that have one name the last counts, as in ONNX Runtime.
+        constants: dict[str, onnx.TensorProto | onnx.SparseTensorProto] = {
+            **{tensor.name: tensor for tensor in graph.initializer},
+            **{sparse.values.name: sparse for sparse in graph.sparse_initializer},
+        }
+        for name, constant in constants.items():
+            self._define_constant(scope, name, constant)
         declared = {value.name: value.type for value in (*graph.value_info, *graph.output)}
         names = self._name_operators(graph)
         nodes, num_dead = ordered_nodes(graph)
