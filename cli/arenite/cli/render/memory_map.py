@@ -21,9 +21,9 @@ NUM_ROWS = 20
 _LEGEND_LENGTH = 8
 # What TFLite names a fused operator's output after can be hundreds of characters long.
 _LEGEND_NAME_LENGTH = 32
-_FREE = "·"
+FREE = "·"
 
-_PALETTE = (
+PALETTE = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
     "#a0cbe8", "#ffbe7d", "#8cd17d", "#ff9d9a", "#d4a6c8", "#bab0ac",
 )  # fmt: skip
@@ -53,21 +53,28 @@ def draw(
     legend = dict(zip(ranking[:_LEGEND_LENGTH], ascii_uppercase, strict=False))
     if colour:
         styles = {
-            record: _PALETTE[chosen]
-            for record, chosen in colour_apart(grid, ranking, len(_PALETTE)).items()
+            record: PALETTE[chosen]
+            for record, chosen in colour_apart(grid, ranking, len(PALETTE)).items()
         }
-        rows = _colour_rows(grid, styles, legend)
+        rows = colour_rows(grid, styles, legend)
     else:
         styles = {}
         others = colour_apart(grid, ranking[_LEGEND_LENGTH:], len(ascii_lowercase))
         letters = legend | {record: ascii_lowercase[chosen] for record, chosen in others.items()}
         rows = [
-            Text("".join(_FREE if cell is None else letters[cell] for cell in row)) for row in grid
+            Text("".join(FREE if cell is None else letters[cell] for cell in row)) for row in grid
         ]
     return Group(framed(rows, plan.height, scale), Text(), _legend(problem, plan, legend, styles))
 
 
-def _colour_rows(grid: Grid, styles: dict[int, str], legend: dict[int, str]) -> list[Text]:
+def colour_rows(grid: Grid, styles: dict[int, str], legend: dict[int, str]) -> list[Text]:
+    """Return the cells of a grid as text, two above each other in one letter.
+
+    Args:
+        grid: What each cell shows.
+        styles: Its colour.
+        legend: Letters of what is named in the middle of its cells.
+    """
     labels = _label_cells(grid, legend)
     rows: list[Text] = []
     for row in range(len(grid) // 2):

@@ -78,6 +78,11 @@ _FALLBACK = "joint"
 @value_option
 @time_limit_option(text="Keep the best so far after S seconds.")
 @json_option
+@click.option(
+    "--map/--no-map", "with_map", default=None,
+    help="Draw the memory map of the program, of a frontier that of the least.  [default: only "
+    "on a terminal]",
+)  # fmt: skip
 def fit(
     model: Path,
     budget: Budget | None,
@@ -94,6 +99,7 @@ def fit(
     values: InputValues,
     time_limit_s: float | None,
     as_json: bool,
+    with_map: bool | None,
 ) -> None:
     """Fit MODEL into a budget of memory at the least price in time.
 
@@ -109,6 +115,8 @@ def fit(
 
     Ctrl-C keeps the best so far.
     """
+    if as_json and with_map:
+        raise click.UsageError("--map and --json exclude each other")
     is_frontier = budget is None and slowdown is None
     _check_output(output, is_frontier=is_frontier)
     if measure and not is_frontier:
@@ -135,14 +143,18 @@ def fit(
             results.write(output, lambda: as_svg(fitting.lowered.name, maps_of(found)))
         results.show(
             shown.frontier_as_json(fitting, found, latencies, output),
-            shown.frontier_text(fitting, found, latencies, output),
+            shown.with_map(
+                shown.frontier_text(fitting, found, latencies, output), found[-1], wanted=with_map
+            ),
         )
         return
     chosen: Fit = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
     held = fitting.held(chosen) if output is None else fitting.write(output, chosen)
     results.show(
         shown.fit_as_json(fitting, chosen, budget, held, output),
-        shown.fit_text(fitting, chosen, budget, held, output),
+        shown.with_map(
+            shown.fit_text(fitting, chosen, budget, held, output), chosen, wanted=with_map
+        ),
     )
 
 

@@ -7,16 +7,20 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.planning.fitting import Fit, Fitting
+from arenite.cli.render import operator_map
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.numbers import both, distance, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.cli.report.frontier import Point
+from arenite.cli.report.records import record_facts
 from arenite.planner.budget import Budget
 from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.regions import Region
+from arenite.planner.source import Source
 from arenite.runtime.session import SessionMemory
 from arenite.runtime.trading import Traded
 
@@ -48,6 +52,32 @@ def fit_as_json(
         **_traded_as_json(fit.traded),
         "output": output and str(output),
     }
+
+
+def with_map(show: Show, fit: Fit, *, wanted: bool | None) -> Show:
+    """Return what prints the map of a program behind something else.
+
+    Args:
+        show: Prints what stands before it.
+        fit: The program.
+        wanted: Whether it is drawn; None for on a terminal only.
+    """
+
+    def both_shown(console: Console) -> None:
+        show(console)
+        is_one = len(fit.banded.plan.heights) == 1  # of several memories there is no one map
+        if is_one and (console.is_terminal if wanted is None else wanted):
+            found = fit.banded.derivation
+            labels = [fact.label for fact in record_facts(Source.derived("", "", found))]
+            console.print()
+            console.print(
+                operator_map.draw(
+                    found.problem, fit.banded.plan, labels, drawing_width(console),
+                    colour=has_colour(console),
+                )
+            )  # fmt: skip
+
+    return both_shown
 
 
 def fit_text(
