@@ -148,3 +148,26 @@ def test_sessions_in_several_threads_give_the_same_bits(pieces):
         worker.join()
     assert len(found) == 6
     assert all(each == found[0] for each in found)
+
+
+class StopError(Exception):
+    """Raised amid a run."""
+
+
+def test_a_run_that_ends_early_leaves_nothing_moving(pieces):
+    """As where a step of another runtime fails, or the user interrupts."""
+
+    def fail():
+        raise StopError
+
+    with Session.of_pieces(pieces, "file") as session:
+        expected = outputs(session)
+        segments = session._segments
+        for count in range(1, len(segments), 3):
+            session.reset()
+            session._segments = (*segments[:count], fail)
+            with pytest.raises(StopError):
+                session.invoke()
+            session._segments = segments
+            session.reset()
+            assert outputs(session) == expected
