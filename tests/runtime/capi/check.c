@@ -230,7 +230,7 @@ static void misuse_structs(const arenite_model* model, char* arena) {
   report("memory to null", arenite_model_memory(model, 0, NULL));
   memory.struct_size = 0;
   report("memory of no size", arenite_model_memory(model, 0, &memory));
-  newer_memory longer = {{sizeof longer, NULL, 0, 0, 0}, 1};
+  newer_memory longer = {{sizeof longer, NULL, 0, 0, 0, 0}, 1};
   report("newer memory", arenite_model_memory(model, 0, &longer.known));
   if (longer.unknown != 0 || longer.known.struct_size != sizeof longer ||
       longer.known.size != arenite_model_arena_size(model)) {
