@@ -16,7 +16,7 @@ help:
 	@echo "make test   lint, type-check and test everything"
 	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make test-mcu   run models as C source on emulated microcontroller boards"
-	@echo "make torch  install PyTorch for the training tests, its CPU build, where pip finds one"
+	@echo "make torch  install PyTorch for its tests, the CPU build, where pip finds one, and ExecuTorch"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
 	@echo "make fuzz   throw random problems and damaged files at the native code, under the sanitizers,"
@@ -60,6 +60,7 @@ test-mcu: $(STAMP)
 
 torch: $(STAMP)
 	@scripts/install-torch.sh $(BIN)/python
+	@scripts/install-executorch.sh $(BIN)/python
 
 bench: $(STAMP)
 	@for script in $$(grep -l '^@bench' bench/*.py); do \

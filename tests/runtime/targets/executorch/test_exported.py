@@ -79,6 +79,7 @@ def test_the_program_runs_by_our_plan_and_takes_less(network):
     assert torch.equal(expected, found)
 
 
+@pytest.mark.parametrize("network", ["attention"], indirect=True)
 def test_the_fast_bank_gets_at_least_what_stock_gives_it(network):
     name, x, export = network
     banks = [Bank("fast", HEIGHTS[name][1] // 3 // 16 * 16, 1), Bank("slow", 1 << 20, 2)]
