@@ -1,9 +1,8 @@
 #include "order_search.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -132,33 +131,38 @@ OrderResult trace(const std::vector<std::vector<Move>>& moves, std::int64_t peak
   return result;
 }
 
-// Runs the operators that an order lacks after it, those with the lowest index first.
-void complete(const OrderProblem& problem, std::vector<int>& order) {
+// Runs the operators that an order lacks after it, of those that may the one with the lowest index
+// first, or the one that became ready last.
+std::vector<int> completed(const OrderProblem& problem, std::vector<int> order, bool newest_first) {
   const std::size_t num_operators = problem.predecessors.size();
   std::vector<std::vector<int>> followers(num_operators);
-  std::vector<std::size_t> missing(num_operators);
-  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  std::vector<int> missing(num_operators);
   std::vector<char> is_done(num_operators, 0);
-  for (const int operator_index : order) is_done[static_cast<std::size_t>(operator_index)] = 1;
-  for (std::size_t index = 0; index < num_operators; ++index) {
+  std::set<std::pair<std::int64_t, int>> ready;  // those with the lowest first number run first
+  std::int64_t turn = 0;
+  const auto make_ready = [&](int index) { ready.insert({newest_first ? --turn : index, index}); };
+  for (const int index : order) is_done[index] = 1;
+  for (std::size_t index = num_operators; index-- > 0;) {
     if (is_done[index]) continue;
     for (const int before : problem.predecessors[index]) {
-      if (is_done[static_cast<std::size_t>(before)]) continue;
-      followers[static_cast<std::size_t>(before)].push_back(static_cast<int>(index));
+      if (is_done[before]) continue;
+      followers[before].push_back(static_cast<int>(index));
       ++missing[index];
     }
-    if (missing[index] == 0) ready.push(static_cast<int>(index));
+    if (missing[index] == 0) make_ready(static_cast<int>(index));
   }
   while (!ready.empty()) {
-    order.push_back(ready.top());
-    ready.pop();
-    for (const int next : followers[static_cast<std::size_t>(order.back())]) {
-      if (--missing[static_cast<std::size_t>(next)] == 0) ready.push(next);
+    const int next = ready.begin()->second;
+    ready.erase(ready.begin());
+    order.push_back(next);
+    for (const int follower : followers[next]) {
+      if (--missing[follower] == 0) make_ready(follower);
     }
   }
+  return order;
 }
 
-// Returns the order that goes on from the best set of a table.
+// Returns the better of two orders that go on from the best set of a table.
 OrderResult cut_short(const OrderProblem& problem, const StateTable& table,
                       const std::vector<std::vector<Move>>& moves) {
   std::size_t best = 0;
@@ -168,8 +172,15 @@ OrderResult cut_short(const OrderProblem& problem, const StateTable& table,
     if (std::tie(one.peak, one.load) < std::tie(other.peak, other.load)) best = index;
   }
   OrderResult result = trace(moves, 0, OrderOutcome::kStopped, best);
-  complete(problem, result.order);
+  const std::vector<int> begun = std::move(result.order);
+  result.order = completed(problem, begun, false);
   result.peak = peak_of(problem, result.order);
+  std::vector<int> newest = completed(problem, begun, true);
+  const std::int64_t newest_peak = peak_of(problem, newest);
+  if (newest_peak < result.peak) {
+    result.order = std::move(newest);
+    result.peak = newest_peak;
+  }
   if (result.peak == least_peak(problem)) result.outcome = OrderOutcome::kOptimal;
   return result;
 }

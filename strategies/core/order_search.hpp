@@ -31,8 +31,8 @@ struct OrderLimits {
 
 // Keeps the `width` sets of executed operators with the least (peak, load) at each step, fewer
 // where `most_bytes` has no room for so many. Told to stop, or after `most_work` (of a few
-// nanoseconds each, counted as `most_states` is), it runs what is left by index after the best set.
-// O(n * width * ready operators) time.
+// nanoseconds each, counted as `most_states` is), it runs what is left after the best set as it
+// comes: by index, or what became ready last first. O(n * width * ready operators) time.
 OrderResult beam_search(const OrderProblem& problem, int width, std::int64_t most_bytes,
                         std::int64_t most_work, const ShouldStop& should_stop);
 

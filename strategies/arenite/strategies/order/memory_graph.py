@@ -121,7 +121,7 @@ class MemoryGraph:
         """Return the best order that keeps `width` sets of operators at each step.
 
         Fewer are kept if `max_bytes` of tables cannot hold them. When stopped, or after
-        `max_work`, what is left runs in the program's order after the best set.
+        `max_work`, what is left runs after the best set in the program's order or depth first.
         """
         return native.core.beam_order(self.problem, width, max_bytes, max_work, should_stop)
 
