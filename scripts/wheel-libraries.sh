@@ -12,7 +12,7 @@ sources=${ARENITE_WHEEL_SOURCES:-$here/../build/wheel-sources}
 # Unpacks the source package of that name into $work/NAME.
 unpack() {
   local archive levels=1
-  archive=$(cd "$sources" && ls "$1"_*.orig.tar.xz)
+  archive=$(cd "$sources" && ls "$1"_*.orig.tar.?z)
   # Most have all in one folder, XNNPACK's has none.
   [ "$(tar -tf "$sources/$archive" | grep -cx CMakeLists.txt)" = 0 ] || levels=0
   rm -rf "${work:?}/$1"
@@ -33,9 +33,13 @@ install() {
 
 mkdir -p "$work"
 (cd "$sources" && sha256sum --check --quiet "$here/wheel-sources.sha256")
-for name in cpuinfo flatbuffers fp16 fxdiv pthreadpool xnnpack; do
+for name in cpuinfo flatbuffers fp16 fxdiv highway pthreadpool xnnpack; do
   unpack "$name"
 done
+
+# Of Highway only the headers are used.
+mkdir -p "$prefix/include"
+(cd "$work/highway" && find hwy -name '*.h' -exec cp --parents -t "$prefix/include" {} +)
 
 install flatbuffers -DFLATBUFFERS_BUILD_TESTS=OFF -DFLATBUFFERS_BUILD_FLATHASH=OFF
 # Shared, so that one pthreadpool serves XNNPACK and the runtime.
