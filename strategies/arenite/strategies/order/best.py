@@ -14,7 +14,7 @@ from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 
 _MOST_WORK = 500_000_000
-"""Of the beam: about a second. No network of up to a thousand steps comes near it."""
+"""Of the beam: about a second."""
 
 
 @dataclass(frozen=True, slots=True)
