@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from arenite.cli.planning.costs import processor_name
 from arenite.planner import planfile
 from arenite.runtime.session import Session
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
@@ -264,10 +265,21 @@ WIDE_THEN_NARROW = """(float[1,32,28,28] x) => (z)
 def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
     path = save(tmp_path, with_random_weights(parse(WIDE_THEN_NARROW)))
     built = run_json("build", path, "-o", program, *option)
+    is_tuned = "--tune" in option
+    assert built["tuned_on"] == (processor_name() if is_tuned else None)
+    assert (b", tuned on " in program.read_bytes()) is is_tuned
+    assert built["tiles"] == {"direct": {}, "fastest": {"4": 1}}.get(option[-1], built["tiles"])
     assert built["height"] == run_json("plan", path)["height"]
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28), np.float32)}
     with Session(program) as session:
         assert_same(session.run(feeds), reference_outputs(path, feeds), 2e-5)
+
+
+def test_what_runs_by_tiles_is_told(run, program, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(WIDE_THEN_NARROW)))
+    assert "1 convolution by 4 x 4" in run("build", path, "-o", program)[1]
+    assert "tuned on" in run("build", path, "-o", program, "--tune")[1]
+    assert "tiles" not in run("build", path, "-o", program, "--kernels", "direct")[1]
 
 
 def test_a_plan_decides_the_kernels(run, classifier, program, tmp_path):

@@ -8,12 +8,14 @@ import pytest
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
 from arenite.runtime.compiler import Compiled, compile_model, lower_model, rules
+from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tile_speeds import DIRECT, SPEEDS, TILES, quickest_first
 from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, with_tiles
 from arenite.runtime.session import Session
 from arenite.strategies import find
+from support.one_step import Given, constant, one_step
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -160,3 +162,13 @@ def test_a_dead_byte_of_working_memory_matters_not(tmp_path):
         with session_of(program, poison=byte) as session:
             outputs.append(session.run(random_feeds(session)))
     np.testing.assert_array_equal(outputs[0]["y"], outputs[1]["y"])
+
+
+def test_a_file_that_makes_tiles_in_bands_is_refused():
+    image, filters = Given((1, 4, 4, 2)), constant(np.zeros((1, 3, 3, 2, 16), np.float32))
+    pieces = one_step(
+        "Conv2D", {"tile": 2}, [image, filters], [Given((1, 2, 2, 3))], scratch=1 << 16,
+        turns=[(0, 0, 1), (0, 1, 1)],
+    )  # fmt: skip
+    with pytest.raises(ProgramError, match="its tiles are not made in bands"):
+        Session.of_pieces(pieces, "bands")

@@ -55,10 +55,12 @@ class Compiled:
     Attributes:
         source: The lowered program in its final order, its storage shared, and its records.
         streaming: How the weight budget is met, if there is one.
+        tuned_on: The processor on which kernels were measured; empty if a table decided.
     """
 
     source: Source
     streaming: Streaming | None = None
+    tuned_on: str = ""
 
     @property
     def program(self) -> Program:
@@ -82,7 +84,8 @@ class Compiled:
             self.source.problem,
             plan,
             digest=self.source.digest,
-            producer=f"arenite {version('arenite')}",
+            producer=f"arenite {version('arenite')}"
+            + (f", tuned on {self.tuned_on}" if self.tuned_on else ""),
             code=code,
         )
 

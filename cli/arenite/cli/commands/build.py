@@ -21,13 +21,14 @@ from arenite.cli.options.search import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
+from arenite.cli.planning.costs import processor_name
 from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import check_bound, check_capacity, configured, search
 from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows
-from arenite.cli.render.numbers import both, distance
+from arenite.cli.render.numbers import both, distance, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
@@ -35,7 +36,7 @@ from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.tiles import Kernels
+from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
@@ -124,6 +125,8 @@ def build(
         compiled = compiled_for(
             reading, model, capacity, Kernels(kernels), tuned if tune else None
         )
+        if tune:
+            compiled = replace(compiled, tuned_on=processor_name())
         if memories:
             refuse_beside("--memory", "capacity")
             source, outcome, _ = spread_over(
@@ -144,6 +147,7 @@ def build(
     problem, plan = compiled.source.problem, outcome.plan
     operators = Counter(step.operator.label for step in compiled.program.steps)
     notes = compiled.program.notes
+    tiles = num_by_tile(compiled.program)
 
     def text(console: Console) -> None:
         console.print(name(output.name, "bold"), soft_wrap=True)
@@ -153,6 +157,7 @@ def build(
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
             *memory_rows(problem, plan),
             *weights_rows(compiled),
+            *_tiles_rows(tiles, compiled.tuned_on),
             held_row(held),
             ("file", both(file_bytes)),
             *(("note", each) for each in notes),
@@ -173,8 +178,19 @@ def build(
             "file_bytes": file_bytes,
             "weights": weights_as_json(compiled),
             "held": held_as_json(held),
+            "tiles": {str(tile): count for tile, count in tiles.items()},
+            "tuned_on": compiled.tuned_on or None,
             "strategy": plan.strategy,
             "notes": list(notes),
         },
         text,
     )
+
+
+def _tiles_rows(tiles: Mapping[int, int], tuned_on: str) -> list[tuple[str, str]]:
+    """Return how many convolutions run by tiles, and who says so, as rows of facts."""
+    by_tile = (
+        f"{plural(count, 'convolution')} by {tile} x {tile}" for tile, count in tiles.items()
+    )
+    rows = [("tiles", ", ".join(by_tile))] if tiles else []
+    return [*rows, ("tuned on", tuned_on)] if tuned_on else rows

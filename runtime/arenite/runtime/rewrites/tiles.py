@@ -5,6 +5,7 @@ while the step runs and at no other time. So it costs nothing at a step whose lo
 that of the step that needs the most. Results differ from those of the direct kernel by rounding.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -106,6 +107,12 @@ def all_by(program: Program, tile: int) -> Program:
         for step in program.steps
     )
     return replace(program, steps=tuple(steps))
+
+
+def num_by_tile(program: Program) -> dict[int, int]:
+    """Return how many convolutions have tiles of each size; none that no step has."""
+    tiles = (step.operator.tile for step in program.steps if isinstance(step.operator, Conv2D))
+    return dict(sorted(Counter(tile for tile in tiles if tile).items()))
 
 
 def takes_tiles(program: Program, step: Step) -> bool:
