@@ -10,8 +10,8 @@ arena, with graph inputs and outputs in it, `.data`, `.bss`, and the stack, pain
 flash is instructions, weights and what is taken of the compiler's libraries. TensorFlow Lite
 Micro's arena is the smallest in which its 64-bit interpreter works, without its stack, code and
 variables. TiGrIS (the package `tigris-ml`) is asked by `--tigris`: the least fast and slow memory
-together that its analyser states over a range of budgets; it is not run. onnx2c and TinyEngine
-are not measured.
+together that its analyser states over a range of budgets; it is not run. TinyEngine is not
+measured; `c_onnx.py` measures onnx2c.
 
 Without arguments the models are those of `../shared/models/tflite`, where present.
 """

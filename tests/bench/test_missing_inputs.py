@@ -61,6 +61,11 @@ def test_without_cmsis_nn_it_is_told_what_to_name(tmp_path, capsys):
     assert "there is no" in said or "apt-get install" in said
 
 
+def test_without_onnx2c_it_is_told_what_to_name(capsys):
+    assert main_of("c_onnx")([]) == 2
+    assert "--onnx2c must name the program" in capsys.readouterr().err
+
+
 def test_without_instances_it_is_told_what_writes_them(tmp_path, capsys, monkeypatch):
     script = import_module("exact_placement")
     monkeypatch.setattr(script, "INSTANCES", tmp_path)
