@@ -1,5 +1,6 @@
 #include "coding/coded_weights.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "errors.hpp"
@@ -21,6 +22,13 @@ T read(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
+}
+
+// Where nothing is to be copied there may be no buffer, which memcpy does not take.
+void copy(std::uint8_t* to, const std::byte* from, std::size_t count) {
+  if (count != 0) {
+    std::memcpy(to, from, count);
+  }
 }
 
 [[noreturn]] void refuse(const std::string& label, const char* reason) {
@@ -96,14 +104,14 @@ const std::uint8_t* CodedWeights::decode() const {
   std::uint8_t* indices = decoder_->buffer();
   std::uint8_t* positions = indices + num_indices_;
   if (!has_coded_indices_) {
-    std::memcpy(indices, indices_, num_indices_);
+    copy(indices, indices_, num_indices_);
   } else if (!decoder_->decode(indices_, indices_size_, indices, num_indices_)) {
-    std::memset(indices, 0, num_indices_);  // the file changed while it was mapped
+    std::fill_n(indices, num_indices_, std::uint8_t{0});  // the file changed while it was mapped
   }
   if (!has_coded_positions_) {
-    std::memcpy(positions, positions_, num_positions_);
+    copy(positions, positions_, num_positions_);
   } else if (!decoder_->decode(positions_, positions_size_, positions, num_positions_)) {
-    std::memset(positions, 0, num_positions_);
+    std::fill_n(positions, num_positions_, std::uint8_t{0});
   }
   return indices;
 }

@@ -65,7 +65,8 @@ struct Work {
     const float ratio = pool.ratio;
     for (std::size_t c = 0; c < count; ++c) {
       const float value = static_cast<float>(static_cast<std::int32_t>(values[c]) - zero) * ratio;
-      const float kept = std::min(std::max(value / divisor, low), high);
+      // NaN becomes the lowest: scales may lie that far apart.
+      const float kept = std::min(std::max(low, value / divisor), high);
       to[c] = static_cast<T>(static_cast<std::int32_t>((kept + kRounder) - kRounder) + zero_point);
     }
   }

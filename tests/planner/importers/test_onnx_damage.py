@@ -95,6 +95,13 @@ def test_of_constants_of_one_name_the_last_counts(tmp_path: Path) -> None:
     assert program.constants["w"].tolist() == [1, 2]
 
 
+def test_an_operator_is_not_tried_on_what_no_machine_has(tmp_path: Path) -> None:
+    model = parse(f"(float[3,{1 << 41},7] x) => (y) {{ y, s, z = DynamicQuantizeLinear(x) }}")
+    model.opset_import[0].domain = "elsewhere"  # so that onnx does not know the operator
+    with pytest.raises(UnsupportedModelError, match="is too large to be tried"):
+        read_onnx(save(tmp_path, model))
+
+
 def test_a_constant_with_fewer_bytes_than_its_shape_is_refused_where_it_is_needed(
     tmp_path: Path,
 ) -> None:

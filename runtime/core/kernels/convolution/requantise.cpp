@@ -35,7 +35,7 @@ ARENITE_INLINE void to_nearest(const QuantisedStore& store, std::size_t channel,
   for (std::size_t i = 0; i < count; ++i) {
     // Between the product and the sum lies the clamp: nothing can be rounded once for both.
     const float scaled = static_cast<float>(wrapped_sum(sums[i], addend)) * scales[i];
-    const float kept = std::min(std::max(scaled, low), high);
+    const float kept = std::min(std::max(low, scaled), high);  // NaN becomes the lowest
     to[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>((kept + kRounder) - kRounder) +
                                       zero_point);
   }

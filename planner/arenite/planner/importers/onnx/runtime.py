@@ -21,6 +21,8 @@ from arenite.planner.importers.onnx.types import (
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 _NUM_RUNS = 3
+_MOST_ELEMENTS = 1 << 28
+"""Of an input to run an operator on: damaged files state sizes that no machine has."""
 
 
 class RuntimeRefusalError(Exception):
@@ -99,12 +101,19 @@ def _feeds(model: onnx.ModelProto, variant: int) -> dict[str, NDArray[np.generic
     """Return inputs of zeros for variant 0, of small increasing numbers for others.
 
     Integers may be indices, so they are at most 1.
+
+    Raises:
+        RuntimeRefusalError: One is too large.
     """
     feeds = {}
     for position, value in enumerate(model.graph.input):
         tensor_type = read_type(value.type)
         assert tensor_type is not None
         dtype = numpy_dtype(tensor_type.dtype)
+        if math.prod(tensor_type.shape) > _MOST_ELEMENTS:
+            raise RuntimeRefusalError(
+                f"its input {value.name!r}, {tensor_type}, is too large to be tried"
+            )
         numbers = np.arange(math.prod(tensor_type.shape)) + position + variant
         if not np.issubdtype(dtype, np.floating):
             numbers %= 2
