@@ -1,6 +1,7 @@
 """Files of arrays as inputs: whole, named, missing, twice, and damaged in every way."""
 
 import io
+import os
 import resource
 import zipfile
 
@@ -172,6 +173,17 @@ def test_objects_are_never_unpickled(tmp_path):
 def test_a_folder_is_no_array(tmp_path):
     with pytest.raises(InputFileError, match="cannot be read"):
         read_feeds([Feed(tmp_path)], [A], PLAIN)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_may_have_no_end_is_not_opened(tmp_path, kind):
+    path = tmp_path / "endless.npy"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(InputFileError, match="is no regular file"):
+        read_feeds([Feed(path)], [A], PLAIN)
 
 
 @given(

@@ -1,6 +1,7 @@
 """Files as inputs of a model: arrays and pictures."""
 
 import lzma
+import stat
 import sys
 import tokenize
 import warnings
@@ -146,6 +147,7 @@ def _load(path: Path, most: int) -> dict[str, Array]:
         most: Bytes of the largest array that is of use; larger ones are not read.
     """
     try:
+        _check_kind(path)
         with path.open("rb") as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
@@ -167,6 +169,13 @@ def _load(path: Path, most: int) -> dict[str, Array]:
         if not isinstance(array, np.ndarray):
             raise InputFileError(f"{key!r} in it is no array", path=path)
     return arrays
+
+
+def _check_kind(path: Path) -> None:
+    """Return if a file has an end, or cannot be opened at all: a device may go on for ever."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputFileError("is no regular file: arrays are not read from it", path=path)
 
 
 def _check_sizes(stream: BinaryIO, path: Path, most: int) -> None:
