@@ -118,12 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table(
             "Training steps by policies, in our runtime",
             ("network", "policy", "budget", "arena, B", "of whole", "again", "moved, B", "file, B",
-             "predicted", "measured", "range"),
+             "predicted", "measured", "range", "bits and arena"),
             [
                 (r.network, r.policy, r.budget, f"{r.arena_bytes:,}", f"{100 * r.of_whole:.1f} %",
                  f"{r.steps_again:,}", f"{r.moved_bytes:,}", f"{r.file_bytes:,}",
                  f"{r.predicted:.3f}", f"{r.measured.median:.3f}",
-                 f"{r.measured.least:.3f} to {r.measured.most:.3f}")
+                 f"{r.measured.least:.3f} to {r.measured.most:.3f}",
+                 "as they should be" if r.is_same else "WRONG")
                 for r in rows
             ],
         ),
