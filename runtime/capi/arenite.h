@@ -101,7 +101,7 @@ typedef struct arenite_memory {
   size_t size;        /* bytes to supply: what the plan takes, and what kernels may read behind */
   size_t alignment;   /* bytes that its address must be a multiple of */
   int writable;       /* 0: what it holds is the caller's, and no step writes there */
-  int spilled;        /* 1: tensors are carried there and back; the library's is a file, not memory */
+  int spilled;        /* 1: tensors are carried there and back; the library's is a file */
 } arenite_memory;
 
 #define ARENITE_MEMORY_INIT {sizeof(arenite_memory), NULL, 0, 0, 0, 0}
