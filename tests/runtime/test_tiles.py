@@ -7,12 +7,13 @@ import pytest
 
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
+from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tile_speeds import DIRECT, SPEEDS, TILES, quickest_first
-from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, with_tiles
+from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, num_by_tile, with_tiles
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
@@ -54,10 +55,17 @@ def in_threads(program, threads):
     return replace(program, steps=tuple(steps))
 
 
+def placed(path, kernels, strategy="best"):
+    """Return the program with its kernels chosen, its plan, and that without."""
+    compiled = compile_model(path, kernels=kernels)
+    plain = find(strategy)(compiled.source.problem)
+    tiled, plan = compiled.tiled(plain)
+    verify(tiled.source.problem, plan)
+    return tiled, plan, plain
+
+
 def tiles_of(compiled):
-    return [
-        step.operator.tile for step in compiled.program.steps if isinstance(step.operator, Conv2D)
-    ]
+    return num_by_tile(compiled.program)
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -84,29 +92,38 @@ def test_results_are_those_of_onnx_runtime_on_any_number_of_threads(tmp_path, ti
             assert array.tobytes() == other[name].tobytes()
 
 
-def test_an_arena_does_not_grow_for_tiles(tmp_path):
+@pytest.mark.parametrize("strategy", ["best", "no-reuse", "onnxruntime-reuse"])
+def test_an_arena_does_not_grow_for_tiles(tmp_path, strategy):
     path = written(tmp_path, WIDE_THEN_NARROW)
-    quick, direct = (
-        compile_model(path, kernels=kernels) for kernels in (Kernels.QUICK, Kernels.DIRECT)
-    )
-    assert any(tiles_of(quick))
-    assert not any(tiles_of(direct))
-    assert quick.source.problem.lower_bound == direct.source.problem.lower_bound
-    assert [each.name for each in quick.program.steps] == [
-        each.name for each in direct.program.steps
-    ]
+    quick, plan, plain = placed(path, Kernels.QUICK, strategy)
+    assert tiles_of(quick)
+    assert plan.height == plain.height
+    direct, plan, plain = placed(path, Kernels.DIRECT, strategy)
+    assert not tiles_of(direct)
+    assert plan == plain
 
 
-def test_tiles_are_left_where_the_load_is_highest_unless_the_arena_may_grow(tmp_path):
+def test_tiles_are_left_where_there_is_no_gap_unless_the_arena_may_grow(tmp_path):
     path = written(
         tmp_path,
         """(float[1,64,56,56] x) => (y) <float[64,64,3,3] a>
         { y = Conv<pads=[1,1,1,1]>(x, a) }""",
     )
-    assert not any(tiles_of(compile_model(path)))
-    fastest = compile_model(path, kernels=Kernels.FASTEST)
-    assert any(tiles_of(fastest))
-    assert fastest.source.problem.lower_bound > compile_model(path).source.problem.lower_bound
+    assert not tiles_of(placed(path, Kernels.QUICK)[0])
+    fastest, plan, plain = placed(path, Kernels.FASTEST)
+    assert tiles_of(fastest)
+    assert plan.height > plain.height
+
+
+def test_an_arena_does_not_grow_beyond_its_memory(tmp_path):
+    path = written(
+        tmp_path,
+        """(float[1,64,56,56] x) => (y) <float[64,64,3,3] a>
+        { y = Conv<pads=[1,1,1,1]>(x, a) }""",
+    )
+    capacity = 2 * 4 * 64 * 56 * 56 + 4096
+    compiled = compile_model(path, kernels=Kernels.FASTEST, capacity=capacity)
+    assert not tiles_of(compiled.tiled(find("best")(compiled.source.problem))[0])
 
 
 def test_only_what_slides_by_single_pixels_in_one_group_has_tiles(tmp_path):
@@ -119,7 +136,7 @@ def test_only_what_slides_by_single_pixels_in_one_group_has_tiles(tmp_path):
           r = Conv<pads=[1,1,1,1], group=2>(q, c) s = Conv<pads=[1,1,1,1], strides=[2,2]>(r, a)
           t = Conv(s, w) y = Conv(t, v) }""",
     )
-    assert not any(tiles_of(compile_model(path, kernels=Kernels.FASTEST)))
+    assert not tiles_of(placed(path, Kernels.FASTEST)[0])
     assert all_by(program_of(path), 4).steps == program_of(path).steps
 
 
@@ -128,12 +145,15 @@ def test_what_is_measured_decides(tmp_path):
     program = program_of(path)
     (name,) = (step.name for step in all_by(program, 2).steps if getattr(step.operator, "tile", 0))
     found = derive(program, rules())
+    plan = find("best")(found.problem)
     for times, tile in (
         ({0: 3.0, 2: 1.0, 4: 2.0}, 2),
         ({0: 3.0, 2: 2.0, 4: 1.0}, 4),
         ({0: 1.0, 2: 2.0, 4: 2.0}, 0),
     ):
-        tiled = with_tiles(program, found, Kernels.QUICK, measured({name: times}))
+        tiled, _, _ = with_tiles(
+            found.program, found.problem, plan, Kernels.QUICK, measured({name: times})
+        )
         assert max(getattr(step.operator, "tile", 0) for step in tiled.steps) == tile
 
 

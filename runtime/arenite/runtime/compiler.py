@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import about_file
@@ -56,17 +56,29 @@ class Compiled:
         source: The lowered program in its final order, its storage shared, and its records.
         streaming: How the weight budget is met, if there is one.
         tuned_on: The processor on which kernels were measured; empty if a table decided.
+        kernels: Which kernels compute convolutions, once there is a plan.
+        prefer: Tells which of them are quicker.
     """
 
     source: Source
     streaming: Streaming | None = None
     tuned_on: str = ""
+    kernels: Kernels = Kernels.DIRECT
+    prefer: Prefer = by_table
 
     @property
     def program(self) -> Program:
         """The program, in the order it runs."""
         assert self.source.program is not None
         return self.source.program
+
+    def tiled(self, plan: Plan) -> tuple[Self, Plan]:
+        """Return the program with its kernels chosen, and the plan with their working memory."""
+        program, problem, plan = with_tiles(
+            self.program, self.source.problem, plan, self.kernels, self.prefer
+        )
+        source = replace(self.source, program=program, problem=problem)
+        return replace(self, source=source, kernels=Kernels.DIRECT), plan
 
     def assemble(self, plan: Plan, code: Code | None = None) -> Assembly:
         """Combine the program with a plan.
@@ -79,9 +91,11 @@ class Compiled:
             InvalidPlanError: The plan is not right for the records.
         """
         verify(self.source.problem, plan)
+        tiled, plan = self.tiled(plan)
+        verify(tiled.source.problem, plan)
         return assemble(
-            self.program,
-            self.source.problem,
+            tiled.program,
+            tiled.source.problem,
             plan,
             digest=self.source.digest,
             producer=f"arenite {version('arenite')}"
@@ -146,15 +160,9 @@ def compile_model(
     lowered = lower_model(
         path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
     )
-    found = derive(lowered.program, rules(capacity), order)
+    found = lowered.compiled(derive(lowered.program, rules(capacity), order))
     prefer = by_table if tune is None else tune(lowered.program)
-    tiled = with_tiles(lowered.program, found, kernels, prefer)
-    if tiled is not lowered.program:
-        # Working memory lies where the load is low, so the order remains as good.
-        steps = order if found.order is None else found.order.steps
-        assert not callable(steps)
-        found = replace(derive(tiled, rules(capacity), steps), order=found.order)
-    return lowered.compiled(found)
+    return replace(found, kernels=kernels, prefer=prefer)
 
 
 def lower_model(

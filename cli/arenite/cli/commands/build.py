@@ -140,11 +140,13 @@ def build(
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
+    compiled, plan = compiled.tiled(outcome.plan)
+    outcome = replace(outcome, plan=plan)
     code = code_of(huffman=huffman) if code_weights else None
     with results.file(output) as file:
         held = write_program(file, compiled, outcome, code=code)
         file_bytes = file.stat().st_size
-    problem, plan = compiled.source.problem, outcome.plan
+    problem = compiled.source.problem
     operators = Counter(step.operator.label for step in compiled.program.steps)
     notes = compiled.program.notes
     tiles = num_by_tile(compiled.program)

@@ -1,18 +1,21 @@
 """Compute convolutions after Winograd, where that is quicker and working memory is free anyway.
 
 A convolution by tiles takes fewer multiplications and more working memory, which lies in the arena
-while the step runs and at no other time. So it costs nothing at a step whose load is less than
-that of the step that needs the most. Results differ from those of the direct kernel by rounding.
+while the step runs and at no other time: in a gap that the plan has there anyway. So plans and
+their heights are the same with and without. Results differ from those of the direct kernel by
+rounding.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from arenite.planner.derive import Derivation
-from arenite.planner.problem import Problem, load_spans
+from arenite.planner.names import Names
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program, Step
 from arenite.planner.units import align_up
 from arenite.runtime.operators.convolution import Conv2D
@@ -62,38 +65,68 @@ def measured(seconds: Mapping[str, Mapping[int, float]]) -> Prefer:
 
 
 def with_tiles(
-    program: Program, derivation: Derivation, kernels: Kernels, prefer: Prefer = by_table
-) -> Program:
-    """Return the program with convolutions by tiles.
+    program: Program, problem: Problem, plan: Plan, kernels: Kernels, prefer: Prefer = by_table
+) -> tuple[Program, Problem, Plan]:
+    """Return a placed program with convolutions by tiles, their working memory in its gaps.
 
     Args:
-        program: A lowered program.
-        derivation: Of this program: what is live at each step.
-        kernels: Whether the arena may grow for it.
+        program: A program in its final order, its storage shared.
+        problem: Its records.
+        plan: A plan of these.
+        kernels: Whether the arena may grow.
         prefer: Tells which tiles are quicker.
     """
     if kernels is Kernels.DIRECT:
-        return program
-    loads = _loads(derivation.problem)
-    most = max(loads, default=0)
-    chosen: dict[str, Step] = {}
-    for number, step in enumerate(derivation.program.steps):
-        if not takes_tiles(derivation.program, step):
+        return program, problem, plan
+    memory = problem.memories[0]
+    lying = [r for r in problem.rectangles(plan.offsets) if r.memory == memory.name]
+    names = Names([*program.tensors, *(record.name for record in problem.records)])
+    steps = list(program.steps)
+    placed = list(zip(problem.records, plan.offsets, strict=True))
+    height = plan.heights[0]
+    for number, step in enumerate(steps):
+        if not takes_tiles(program, step):
             continue
-        for tile in prefer(derivation.program, step):
-            operator = _fitting(
-                derivation.program, step, tile, most - loads[number], kernels is Kernels.FASTEST
-            )
-            if operator is not None:
-                chosen[step.name] = replace(step, operator=operator)
-                break
-    if not chosen:
-        return program
-    steps = (
-        replace(step, operator=chosen[step.name].operator) if step.name in chosen else step
-        for step in program.steps
+        live = sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
+        gap, room = _largest_gap(live, plan.heights[0])
+        top = align_up(max((end for _, end in live), default=0), _ALIGNMENT)
+        most = (memory.capacity or sys.maxsize) - top if kernels is Kernels.FASTEST else 0
+        for tile in prefer(program, step):
+            operator = _fitting(program, step, tile, room, most)
+            if operator is None:
+                continue
+            size = align_up(operator.scratch(program.operands(step)), _ALIGNMENT)
+            record = UsageRecord(
+                names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
+                memory=memory.name,
+            )  # fmt: skip
+            offset = gap if size <= room else top
+            placed.append((record, offset))
+            height = max(height, offset + size)
+            steps[number] = replace(step, operator=operator)
+            break
+    placed.sort(key=lambda each: each[0].start)
+    tiled = replace(problem, records=tuple(record for record, _ in placed))
+    return (
+        replace(program, steps=tuple(steps)),
+        tiled,
+        replace(
+            plan,
+            offsets=tuple(offset for _, offset in placed),
+            heights=(height, *plan.heights[1:]),
+            lower_bounds=tuple(map(max, plan.lower_bounds, tiled.lower_bounds)),
+        ),
     )
-    return replace(program, steps=tuple(steps))
+
+
+def _largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
+    """Return the first byte and the size of the largest gap between what is live."""
+    best, end = (0, 0), 0
+    for first, last in [*live, (height, height)]:
+        start = align_up(end, _ALIGNMENT)
+        best = max(best, (start, first - start), key=lambda gap: gap[1])
+        end = max(end, last)
+    return best
 
 
 def all_by(program: Program, tile: int) -> Program:
@@ -120,21 +153,13 @@ def takes_tiles(program: Program, step: Step) -> bool:
     return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))
 
 
-def _fitting(program: Program, step: Step, tile: int, room: int, may_grow: bool) -> Conv2D | None:
+def _fitting(program: Program, step: Step, tile: int, room: int, most: int) -> Conv2D | None:
     """Return the operator with working memory for as many threads as there is room for."""
     assert isinstance(step.operator, Conv2D)
-    alignment = max(_ALIGNMENT, *(memory.alignment for memory in program.memories))
-    for threads in _THREADS:
-        operator = replace(step.operator, tile=tile, tile_threads=threads)
-        if align_up(operator.scratch(program.operands(step)), alignment) <= room:
-            return operator
-    return replace(step.operator, tile=tile, tile_threads=_GROWN_THREADS) if may_grow else None
-
-
-def _loads(problem: Problem) -> list[int]:
-    """Return the bytes live in the first memory at each step; working memory lies there."""
-    name = problem.memories[0].name
-    loads = [0] * problem.num_steps
-    for span in load_spans(record for record in problem.records if record.memory == name):
-        loads[span.start : span.end] = [span.load] * (span.end - span.start)
-    return loads
+    operands = program.operands(step)
+    for bytes_left, threads in ((room, _THREADS), (most, (_GROWN_THREADS,))):
+        for count in threads:
+            operator = replace(step.operator, tile=tile, tile_threads=count)
+            if align_up(operator.scratch(operands), _ALIGNMENT) <= bytes_left:
+                return operator
+    return None
