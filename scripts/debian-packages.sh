@@ -28,6 +28,11 @@ if [ "${1:-}" = browser ]; then # for the tests of the report page, and of C sou
   command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
   command -v chromedriver >/dev/null 2>&1 || missing="$missing chromium-driver"
 fi
+if [ "${1:-}" = fuzz ]; then # for libFuzzer, which clang has
+  command -v clang++ >/dev/null 2>&1 || missing="$missing clang"
+  ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 ||
+    missing="$missing libclang-rt-dev"
+fi
 [ -z "$missing" ] && exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then

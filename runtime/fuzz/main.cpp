@@ -11,41 +11,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <memory>
-#include <new>
 #include <random>
 #include <vector>
 
-#include "errors.hpp"
-#include "mapped_file.hpp"
-#include "session.hpp"
+#include "loading.hpp"
 
 namespace {
-
-using arenite::MappedFile;
-
-constexpr std::size_t kLargestArena = std::size_t{1} << 26;
-
-// Bytes at the alignment that a file in memory must have.
-class Bytes {
- public:
-  explicit Bytes(const std::vector<char>& content) : size_(content.size()) {
-    const std::size_t room =
-        (size_ + MappedFile::kAlignment) / MappedFile::kAlignment * MappedFile::kAlignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(MappedFile::kAlignment, room));
-    std::memcpy(data_, content.data(), size_);
-  }
-  ~Bytes() { std::free(data_); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  const std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  std::byte* data_;
-  std::size_t size_;
-};
 
 class Damage {
  public:
@@ -76,29 +47,6 @@ class Damage {
   std::mt19937_64 random_;
 };
 
-bool runs(const std::vector<char>& content) {
-  const Bytes bytes(content);
-  try {
-    const auto file = std::make_shared<const MappedFile>(bytes.data(), bytes.size());
-    for (const auto* memory : *file->program().memories()) {
-      if (memory->size() > kLargestArena) {
-        return false;
-      }
-    }
-    arenite::Session session(file, {});
-    for (std::size_t step = 0; step < session.num_steps(); ++step) {
-      if (session.step(step) == nullptr) {
-        return false;
-      }
-    }
-    session.run(0, session.num_turns());
-    return true;
-  } catch (const arenite::ProgramError&) {
-  } catch (const arenite::SystemError&) {
-  }
-  return false;
-}
-
 std::vector<char> read(const char* path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -116,7 +64,7 @@ int main(int argc, char** argv) {
   std::size_t num_run = 0;
   for (int i = 3; i < argc; ++i) {
     const std::vector<char> valid = read(argv[i]);
-    if (valid.size() < 32 || !runs(valid)) {
+    if (valid.size() < 32 || !fuzz::runs(valid.data(), valid.size())) {
       std::fprintf(stderr, "%s does not run as it is\n", argv[i]);
       return 1;
     }
@@ -124,7 +72,7 @@ int main(int argc, char** argv) {
     for (std::uint64_t trial = 0; trial < count; ++trial) {
       std::vector<char> file = valid;
       damage.apply(file);
-      num_run += runs(file) ? 1 : 0;
+      num_run += fuzz::runs(file.data(), file.size()) ? 1 : 0;
     }
   }
   std::printf("%llu files damaged, %zu ran, no fault\n",

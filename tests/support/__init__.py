@@ -22,6 +22,9 @@ Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edit
 Proof that lasts: `mutation` breaks the rules of a module, `writers` are the commands that write,
 `skips` tells why tests did not run, `byte_figures` are the arenas that must not grow.
 
+Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for models and plans,
+`fuzz_corpus` what they came by.
+
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
 same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `children`
 that are forked, `c_library` built and installed, `exported_c`
