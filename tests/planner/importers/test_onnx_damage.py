@@ -113,6 +113,16 @@ def test_a_constant_with_fewer_bytes_than_its_shape_is_refused_where_it_is_neede
         read_onnx(save(tmp_path, model))
 
 
+def test_a_name_of_external_data_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    model = parse("(float[4] x) => (y) { y = Reshape(x, target) }")
+    target = model.graph.initializer.add(name="target", dims=[2], data_type=7, data_location=1)
+    target.external_data.add(key="location", value="w.bin")
+    path = save(tmp_path, model)
+    path.write_bytes(path.read_bytes().replace(b"w.bin", b"w\xffbin"))
+    with pytest.raises(AreniteError, match="whose name is not UTF-8 text"):
+        read_onnx(path)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=4))
 def test_damage_anywhere_ends_in_an_error_of_ours_or_a_graph(

@@ -116,6 +116,8 @@ def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
     """Return what is wrong with the file of a constant, None if that is not known here."""
     stated = {entry.key: entry.value for entry in tensor.external_data}
     location = stated.get("location", "")
+    if not isinstance(location, str):  # protobuf returns damaged text as bytes
+        return "its value lies in another file, whose name is not UTF-8 text"
     parts = PurePath(location)
     if not parts.parts:
         return "its value lies in another file, of which the model states no name"
