@@ -10,7 +10,7 @@ ExecuTorch hands them over.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
-`tflite_layers`, `tflite_networks`, `quantised_chain`, `command_models`, `named_mobilenet`,
+`tflite_layers`, `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `named_mobilenet`,
 `small_networks`, `operator_models`, `tiny_programs`, `banded_programs`, `row_programs`,
 `coded_programs`, `two_memories`, `spatial_chains`, `training_programs` that are also run here.
 
@@ -27,6 +27,6 @@ Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for 
 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
 same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `children`
-that are forked, `c_library` built and installed, `exported_c` compiled here, with `cmsis_nn` or what
-stands in for it, `shared_material` that may lie beside the checkout.
+that are forked, `c_library` built and installed, `exported_c` compiled here, with `cmsis_nn` or
+what stands in for it, `shared_material` that may lie beside the checkout.
 """
