@@ -11,8 +11,9 @@ ExecuTorch hands them over.
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,
 `tiny_chains`, `tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`,
 `tflite_layers`, `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`,
-`named_mobilenet`, `small_networks`, `operator_models`, `tiny_programs`, `banded_programs`, `row_programs`,
-`coded_programs`, `two_memories`, `spatial_chains`, `training_programs` that are also run here.
+`named_mobilenet`, `small_networks`, `operator_models`, `tiny_programs`, `banded_programs`,
+`row_programs`, `coded_programs`, `two_memories`, `spatial_chains`, `training_programs`
+that are also run here.
 
 Programs and files that are wrong: `one_step`, `hostile_programs`, `hostile_edits`,
 `hostile_steps`, `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the
