@@ -60,6 +60,7 @@ class Writer:
 
 WRITERS: Final[Mapping[str, Writer]] = {
     "plan": Writer("plan m.onnx -o o.json --dim n=1"),
+    "annotate": Writer("annotate m.onnx -o o.onnx --dim n=1"),
     "build": Writer("build m.onnx -o o.arena --dim n=1"),
     "compare": Writer(
         "compare m.csv --quick -o o.html --csv o.csv --markdown o.md --trace o.trace.json",
