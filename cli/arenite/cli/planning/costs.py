@@ -69,7 +69,7 @@ class MachineCosts:
                 found = _read(path)
             if processor in found:
                 return cls(f"costs of {processor}, measured", found[processor])
-        return cls("costs of a core of a desktop, assumed (`arenite calibrate` measures yours)")
+        return cls("costs of a core of a desktop, assumed ('arenite calibrate' measures yours)")
 
 
 def cache_file() -> Path:
