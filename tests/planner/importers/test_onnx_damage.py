@@ -102,6 +102,13 @@ def test_an_operator_is_not_tried_on_what_no_machine_has(tmp_path: Path) -> None
         read_onnx(save(tmp_path, model))
 
 
+def test_a_shape_of_more_axes_than_there_is_memory_for_is_refused(tmp_path: Path) -> None:
+    model = parse(f"(int64[{1 << 32}] x) => (y) {{ y = ConstantOfShape(x) }}")
+    model.opset_import[0].domain = "elsewhere"  # so that onnx does not know the operator
+    with pytest.raises(UnsupportedModelError, match="is too large to be a shape"):
+        read_onnx(save(tmp_path, model))
+
+
 def test_a_constant_with_fewer_bytes_than_its_shape_is_refused_where_it_is_needed(
     tmp_path: Path,
 ) -> None:

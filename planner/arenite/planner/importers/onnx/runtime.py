@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from arenite.planner.dtypes import DType
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers.onnx.types import (
     TensorType,
@@ -23,6 +24,8 @@ from arenite.planner.quiet_onnxruntime import quiet_options
 _NUM_RUNS = 3
 _MOST_ELEMENTS = 1 << 28
 """Of an input to run an operator on: damaged files state sizes that no machine has."""
+_MOST_AXES = 1 << 20
+"""Integers in a row that may be a shape: ONNX Runtime makes as many axes of them at once."""
 
 
 class RuntimeRefusalError(Exception):
@@ -49,6 +52,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         from onnxruntime.capi import onnxruntime_pybind11_state as native
     except ModuleNotFoundError as error:
         raise MissingDependencyError("onnxruntime", "onnx", purpose) from error
+    _check_shapes(model)
     refusals = (
         native.EPFail,
         native.Fail,
@@ -84,6 +88,25 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         TensorType(dtype, shape) if dtype is not None and None not in shape else None
         for dtype, shape in outputs
     ]
+
+
+def _check_shapes(model: onnx.ModelProto) -> None:
+    """Return if no input can be a shape of more axes than there is memory for.
+
+    Raises:
+        RuntimeRefusalError: One can.
+    """
+    for value in model.graph.input:
+        tensor_type = read_type(value.type)
+        if (
+            tensor_type is not None
+            and tensor_type.dtype is DType.INT64
+            and len(tensor_type.shape) == 1
+            and tensor_type.shape[0] > _MOST_AXES
+        ):
+            raise RuntimeRefusalError(
+                f"its input {value.name!r}, {tensor_type}, is too large to be a shape"
+            )
 
 
 def _is_known(shape: tuple[object, ...]) -> bool:
