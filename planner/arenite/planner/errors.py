@@ -330,14 +330,14 @@ class UnsupportedProblemError(PlanError):
 
 
 class UnknownStrategyError(PlanError):
-    """No strategy has that name.
+    """No strategy, or policy, has that name.
 
     Attributes:
         name: The name asked for.
         known: The names there are.
     """
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"unknown strategy {name!r}; known: {', '.join(known)}")
+    def __init__(self, name: str, known: Sequence[str], kind: str = "strategy") -> None:
+        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(known)}")
         self.name = name
         self.known = tuple(known)

@@ -68,16 +68,15 @@ class Register(Generic[Entry]):
             found[entry.name] = entry
         return found
 
+    def find(self, name: str, known: dict[str, Entry]) -> Entry:
+        """Return the entry of that name.
 
-def find_by_name(name: str, known: dict[str, Entry]) -> Entry:
-    """Return the entry of that name.
-
-    Raises:
-        UnknownStrategyError: There is none; the error lists the known.
-    """
-    if name not in known:
-        raise UnknownStrategyError(name, tuple(known))
-    return known[name]
+        Raises:
+            UnknownStrategyError: There is none; the error lists the known.
+        """
+        if name not in known:
+            raise UnknownStrategyError(name, tuple(known), self.kind)
+        return known[name]
 
 
 def _strategy(named: object) -> Strategy | None:

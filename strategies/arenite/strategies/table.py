@@ -7,7 +7,6 @@ from arenite.strategies.best import Best
 from arenite.strategies.place.table import PLACE
 from arenite.strategies.registered import (
     STRATEGY_REGISTER,
-    find_by_name,
     other_strategies,
 )
 from arenite.strategies.share.table import SHARE
@@ -33,4 +32,4 @@ def find(name: str) -> Strategy:
     Raises:
         UnknownStrategyError: There is none; the error lists the known.
     """
-    return find_by_name(name, known())
+    return STRATEGY_REGISTER.find(name, known())

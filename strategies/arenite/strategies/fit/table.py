@@ -20,7 +20,7 @@ from arenite.strategies.fit.superneurons import SuperNeuronsMemory, SuperNeurons
 from arenite.strategies.fit.tflms import TFLMS
 from arenite.strategies.fit.vdnn import VDNNAll, VDNNConv, VDNNDynamic
 from arenite.strategies.fit.xla_remat import XLARematerialisation
-from arenite.strategies.registered import POLICY_REGISTER, find_by_name
+from arenite.strategies.registered import POLICY_REGISTER
 
 POLICIES: tuple[Policy, ...] = (
     VDNNAll(),
@@ -63,4 +63,4 @@ def find_policy(name: str) -> Policy:
     Raises:
         UnknownStrategyError: There is none; the error lists the known.
     """
-    return find_by_name(name, known_policies())
+    return POLICY_REGISTER.find(name, known_policies())
