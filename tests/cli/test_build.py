@@ -257,7 +257,7 @@ def test_a_target_that_is_named_is_not_given_up(refused, tmp_path):
 
 
 WIDE_THEN_NARROW = """(float[1,32,28,28] x) => (z)
-    <float[32,32,3,3] a, float[160,32,1,1] b, float[16,160,1,1] c>
+    <float[32,32,3,3] a, float[256,32,1,1] b, float[16,256,1,1] c>
     { p = Conv<pads=[1,1,1,1]>(x, a) q = Conv(p, b) r = Relu(q) z = Conv(r, c) }"""
 
 

@@ -24,8 +24,9 @@ from arenite.runtime.rewrites.tile_speeds import DIRECT, Speeds, quickest_first
 Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]
 """Returns the tiles that are quicker than the direct kernel, the quickest first."""
 
-_THREADS = (8, 4, 2, 1)
-"""For which there may be working memory; the most for which there is room are chosen."""
+_THREADS = (8, 4, 2)
+"""For which there may be working memory; the most for which there is room are chosen. With it for
+one alone, a second thread would wait for longer than tiles save."""
 _GROWN_THREADS = 2
 """For which there is working memory where the arena grows for it."""
 _ALIGNMENT = 64
