@@ -6,6 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Self, TypeAlias
 
+import numpy as np
+
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
@@ -195,6 +197,7 @@ def runs_by_rows(program: Program, row_step: RowStep) -> bool:
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so
 def lower(model: Program) -> Program:
     """Lower a model to a program that this build of the core can run, its filters packed.
 

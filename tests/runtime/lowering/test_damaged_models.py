@@ -81,3 +81,15 @@ def test_scales_for_another_axis_than_there_is_are_an_error_that_names_the_opera
         { w = DequantizeLinear<axis=1>(q, s, z) y = Conv(x, w) }"""
     with pytest.raises(AreniteError, match="constant 'w'"):
         compile_model(save(tmp_path, parse(text)))
+
+
+def test_biases_of_a_recurrence_that_are_not_finite_are_lowered_without_a_warning(tmp_path):
+    model = parse("""(float[2,1,3] x) => (y) <float[1,8,3] w, float[1,8,2] r, float[1,16] b>
+        { y = LSTM<hidden_size=2>(x, w, r, b) }""")
+    shapes = {"w": (1, 8, 3), "r": (1, 8, 2), "b": (1, 16)}
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    arrays["b"][0, :8], arrays["b"][0, 8:] = np.inf, -np.inf
+    del model.graph.initializer[:]
+    for name, array in arrays.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    assert compile_model(save(tmp_path, model)).program.steps

@@ -42,7 +42,6 @@ def fold_clamp(builder: Builder, source: str, target: str, low: float, high: flo
     return True
 
 
-@np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so
 def fold_channels(
     builder: Builder, source: str, target: str, scale: Array | None, shift: Array | None
 ) -> bool:
