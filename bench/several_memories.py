@@ -23,9 +23,9 @@ from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, assigned, traffic_of
-from arenite.planner.units import align_up
 from arenite.planner.verify import verify
 from arenite.strategies import find
+from arenite.strategies.gap_search import lowest_gap
 from arenite.strategies.memories import spread
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_file
@@ -78,11 +78,7 @@ def largest_first(problem: Problem, capacity: int) -> dict[str, str]:
         taken = sorted(
             (offset, offset + other.size) for other, offset in placed if record.meets(other)
         )
-        offset = 0
-        for first, end in taken:
-            if offset + record.size <= first:
-                break
-            offset = max(offset, align_up(end, record.alignment))
+        offset = lowest_gap(taken, record.size, record.alignment)
         fits = offset + record.size <= capacity
         memory_of[record.name] = FAST if fits else DEAR
         if fits:

@@ -1,7 +1,7 @@
 """Records in several memories: what each costs to reach, and who lies where."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.planner.errors import ModelError
@@ -93,19 +93,30 @@ def assigned(
     for record in problem.records:
         if memory_of.get(record.name) not in by_name:
             raise ModelError(f"record {record.name!r} is assigned to no memory that there is")
+    held: dict[str, set[str]] = {name: set() for name in by_name}
+    for record in problem.records:
+        held[memory_of[record.name]].add(record.name)
+    records = (
+        in_memory(record, by_name[memory_of[record.name]], held[memory_of[record.name]])
+        for record in problem.records
+    )
+    return Problem(tuple(records), problem.steps, tuple(memories))
 
-    def moved(record: UsageRecord) -> UsageRecord:
-        memory = by_name[memory_of[record.name]]
-        return replace(
-            record,
-            memory=memory.name,
-            alignment=max(record.alignment, memory.alignment),
-            overlaps=tuple(
-                each for each in record.overlaps if memory_of[each.record] == memory.name
-            ),
-        )
 
-    return Problem(tuple(map(moved, problem.records)), problem.steps, tuple(memories))
+def in_memory(record: UsageRecord, memory: Memory, held: Container[str]) -> UsageRecord:
+    """Return a record as it lies in a memory.
+
+    Args:
+        record: The record.
+        memory: The memory.
+        held: Names of the records there, which it may overlap.
+    """
+    return replace(
+        record,
+        memory=memory.name,
+        alignment=max(record.alignment, memory.alignment),
+        overlaps=tuple(each for each in record.overlaps if each.record in held),
+    )
 
 
 def in_memories(program: Program, problem: Problem) -> Program:

@@ -70,7 +70,14 @@ def _place_in_python(
     return tuple(offsets)
 
 
-def _lowest_gap(blocks: Iterable[tuple[int, int]], size: int, alignment: int) -> int:
+def lowest_gap(blocks: Iterable[tuple[int, int]], size: int, alignment: int) -> int:
+    """Return the lowest offset at which so many bytes lie between blocks.
+
+    Args:
+        blocks: The first byte of each and the one after its last, in order of the first.
+        size: Bytes to place.
+        alignment: What the offset is a multiple of.
+    """
     cursor = 0
     for offset, end in blocks:
         if offset - cursor >= size:
@@ -109,7 +116,7 @@ def _top(blocks: Iterable[tuple[int, int]], _size: int, alignment: int) -> int:
 
 
 _CHOOSE = {
-    Fit.FIRST: _lowest_gap,
+    Fit.FIRST: lowest_gap,
     Fit.BEST: _tightest_gap,
     Fit.BEST_TFLITE_CPU: _tightest_gap_tflite_cpu,
     Fit.TOP: _top,

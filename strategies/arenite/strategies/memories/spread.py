@@ -13,8 +13,8 @@ from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned
-from arenite.planner.units import align_up
+from arenite.planner.several_memories import CostedMemory, Traffic, assigned, in_memory
+from arenite.strategies.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
 
 Place: TypeAlias = Callable[[Problem], Plan]
@@ -204,17 +204,7 @@ class _Search:
     def _placed(self, indices: Sequence[int], memory: Memory) -> _Offsets:
         """Return where those records lie that end within the memory."""
         names = {self._records[index].name for index in indices}
-        records = [
-            replace(
-                self._records[index],
-                memory=memory.name,
-                alignment=max(self._records[index].alignment, memory.alignment),
-                overlaps=tuple(
-                    each for each in self._records[index].overlaps if each.record in names
-                ),
-            )
-            for index in indices
-        ]
+        records = [in_memory(self._records[index], memory, names) for index in indices]
         plan = self._place(Problem(tuple(records), (), (replace(memory, capacity=None),)))
         self._makers.setdefault(plan.strategy)
         return {
@@ -240,18 +230,12 @@ class _Search:
 
     def _lowest_gap(self, index: int, offsets: _Offsets, memory: Memory) -> int:
         record = self._records[index]
-        alignment = max(record.alignment, memory.alignment)
         taken = sorted(
             (offset, offset + self._records[other].size)
             for other, offset in offsets.items()
             if record.meets(self._records[other])
         )
-        offset = 0
-        for first, end in taken:
-            if offset + record.size <= first:
-                break
-            offset = max(offset, align_up(end, alignment))
-        return offset
+        return lowest_gap(taken, record.size, max(record.alignment, memory.alignment))
 
 
 def _room(memories: Iterator[Memory]) -> int | None:
