@@ -22,7 +22,7 @@ from arenite.cli.targets.arenite import compiled_for
 from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned, traffic_of
+from arenite.planner.several_memories import CostedMemory, assigned, cost_of, traffic_of
 from arenite.planner.verify import verify
 from arenite.strategies import find
 from arenite.strategies.gap_search import lowest_gap
@@ -86,15 +86,6 @@ def largest_first(problem: Problem, capacity: int) -> dict[str, str]:
     return memory_of
 
 
-def cost(problem: Problem, traffic: Sequence[Traffic], memories: Sequence[CostedMemory]) -> float:
-    """Return what reading and writing costs."""
-    by_name = {each.memory.name: each for each in memories}
-    return sum(
-        each.cost_in(by_name[record.memory])
-        for each, record in zip(traffic, problem.records, strict=True)
-    )
-
-
 def compared(model: Path) -> list[Row]:
     """Return the figures of a model, a row for each size of the fast memory."""
     source = compiled_for(reading_of(model), model).source
@@ -115,7 +106,7 @@ def compared(model: Path) -> list[Row]:
                 height // share,
                 ours.cost / everything,
                 ours.least_cost / everything,
-                cost(theirs, traffic, memories) / everything,
+                cost_of(theirs, memories, traffic) / everything,
                 seconds,
             )
         )

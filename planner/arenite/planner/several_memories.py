@@ -74,6 +74,23 @@ def traffic_of(problem: Problem, program: Program | None) -> tuple[Traffic, ...]
     )
 
 
+def cost_of(
+    problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
+) -> float:
+    """Return what reading and writing all records costs where they lie.
+
+    Args:
+        problem: The records, each in one of the memories.
+        memories: The memories.
+        traffic: What is read and written of each record.
+    """
+    by_name = {each.memory.name: each for each in memories}
+    return sum(
+        each.cost_in(by_name[record.memory])
+        for each, record in zip(traffic, problem.records, strict=True)
+    )
+
+
 def assigned(
     problem: Problem, memories: Sequence[Memory], memory_of: Mapping[str, str]
 ) -> Problem:

@@ -13,7 +13,7 @@ from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned, in_memory
+from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
 from arenite.strategies.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
 
@@ -79,11 +79,7 @@ def spread(
     spread_out = assigned(problem, kinds, memory_of)
     offsets = {index: offset for part in found.values() for index, offset in part.items()}
     plan = Plan.of(spread_out, tuple(offsets[index] for index in range(len(names))), search.maker)
-    by_name = {each.memory.name: each for each in memories}
-    cost = sum(
-        each.cost_in(by_name[record.memory])
-        for each, record in zip(traffic, spread_out.records, strict=True)
-    )
+    cost = cost_of(spread_out, memories, traffic)
     return Spread(spread_out, plan, cost, min(cost, search.least_cost))
 
 
