@@ -6,11 +6,10 @@
 #include <type_traits>
 
 #include "kernels/half.hpp"
-#include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
-#include "steps/by_rows.hpp"
+#include "steps/element_step.hpp"
 
 namespace arenite {
 
@@ -101,18 +100,14 @@ Target to_element(float value, const Scale& scale, bool quantises) {
 }
 
 template <typename Source, typename Target>
-class ConvertStep final : public Step {
+class ConvertStep final : public ElementStep<Source, Target> {
  public:
   explicit ConvertStep(const Operands& operands)
-      : source_(operands.inputs[0]->as<Source>()),
-        target_(operands.outputs[0]->as<Target>()),
-        count_(operands.inputs[0]->num_elements()),
-        rows_(operands),
+      : ElementStep<Source, Target>(operands),
         in_(Scale::of(*operands.inputs[0])),
         out_(Scale::of(*operands.outputs[0])),
         quantises_(operands.outputs[0]->is_quantised()),
-        is_plain_(!operands.inputs[0]->is_quantised() && !quantises_),
-        threads_(operands.threads) {
+        is_plain_(!operands.inputs[0]->is_quantised() && !quantises_) {
     if constexpr (kIsTable) {
       for (std::size_t bits = 0; bits < table_.size(); ++bits) {
         table_[bits] = one(static_cast<Source>(static_cast<std::uint8_t>(bits)));
@@ -120,33 +115,11 @@ class ConvertStep final : public Step {
     }
   }
 
-  void run() override {
-    if (rows_.lies_apart) {
-      run_rows({0, rows_.target.rows});
-      return;
-    }
-    parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      convert(source_ + first, target_ + first, count);
-    });
-  }
-
-  bool makes_rows() const override { return rows_.has_rows; }
-  bool finds_rows(std::size_t /*input*/) const override { return rows_.has_rows; }
-  void run_rows(RowRange rows) override {
-    const std::size_t length = rows_.source.row_stride;
-    rows_.each(threads_, rows, 4 * sizeof(Source) * length,
-               [this, length](const Source* source, Target* target, std::size_t count) {
-                 convert(source, target, count * length);
-               });
-  }
-
-  const char* backend() const override { return "arenite"; }
-
  private:
   // Whatever becomes of 8 bits is a table of 256.
   static constexpr bool kIsTable = sizeof(Source) == 1 && !std::is_same_v<Source, bool>;
 
-  void convert(const Source* source, Target* target, std::size_t count) const {
+  void map(const Source* source, Target* target, std::size_t count) const override {
     for (std::size_t i = 0; i < count; ++i) {
       if constexpr (kIsTable) {
         target[i] = table_[static_cast<std::uint8_t>(source[i])];
@@ -166,15 +139,10 @@ class ConvertStep final : public Step {
     return to_element<Target>(to_float(value, in_), out_, quantises_);
   }
 
-  const Source* source_;
-  Target* target_;
-  std::size_t count_;
-  RowPair<Source, Target> rows_;
   Scale in_;
   Scale out_;
   bool quantises_;
   bool is_plain_;
-  pthreadpool_t threads_;
   std::array<Target, kIsTable ? 256 : 0> table_{};
 };
 

@@ -6,12 +6,11 @@
 
 #include "kernels/functions.hpp"
 #include "kernels/map.hpp"
-#include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
 #include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
-#include "steps/by_rows.hpp"
+#include "steps/element_step.hpp"
 
 namespace arenite {
 
@@ -20,54 +19,11 @@ namespace {
 using program::Type;
 using program::UnaryFunction;
 
-// What is the same for every function: compiled once for elements of these types.
-template <typename Source, typename Target>
-class UnaryStep : public Step {
- public:
-  explicit UnaryStep(const Operands& operands)
-      : source_(operands.inputs[0]->as<Source>()),
-        target_(operands.outputs[0]->as<Target>()),
-        count_(operands.inputs[0]->num_elements()),
-        rows_(operands),
-        threads_(operands.threads) {}
-
-  void run() override {
-    if (rows_.lies_apart) {
-      run_rows({0, rows_.target.rows});
-      return;
-    }
-    parallel(threads_, count_, 4 * sizeof(Source), [this](std::size_t first, std::size_t count) {
-      map(source_ + first, target_ + first, count);
-    });
-  }
-
-  bool makes_rows() const override { return rows_.has_rows; }
-  bool finds_rows(std::size_t /*input*/) const override { return rows_.has_rows; }
-  void run_rows(RowRange rows) override {
-    const std::size_t length = rows_.source.row_stride;
-    rows_.each(threads_, rows, 4 * sizeof(Source) * length,
-               [this, length](const Source* source, Target* target, std::size_t count) {
-                 map(source, target, count * length);
-               });
-  }
-
-  const char* backend() const override { return "arenite"; }
-
- private:
-  virtual void map(const Source* source, Target* target, std::size_t count) const = 0;
-
-  const Source* source_;
-  Target* target_;
-  std::size_t count_;
-  RowPair<Source, Target> rows_;
-  pthreadpool_t threads_;
-};
-
 template <typename Source, typename Target, typename Function>
-class MapStep final : public UnaryStep<Source, Target> {
+class MapStep final : public ElementStep<Source, Target> {
  public:
   MapStep(const Operands& operands, Function function)
-      : UnaryStep<Source, Target>(operands), map_(function) {}
+      : ElementStep<Source, Target>(operands), map_(function) {}
 
  private:
   void map(const Source* source, Target* target, std::size_t count) const override {
