@@ -12,9 +12,10 @@ import pytest
 from arenite.planner import planfile
 from arenite.planner.importers import csv
 from arenite.planner.plan import Plan
-from arenite.planner.strategy import StrategyKind, silent
+from arenite.planner.strategy import silent
 from arenite.strategies import known, native, table
 from arenite.strategies.fit import POLICIES
+from support.stub_strategy import StubStrategy
 from support.tilings import tiling
 
 # Pisarchyk and Lee's worked example as half-open lifetimes.
@@ -326,17 +327,11 @@ def test_version_and_help(run):
 
 
 @dataclass(frozen=True)
-class Endless:
+class Endless(StubStrategy):
     """Searches until it is stopped; interrupts itself as a user would."""
 
     name: ClassVar[str] = "endless"
-    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "endless"
-    source: ClassVar[str] = "test"
     quick: ClassVar[bool] = False
-
-    def why_unsupported(self, _problem):
-        return None
 
     def __call__(self, problem):
         return self.search(problem, silent)

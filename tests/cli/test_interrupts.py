@@ -11,28 +11,22 @@ from arenite.cli.planning import search as search_module
 from arenite.cli.planning.search import search
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
-from arenite.planner.strategy import AbandonedError, StrategyKind
+from arenite.planner.strategy import AbandonedError
 from arenite.strategies import best as best_module
 from arenite.strategies.best import Best
 from arenite.strategies.place.no_reuse import NoReuse
 from support.small_problems import problem_of
+from support.stub_strategy import StubStrategy
 
 # Without reuse 16 B: more than the 10 B that are live at once.
 PROBLEM = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))
 
 
 @dataclass(frozen=True)
-class Deaf:
+class Deaf(StubStrategy):
     """Is interrupted as if by a user, and would go on."""
 
     name: ClassVar[str] = "deaf"
-    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "endless"
-    source: ClassVar[str] = "test"
-    quick: ClassVar[bool] = True
-
-    def why_unsupported(self, _problem):
-        return None
 
     def __call__(self, _problem):
         signal.raise_signal(signal.SIGINT)
@@ -89,17 +83,10 @@ def test_outside_the_block_a_request_ends_nothing():
 
 
 @dataclass(frozen=True)
-class Wrong:
+class Wrong(StubStrategy):
     """Lays all records at 0."""
 
     name: ClassVar[str] = "wrong"
-    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
-    complexity: ClassVar[str] = "O(n)"
-    source: ClassVar[str] = "test"
-    quick: ClassVar[bool] = True
-
-    def why_unsupported(self, _problem):
-        return None
 
     def __call__(self, problem):
         return Plan.of(problem, (0,) * len(problem.records), self.name)

@@ -61,7 +61,7 @@ class RowMap:
     def of(cls, banded: Banded) -> Self:
         """Return the map of a program."""
         found, problem = banded.derivation, banded.derivation.problem
-        facts = record_facts(Source("", "", found.program, problem))
+        facts = record_facts(Source.derived("", "", found))
         names = owners_of(found.program)
         tensors = [names.get(record.name, record.name) for record in problem.records]
         operators = [fact.label for fact in facts]
