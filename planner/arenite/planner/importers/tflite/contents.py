@@ -127,8 +127,10 @@ class TfliteContents(Mapping[str, Array]):
                 data = self._data[buffer.Offset() : buffer.Offset() + buffer.Size()]
         except DAMAGE as error:
             raise self._damaged(name) from error
-        if dtype is None or not data:
+        if dtype is None:
             return None
+        if not data:
+            return np.empty(tensor.shape, dtype) if 0 in tensor.shape else None
         if sparsity is not None:
             return self._dense(tensor, sparsity, data, dtype)
         if len(data) != tensor.size:
