@@ -16,7 +16,7 @@ DETECTION = {
 }  # fmt: skip
 LSTM = ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions")
 FLOAT, COMPLEX, INTEGER = TensorType.FLOAT32, TensorType.COMPLEX64, TensorType.INT32
-PARTS = ("COMPLEX_ABS", "REAL", "IMAG")
+PARTS = ("COMPLEX_ABS", "REAL", "IMAG", "CAST")
 
 
 def detector(
@@ -98,21 +98,35 @@ def integer_lstm(
     )
 
 
-def spectrum(shape: Sequence[int], rows: int, columns: int, parts: Sequence[str] = PARTS) -> bytes:
-    """A model of a transform and of operators that read it."""
+def spectrum(
+    shape: Sequence[int],
+    rows: int,
+    columns: int,
+    parts: Sequence[str] = PARTS,
+    *,
+    moved_to: Sequence[int] = (),
+) -> bytes:
+    """A model of a transform and of operators that read it, in another shape if one is given."""
     made = (*shape[:-2], rows, columns // 2 + 1)
     tensors = [
         TinyTensor("x", shape, FLOAT),
         TinyTensor("lengths", (2,), INTEGER, np.array([rows, columns], np.int32).tobytes()),
         TinyTensor("spectrum", made, COMPLEX),
-        *(TinyTensor(part, made, FLOAT) for part in parts),
+        *(TinyTensor(part, moved_to or made, FLOAT) for part in parts),
     ]
-    operators = [
-        TinyOperator(BuiltinOperator.RFFT2D, [0, 1], [2]),
-        *(
-            TinyOperator(getattr(BuiltinOperator, part), [2], [3 + n])
-            for n, part in enumerate(parts)
-        ),
+    operators = [TinyOperator(BuiltinOperator.RFFT2D, [0, 1], [2])]
+    outputs = [3 + n for n in range(len(parts))]
+    source = 2
+    if moved_to:
+        source = len(tensors)
+        sizes = np.array(moved_to, np.int32)
+        tensors += [
+            TinyTensor("moved", moved_to, COMPLEX),
+            TinyTensor("sizes", sizes.shape, INTEGER, sizes.tobytes()),
+        ]
+        operators.append(TinyOperator(BuiltinOperator.RESHAPE, [2, source + 1], [source]))
+    operators += [
+        TinyOperator(getattr(BuiltinOperator, part), [source], [output])
+        for part, output in zip(parts, outputs, strict=True)
     ]
-    outputs = [3 + n for n in range(len(parts))] or [2]
-    return tiny_tflite(TinySubgraph(tensors, operators, [0], outputs))
+    return tiny_tflite(TinySubgraph(tensors, operators, [0], outputs or [source]))

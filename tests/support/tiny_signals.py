@@ -74,3 +74,67 @@ def dilated(stated: int) -> TinySubgraph:
         TinyOperator(Op.BATCH_TO_SPACE_ND, [6, 1, 7], [8]),
     ]
     return TinySubgraph(tensors, operators, [0], [8])
+
+
+def framed(samples: int) -> TinySubgraph:
+    """Frames of 8 samples, 4 apart, as converters write them: indices computed from the shape.
+
+    What depends on the length the file states as one long, as it does not know.
+    """
+    tensors = [
+        TinyTensor("x", (1, samples), FLOAT32),
+        TinyTensor("shape", (2,), INT32),
+        integers("lengths", 1, 1, 0),
+        integers("one", 1, shape=(1,)),
+        TinyTensor("batch", (1,), INT32),
+        TinyTensor("length", (1,), INT32),
+        TinyTensor("rest", (0,), INT32),
+        TinyTensor("nothing", (0,), INT32, bytes(0), buffer=0),
+        TinyTensor("samples", (), INT32),
+        TinyTensor("hop", (), INT32, np.array(4, "<i4").tobytes()),
+        TinyTensor("blocks", (), INT32),
+        TinyTensor("cut", (2,), INT32),
+        TinyTensor("whole", (3,), INT32),
+        TinyTensor("in blocks", (1, 1, 4), FLOAT32),
+        TinyTensor("less", (), INT32, np.array(1, "<i4").tobytes()),
+        TinyTensor("count", (), INT32),
+        TinyTensor("zero", (), INT32, np.array(0, "<i4").tobytes()),
+        TinyTensor("numbers", (1,), INT32),
+        integers("column", -1, 1),
+        TinyTensor("firsts", (1, 1), INT32),
+        integers("offsets", 0, 1, shape=(1, 2)),
+        TinyTensor("indices", (1, 2), INT32),
+        TinyTensor("gathered", (1, 1, 2, 4), FLOAT32),
+        integers("flat", 1, -1, 8),
+        TinyTensor("frames", (1, 1, 8), FLOAT32),
+        TinyTensor("y", (1, 1, 8), FLOAT32),
+    ]
+    at = {tensor.name: index for index, tensor in enumerate(tensors)}
+
+    def made(
+        code: int, reads: str, makes: str, options: tuple[str, dict[str, int]] | None = None
+    ) -> TinyOperator:
+        names = (reads.split(", "), makes.split(", "))
+        inputs, outputs = ([at[name] for name in each] for each in names)
+        return TinyOperator(code, inputs, outputs, options=options)
+
+    operators = [
+        made(Op.SHAPE, "x", "shape", ("ShapeOptions", {"OutType": INT32})),
+        made(
+            Op.SPLIT_V, "shape, lengths, zero", "batch, length, rest",
+            ("SplitVOptions", {"NumSplits": 3}),
+        ),
+        made(Op.RESHAPE, "length, nothing", "samples"),
+        made(Op.FLOOR_DIV, "samples, hop", "blocks"),
+        made(Op.PACK, "blocks, hop", "cut", ("PackOptions", {"ValuesCount": 2, "Axis": 0})),
+        made(Op.CONCATENATION, "batch, cut", "whole", ("ConcatenationOptions", {"Axis": 0})),
+        made(Op.RESHAPE, "x, whole", "in blocks"),
+        made(Op.SUB, "blocks, less", "count"),
+        made(Op.RANGE, "zero, count, less", "numbers"),
+        made(Op.RESHAPE, "numbers, column", "firsts"),
+        made(Op.ADD, "firsts, offsets", "indices"),
+        made(Op.GATHER, "in blocks, indices", "gathered", ("GatherOptions", {"Axis": 1})),
+        made(Op.RESHAPE, "gathered, flat", "frames"),
+        made(Op.ABS, "frames", "y"),
+    ]  # fmt: skip
+    return TinySubgraph(tensors, operators, [0], [at["y"]])

@@ -15,6 +15,7 @@ from tflite import TensorType
 from arenite.planner.errors import BindingError
 from arenite.planner.importers import load
 from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Options, Resized, Shape
+from support.tiny_signals import framed
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 ONE = [(1,)]
@@ -55,6 +56,15 @@ RIGHT: Mapping[str, tuple[str, Resized, list[Shape]]] = {
         "BATCH_TO_SPACE_ND",
         asked([(8, 3, 4, 3), (2,), (2, 2)], {1: [2, 2], 2: [1, 0, 0, 0]}, {}, 1), [(2, 5, 8, 3)],
     ),
+    "range": ("RANGE", asked([(), (), ()], {0: [2], 1: [9], 2: [3]}, {}, 1), [(3,)]),
+    "fill": ("FILL", asked([(2,), ()], {0: [4, 5]}, {}, 1), [(4, 5)]),
+    "tile": ("TILE", asked([(2, 3), (2,)], {1: [2, 4]}, {}, 1), [(4, 12)]),
+    "broadcast to": ("BROADCAST_TO", asked([(1, 3), (3,)], {1: [2, 5, 3]}, {}, 1), [(2, 5, 3)]),
+    "matrices": ("BATCH_MATMUL", asked([(2, 3, 4), (4, 5)], {}, {}, 1), [(2, 3, 5)]),
+    "matrices transposed": (
+        "BATCH_MATMUL", asked([(4, 3), (5, 4)], {}, {"AdjX": True, "AdjY": True}, 1), [(3, 5)],
+    ),
+    "spectrum": ("RFFT2D", asked([(2, 1, 9), (2,)], {1: [1, 8]}, {}, 1), [(2, 1, 5)]),
     "reshape by option": ("RESHAPE", asked([(4, 6)], {}, {"NewShape": (3, -1)}, 1), [(3, 8)]),
     "variable": ("READ_VARIABLE", asked([(1,)], {}, {}, 1), [(1,)]),
 }  # fmt: skip
@@ -87,6 +97,12 @@ WRONG: Mapping[str, tuple[str, Resized, str]] = {
     ),
     "depth": ("DEPTH_TO_SPACE", asked([(1, 2, 2, 6)], {}, {"BlockSize": 2}, 1), "do not fit"),
     "space": ("SPACE_TO_DEPTH", asked([(1, 3, 2, 6)], {}, {"BlockSize": 2}, 1), "do not fit"),
+    "range": ("RANGE", asked([(), (), ()], {0: [2], 1: [9], 2: [0]}, {}, 1), "it steps by 0"),
+    "tile": ("TILE", asked([(2, 3), (1,)], {1: [2]}, {}, 1), "for another rank"),
+    "broadcast to": ("BROADCAST_TO", asked([(4,), (1,)], {1: [3]}, {}, 1), "do not broadcast"),
+    "matrices": ("BATCH_MATMUL", asked([(3, 4), (5, 4)], {}, {}, 1), "do not fit"),
+    "vectors": ("BATCH_MATMUL", asked([(4,), (4, 5)], {}, {}, 1), "are no matrices"),
+    "spectrum": ("RFFT2D", asked([(9,), (2,)], {1: [1, 8]}, {}, 1), "lengths do not fit"),
     "variable": ("ASSIGN_VARIABLE", asked([(2,)], {}, {}, 1), "its variable keeps"),
 }  # fmt: skip
 
@@ -152,6 +168,55 @@ def test_shapes_that_the_model_computes_are_computed_anew(tmp_path: Path) -> Non
         BindingError, match=r"RESHAPE_2: \(3, 4, 10\) does not become \(6, 8, 20\)"
     ):
         load(written(tmp_path, subgraph), shapes={"x": (3, 4, 10)})
+
+
+def test_sizes_that_follow_from_a_shape_are_planned_and_not_those_of_the_file(
+    tmp_path: Path,
+) -> None:
+    program = load(written(tmp_path, framed(40)))
+    shapes = {name: tensor.shape for name, tensor in program.tensors.items()}
+    assert shapes["in blocks"] == (1, 10, 4)
+    assert shapes["gathered"] == (1, 9, 2, 4)
+    assert shapes["frames"] == shapes["y"] == (1, 9, 8)
+    assert program.notes == ()
+
+
+def test_sizes_that_follow_from_a_shape_and_cannot_be_computed_are_noted(tmp_path: Path) -> None:
+    subgraph = framed(40)
+    *others, last = subgraph.operators
+    path = written(tmp_path, replace(subgraph, operators=[*others, replace(last, code="theirs")]))
+    program = load(path)
+    assert program.tensors["frames"].shape == (1, 1, 8)
+    assert any("as the file states them: " in note for note in program.notes)
+
+
+def test_a_shape_of_what_is_known_only_in_the_run_is_no_value(tmp_path: Path) -> None:
+    tensors = [
+        TinyTensor("x", (1, 4), TensorType.FLOAT32), TinyTensor("found", (1, 4)),
+        TinyTensor("shape", (2,), TensorType.INT32), TinyTensor("y", (2, 4)),
+    ]  # fmt: skip
+    operators = [
+        TinyOperator("find", [0], [1]),
+        TinyOperator(Op.SHAPE, [1], [2]),
+        TinyOperator(Op.RESHAPE, [0, 2], [3]),
+    ]
+    program = load(written(tmp_path, TinySubgraph(tensors, operators, [0], [3])))
+    assert program.tensors["y"].shape == (2, 4)
+
+
+@pytest.mark.parametrize("count", [1 << 20, (1 << 31) - 1])
+def test_values_that_would_fill_memory_are_not_computed(tmp_path: Path, count: int) -> None:
+    tensors = [
+        TinyTensor("x", (1, count), TensorType.INT8), TinyTensor("shape", (2,), TensorType.INT32),
+        int32("zeros", 0, 0), TinyTensor("filled", (1,), TensorType.INT32),
+        TinyTensor("value", (), TensorType.INT32, np.array(7, "<i4").tobytes()),
+    ]  # fmt: skip
+    operators = [
+        TinyOperator(Op.SHAPE, [0], [1]),
+        TinyOperator(Op.FILL, [1, 4], [3]),
+    ]
+    program = load(written(tmp_path, TinySubgraph(tensors, operators, [0], [3])))
+    assert program.tensors["filled"].shape == (1, count)
 
 
 def test_an_operator_whose_shapes_are_not_known_is_refused_only_on_the_way(

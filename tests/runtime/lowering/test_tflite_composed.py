@@ -189,7 +189,6 @@ REFUSED = {
     "it puts": (
         "SCATTER_ND", [integers([[1]]), given(1, 4), integers([5, 4])], [given(5, 3)],
         ("ScatterNdOptions", {})),
-    "the file states": ("FILL", [integers([2, 3]), given()], [given(2, 2)], ("FillOptions", {})),
 }  # fmt: skip
 
 

@@ -31,11 +31,21 @@ def test_a_transform_gives_what_litert_gives(name, tmp_path):
     part = x[..., :rows, :columns]
     padded[..., : part.shape[-2], : part.shape[-1]] = part
     exact = np.fft.rfft2(padded)
-    for name, expected in zip(PARTS, (np.abs(exact), exact.real, exact.imag), strict=True):
+    parts = (np.abs(exact), exact.real, exact.imag, exact.real)
+    for name, expected in zip(PARTS, parts, strict=True):
         np.testing.assert_allclose(made[name], expected, rtol=1e-6, atol=1e-6)
     if rows > 1:  # LiteRT's own makes too little of a single row
         for own, other in zip(made.values(), Reference(path).run([x]), strict=True):
             np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-6)
+
+
+def test_complex_numbers_are_moved_as_pairs(tmp_path):
+    path = tmp_path / "spectrum.tflite"
+    path.write_bytes(spectrum((6, 2, 8), 2, 8, ("REAL", "IMAG"), moved_to=(3, 4, 5)))
+    x = np.random.default_rng(2).standard_normal((6, 2, 8)).astype(np.float32)
+    made = PoisonedSession(build(path, tmp_path)).run({"x": x})
+    exact = np.fft.rfft2(x).reshape(3, 4, 5)
+    np.testing.assert_allclose(made["REAL"] + 1j * made["IMAG"], exact, rtol=1e-6, atol=1e-5)
 
 
 REFUSED = {
@@ -43,6 +53,13 @@ REFUSED = {
     "no powers of 2": ((5, 1, 64), 1, 48, PARTS),
     "it computes in complex numbers": ((5, 1, 64), 1, 64, ("NEG",)),
 }
+
+
+def test_complex_numbers_in_another_shape_are_no_outputs(tmp_path):
+    path = tmp_path / "spectrum.tflite"
+    path.write_bytes(spectrum((5, 1, 64), 1, 64, (), moved_to=(5, 33)))
+    with pytest.raises(UnsupportedOperatorsError, match="outputs of the model"):
+        build(path, tmp_path)
 
 
 @pytest.mark.parametrize("reason", REFUSED)

@@ -17,7 +17,7 @@ from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from support.running import build
-from support.tiny_signals import dilated, front_end, integers
+from support.tiny_signals import dilated, framed, front_end, integers
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 
@@ -52,6 +52,16 @@ def test_windows_make_what_they_make_and_not_what_the_file_states(
     tmp_path: Path, frames: int
 ) -> None:
     check(written(tmp_path, front_end(64, frames)), tmp_path, (1, 64))
+
+
+@pytest.mark.parametrize("samples", [8, 40])
+def test_frames_whose_indices_follow_from_a_shape_are_gathered(
+    tmp_path: Path, samples: int
+) -> None:
+    path = written(tmp_path, framed(samples))
+    check(path, tmp_path, (1, samples))
+    steps = compile_model(path).program.steps
+    assert {step.operator.label for step in steps} == {"Gather", "Unary"}
 
 
 @pytest.mark.parametrize("stated", [4, 8])

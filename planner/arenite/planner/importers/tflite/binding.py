@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import BindingError
+from arenite.planner.errors import BindingError, ModelError
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite.file import decode
 from arenite.planner.importers.tflite.importer import model_of
 from arenite.planner.importers.tflite.reader import read_tflite
-from arenite.planner.importers.tflite.resizing import resized
+from arenite.planner.importers.tflite.resizing import computes_shapes, resized
 from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.program import Program
 
@@ -52,12 +52,26 @@ def read_bound_tflite(
     signatures = _signatures(path) if wanted else {}
     for name, shape in wanted.items():
         _check_open(name, program.tensors[name].shape, signatures.get(name, ()), shape)
-    if wanted:
-        with_options = program if weights else read_tflite(path, weights=True)
-        program = resized(with_options, wanted)
+    if wanted or computes_shapes(program):
+        program = _inferred(path, program, wanted)
     open_inputs = {name for name, signature in signatures.items() if signature}
     notes = (note for note in program.notes if not note.startswith(OPEN_INPUTS))
     return replace(program, notes=tuple(notes)) if open_inputs <= shapes.keys() else program
+
+
+def _inferred(path: Path, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
+    """Return the program with sizes inferred, or with a note that they are those of the file.
+
+    Raises:
+        ModelError: Inputs are given shapes that do not fit, or the constants cannot be read.
+    """
+    try:
+        return resized(read_tflite(path, weights=True), shapes)
+    except ModelError as reason:
+        if shapes:
+            raise
+        note = f"sizes that the model computes are as the file states them: {reason}"
+        return replace(program, notes=(*program.notes, note))
 
 
 def _check_open(

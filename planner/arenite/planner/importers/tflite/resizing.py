@@ -1,9 +1,12 @@
-"""Give inputs of a TFLite model other shapes, where its signature leaves them open.
+"""Infer anew what the file states for one shape of its inputs, or does not know.
 
 The file has the sizes of all tensors for one shape of its inputs. What depends on a resized input
-is inferred anew, operator by operator; all else keeps the shape in the file.
+is inferred, operator by operator, and so is what depends on values that the model computes from
+shapes alone: converters leave a size open there, and the file states one that is wrong. All else
+keeps the shape in the file.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -12,6 +15,8 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import BindingError
 from arenite.planner.importers.tflite.shapes import (
+    MAX_VALUES,
+    SHAPE,
     SHAPES,
     VALUES,
     MisfitError,
@@ -22,41 +27,68 @@ from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import TensorKind
 
-_MOST_ELEMENTS = 65_536
 _MOST_BYTES = 2**62
 _INTEGERS = (DType.INT32, DType.INT64)
+_MISFITS = (MisfitError, ArithmeticError, IndexError, TypeError, ValueError)
 
 
 def resized(program: Program, shapes: Mapping[str, Shape]) -> Program:
-    """Return the program with inputs of other shapes.
+    """Return the program with inputs of other shapes, and sizes that follow from shapes.
 
     Args:
         program: The program, read with its constants and the options of its operators.
-        shapes: New shapes of inputs, by name.
+        shapes: New shapes of inputs, by name; none to infer only what the model computes.
 
     Raises:
         BindingError: An operator does not take them, or is not known to pass them on.
 
     Cost: O(operands of the steps).
     """
-    return _Resizing(program, shapes).program()
+    return _Inference(program, shapes).program()
 
 
-class _Resizing:
+def computes_shapes(program: Program) -> bool:
+    """Tell whether a program makes values of shapes."""
+    return any(step.operator.label == SHAPE for step in program.steps)
+
+
+class _Inference:
     def __init__(self, program: Program, shapes: Mapping[str, Shape]) -> None:
         self._program = program
-        self._input = ", ".join(shapes)
+        self._input = ", ".join(shapes) or program.name
         self._tensors = {
             name: replace(tensor, shape=shapes.get(name, tensor.shape))
             for name, tensor in program.tensors.items()
         }
         self._values: dict[str, Array] = {}
+        # Whose shape does not depend on values that are known only in the run.
+        self._certain = {
+            name
+            for name, tensor in program.tensors.items()
+            if tensor.kind in (TensorKind.INPUT, TensorKind.CONSTANT, TensorKind.STATE)
+        }
 
     def program(self) -> Program:
         for step in self._program.steps:
+            is_certain = self._certain.issuperset(step.reads)
             if any(self._is_new(name) for name in step.reads):
                 self._resize(step)
+            elif is_certain and step.operator.label == SHAPE:
+                asked = self._asked(step)
+                self._evaluate(step, asked, SHAPES[SHAPE](asked))
+            elif is_certain and not self._follows_shapes(step):
+                continue
+            if is_certain:
+                self._certain.update(step.outputs)
         return replace(self._program, tensors=self._tensors)
+
+    def _follows_shapes(self, step: Step) -> bool:
+        """Tell whether the shapes of a step's results follow from those of its operands."""
+        infer = SHAPES.get(step.operator.label)
+        try:
+            return infer is not None and bool(infer(self._asked(step)))
+        except _MISFITS:
+            return False
 
     def _is_new(self, name: str) -> bool:
         shape = self._program.tensors[name].shape
@@ -72,12 +104,12 @@ class _Resizing:
             found = infer(asked)
             if len(found) != len(step.outputs):
                 raise MisfitError(f"it has {len(step.outputs)} outputs, not {len(found)}")
-            self._evaluate(step, asked)
+            self._evaluate(step, asked, found)
         except MisfitError as reason:
             raise BindingError(
                 self._input, f"cannot have this shape: {step.name}: {reason}"
             ) from reason
-        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        except _MISFITS as error:
             raise BindingError(
                 self._input, f"cannot have this shape: {step.name}: its operands do not fit"
             ) from error
@@ -108,15 +140,15 @@ class _Resizing:
         tensor = self._tensors[name]
         if name in self._values or tensor.kind is not TensorKind.CONSTANT:
             return self._values.get(name)
-        if tensor.dtype not in _INTEGERS or tensor.num_elements > _MOST_ELEMENTS:
+        if tensor.dtype not in _INTEGERS or tensor.num_elements > MAX_VALUES:
             return None
         return self._program.constants.get(name)
 
-    def _evaluate(self, step: Step, asked: Resized) -> None:
-        if step.operator.label == "SHAPE":
-            self._values[step.outputs[0]] = np.array(asked.source, np.int64)
-            return
+    def _evaluate(self, step: Step, asked: Resized, shapes: list[Shape]) -> None:
         evaluate = VALUES.get(step.operator.label)
         is_known = all(position in asked.values for position in range(len(step.inputs)))
-        if evaluate is not None and is_known:
-            self._values[step.outputs[0]] = evaluate(asked, list(asked.values.values()))
+        is_small = all(math.prod(shape) <= MAX_VALUES for shape in shapes)
+        if evaluate is not None and is_small and (is_known or step.operator.label == SHAPE):
+            with np.errstate(all="raise"):
+                found = evaluate(asked, list(asked.values.values()))
+            self._values.update(zip(step.outputs, found, strict=True))

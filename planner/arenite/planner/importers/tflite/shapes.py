@@ -1,6 +1,7 @@
 """The shapes that TFLite operators give their outputs, from the shapes of their inputs.
 
-Only what a resized input passes through is asked; an operator that is not listed is refused then.
+Only what a resized input passes through, or a value computed from a shape, is asked; an operator
+that is not listed is refused then.
 """
 
 import math
@@ -14,6 +15,11 @@ from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Array
 
 Shape: TypeAlias = tuple[int, ...]
+SHAPE = "SHAPE"
+"""The operator that makes a value of a shape."""
+MAX_VALUES = 65_536
+"""Elements of values that are computed: larger ones are weights, not shapes."""
+
 Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]
 
 
@@ -314,6 +320,49 @@ def _space_to_depth(r: Resized) -> list[Shape]:
     return [(n, rows // block, columns // block, channels * block**2)]
 
 
+def _range(r: Resized) -> list[Shape]:
+    (start,), (end,), (step,) = (r.integers(position) for position in range(3))
+    require(step != 0, "it steps by 0")
+    return [(len(range(start, end, step)),)]
+
+
+def _counted(start: float, end: float, step: float) -> Array:
+    count = math.ceil((end - start) / step)
+    require(count <= MAX_VALUES, f"it makes {count} elements")
+    return np.arange(start, end, step)
+
+
+def _fill(r: Resized) -> list[Shape]:
+    return [r.integers(0)]
+
+
+def _tile(r: Resized) -> list[Shape]:
+    times = r.integers(1)
+    require(len(times) == len(r.source), "its multiples are for another rank")
+    return [tuple(length * n for length, n in zip(r.source, times, strict=True))]
+
+
+def _broadcast_to(r: Resized) -> list[Shape]:
+    shape = r.integers(1)
+    require(broadcast(r.source, shape) == shape, f"{r.source} does not become {shape}")
+    return [shape]
+
+
+def _matrices(r: Resized) -> list[Shape]:
+    a, b = r.inputs
+    require(min(len(a), len(b)) >= 2, "its operands are no matrices")
+    rows, inner = (a[-1], a[-2]) if r.integer("AdjX") else (a[-2], a[-1])
+    depth, columns = (b[-1], b[-2]) if r.integer("AdjY") else (b[-2], b[-1])
+    require(inner == depth, f"its operands {a} and {b} do not fit")
+    return [(*broadcast(a[:-2], b[:-2]), rows, columns)]
+
+
+def _spectrum(r: Resized) -> list[Shape]:
+    rows, columns = r.integers(1)
+    require(len(r.source) >= 2 and rows > 0 and columns > 0, "its lengths do not fit")
+    return [(*r.source[:-2], rows, columns // 2 + 1)]
+
+
 def _shape(r: Resized) -> list[Shape]:
     return [(len(r.source),)]
 
@@ -328,13 +377,13 @@ SHAPES: Mapping[str, Callable[[Resized], list[Shape]]] = {
         ("ABS", "CAST", "CEIL", "COS", "DENSIFY", "DEQUANTIZE", "ELU", "EXP", "FLOOR", "GELU",
          "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "LOG", "LOGICAL_NOT", "LOGISTIC",
          "LOG_SOFTMAX", "NEG", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1",
-         "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "SQUARE", "TANH"),
+         "REVERSE_V2", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "SQUARE", "TANH"),
         _kept,
     ),
     **dict.fromkeys(
-        ("ADD", "DIV", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "LOGICAL_AND",
-         "LOGICAL_OR", "MAXIMUM", "MINIMUM", "MUL", "NOT_EQUAL", "POW", "PRELU", "SELECT_V2",
-         "SQUARED_DIFFERENCE", "SUB"),
+        ("ADD", "DIV", "EQUAL", "FLOOR_DIV", "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS",
+         "LESS_EQUAL", "LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM", "MUL", "NOT_EQUAL",
+         "POW", "PRELU", "SELECT_V2", "SQUARED_DIFFERENCE", "SUB"),
         lambda r: [broadcast(*r.inputs)],
     ),
     **dict.fromkeys(
@@ -345,17 +394,22 @@ SHAPES: Mapping[str, Callable[[Resized], list[Shape]]] = {
     **dict.fromkeys(("PAD", "PADV2"), _pad),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _arg_reduce),
     **dict.fromkeys(("ASSIGN_VARIABLE", "READ_VARIABLE"), _of_state),
+    "BATCH_MATMUL": _matrices,
     "BATCH_TO_SPACE_ND": _batch_to_space,
+    "BROADCAST_TO": _broadcast_to,
     "CONCATENATION": _concatenation,
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise,
     "DEPTH_TO_SPACE": _depth_to_space,
     "EXPAND_DIMS": _expand_dims,
+    "FILL": _fill,
     "FULLY_CONNECTED": _fully_connected,
     "GATHER": _gather,
     "PACK": _pack,
+    "RANGE": _range,
     "RESHAPE": _reshape,
-    "SHAPE": _shape,
+    "RFFT2D": _spectrum,
+    SHAPE: _shape,
     "SLICE": _slice,
     "SPACE_TO_BATCH_ND": _space_to_batch,
     "SPACE_TO_DEPTH": _space_to_depth,
@@ -363,21 +417,34 @@ SHAPES: Mapping[str, Callable[[Resized], list[Shape]]] = {
     "SPLIT_V": _split_v,
     "SQUEEZE": _squeeze,
     "STRIDED_SLICE": _strided_slice,
+    "TILE": _tile,
     "TRANSPOSE": _transpose,
     "UNPACK": _unpack,
 }  # fmt: skip
 """The function of each operator that passes a new shape on."""
 
-VALUES: Mapping[str, Callable[[Resized, list[Array]], Array]] = {
-    "ADD": lambda _r, a: np.asarray(a[0] + a[1]),
-    "CAST": lambda _r, a: a[0],
-    "CONCATENATION": lambda r, a: np.concatenate(a, r.integer("Axis")),
-    "GATHER": lambda r, a: np.take(a[0], a[1], r.integer("Axis")),
-    "MUL": lambda _r, a: np.asarray(a[0] * a[1]),
-    "PACK": lambda r, a: np.stack(a, r.integer("Axis")),
-    "REDUCE_PROD": lambda _r, a: np.prod(a[0], tuple(a[1].reshape(-1))),
-    "RESHAPE": lambda r, a: a[0].reshape(_reshape(r)[0]),
-    "STRIDED_SLICE": lambda r, a: np.asarray(a[0][tuple(strided(r))]),
-    "SUB": lambda _r, a: np.asarray(a[0] - a[1]),
+VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
+    "ADD": lambda _r, a: [np.asarray(a[0] + a[1])],
+    "CAST": lambda _r, a: a,
+    "CONCATENATION": lambda r, a: [np.concatenate(a, r.integer("Axis"))],
+    "EXPAND_DIMS": lambda r, a: [a[0].reshape(_expand_dims(r)[0])],
+    "FILL": lambda r, a: [np.full(_fill(r)[0], a[1])],
+    "FLOOR_DIV": lambda _r, a: [np.asarray(a[0] // a[1])],
+    "FLOOR_MOD": lambda _r, a: [np.asarray(a[0] % a[1])],
+    "GATHER": lambda r, a: [np.take(a[0], a[1], r.integer("Axis"))],
+    "MAXIMUM": lambda _r, a: [np.maximum(*a)],
+    "MINIMUM": lambda _r, a: [np.minimum(*a)],
+    "MUL": lambda _r, a: [np.asarray(a[0] * a[1])],
+    "PACK": lambda r, a: [np.stack(a, r.integer("Axis"))],
+    "RANGE": lambda _r, a: [_counted(*(each.item() for each in a))],
+    "REDUCE_PROD": lambda _r, a: [np.prod(a[0], tuple(a[1].reshape(-1)))],
+    "RESHAPE": lambda r, a: [a[0].reshape(_reshape(r)[0])],
+    SHAPE: lambda r, _a: [np.array(r.source, np.int64)],
+    "SPLIT_V": lambda r, a: np.split(a[0], np.cumsum(a[1])[:-1], r.axis(r.integers(2)[0])),
+    "SQUEEZE": lambda r, a: [a[0].reshape(_squeeze(r)[0])],
+    "STRIDED_SLICE": lambda r, a: [np.asarray(a[0][tuple(strided(r))])],
+    "SUB": lambda _r, a: [np.asarray(a[0] - a[1])],
+    "TRANSPOSE": lambda _r, a: [a[0].transpose(a[1])],
+    "UNPACK": lambda r, a: list(np.moveaxis(a[0], r.integer("Axis"), 0)),
 }
-"""The arithmetic that converters do on shapes, of integers."""
+"""The arithmetic that converters do on shapes: elements of the outputs, of types to be cast."""

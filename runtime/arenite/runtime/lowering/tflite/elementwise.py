@@ -9,6 +9,7 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import aligned_to
 from arenite.runtime.lowering.tflite.numbers import as_numbers
 from arenite.runtime.lowering.tflite.registry import translates
+from arenite.runtime.lowering.tflite.spectrum import part
 from arenite.runtime.lowering.tflite.translation import Translation
 from arenite.runtime.operators.elementwise import (
     Binary,
@@ -130,8 +131,12 @@ def select(t: Translation) -> None:
 def convert(t: Translation) -> None:
     """Translate CAST, QUANTIZE or DEQUANTIZE."""
     value = t.value()
-    if value.dtype not in _KNOWN or t.dtype not in _KNOWN:
-        raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
+    if t.is_complex(t.source()) and t.dtype is DType.FLOAT32:
+        part(t)
+        return
+    stated = t.builder.model.tensors[t.source()].dtype
+    if stated not in _KNOWN or t.dtype not in _KNOWN:
+        raise NotLoweredError(f"it converts {stated.label} to {t.dtype.label}")
     if t.kind == "CAST" and not all(
         _stands_for_itself(t, name) for name in (t.source(), t.target)
     ):

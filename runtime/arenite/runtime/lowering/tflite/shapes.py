@@ -4,44 +4,48 @@ A file may state a dimension as 1 that is only known at run time; here it is inf
 shapes and constants before it.
 """
 
-from collections.abc import Callable, Mapping
+import math
 
 import numpy as np
 
 from arenite.planner.importers.tflite.shapes import (
+    MAX_VALUES,
+    SHAPE,
     SHAPES,
+    VALUES,
     MisfitError,
     Resized,
+    Shape,
     UnknownShapeError,
 )
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite.translation import Translation
 
-_MAX_ELEMENTS = 65_536
-
 
 def fold(t: Translation) -> bool:
-    """Make the output a constant if its value is known; tell whether it is."""
-    evaluate = _EVALUATED.get(t.kind)
-    if evaluate is None or len(t.step.outputs) != 1 or np.prod(t.shape) > _MAX_ELEMENTS:
+    """Make the outputs constants if their values are known; tell whether they are."""
+    evaluate = VALUES.get(t.kind)
+    shapes = [t.builder.shape(name) for name in t.step.outputs]
+    if evaluate is None or t.is_quantised or any(map(_is_large, shapes)):
         return False
-    if t.kind == "SHAPE":
-        shape = t.value().shape
-        result: Array = np.array(shape, np.dtype(t.dtype.label))
-    else:
-        arrays = [t.builder.array(name) for name in t.step.inputs if name]
-        known = [array for array in arrays if array is not None]
-        if len(known) < len(arrays) or t.is_quantised:
-            return False
-        try:
-            result = evaluate(t, known)
-        except (ArithmeticError, LookupError, TypeError, ValueError):
-            return False
-    if result.shape != t.shape or result.dtype.name != t.dtype.label:
+    arrays = [t.builder.array(name) for name in t.step.inputs if name]
+    known = [array for array in arrays if array is not None]
+    if len(known) < len(arrays) and t.kind != SHAPE:
         return False
-    t.builder.bind(t.target, t.builder.constant(result, t.target))
+    asked = _asked(t)
+    if asked.integer("FusedActivationFunction"):
+        return False
+    try:
+        with np.errstate(all="raise"):
+            found = evaluate(asked, known)
+    except (MisfitError, ArithmeticError, LookupError, TypeError, ValueError):
+        return False
+    if [array.shape for array in found] != shapes:
+        return False
+    for name, array in zip(t.step.outputs, found, strict=True):
+        elements = array.astype(t.builder.model.tensors[name].dtype.label)
+        t.builder.bind(name, t.builder.constant(elements, name))
     return True
 
 
@@ -54,13 +58,9 @@ def restate(t: Translation) -> None:
     infer = SHAPES.get(t.kind)
     if infer is None:
         return
-    inputs = [t.value(p).shape if t.has(p) else () for p in range(len(t.step.inputs))]
-    arrays = {p: t.builder.array(t.source(p)) for p in range(len(inputs)) if t.has(p)}
-    values = {p: each for p, each in arrays.items() if each is not None and each.dtype.kind == "i"}
-    outputs = [t.builder.shape(name) for name in t.step.outputs]
-    attributes = t.step.operator.attributes if isinstance(t.step.operator, Imported) else {}
+    asked = _asked(t)
     try:
-        found = infer(Resized(inputs, values, outputs, t.options, attributes))
+        found = infer(asked)
     except UnknownShapeError:
         return  # whether it is run all the same is for its translator to say
     except MisfitError as reason:
@@ -70,48 +70,30 @@ def restate(t: Translation) -> None:
         ) from reason
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return
-    if len(found) == len(outputs):
-        for name, stated, shape in zip(t.step.outputs, outputs, found, strict=True):
+    if len(found) == len(asked.outputs):
+        for name, stated, shape in zip(t.step.outputs, asked.outputs, found, strict=True):
             if shape != stated:
                 t.builder.restate_shape(name, shape)
+
+
+def _asked(t: Translation) -> Resized:
+    inputs = [_shape(t, name) if name else () for name in t.step.inputs]
+    arrays = {p: t.builder.array(name) for p, name in enumerate(t.step.inputs) if name}
+    values = {p: each for p, each in arrays.items() if each is not None and each.dtype.kind == "i"}
+    outputs = [t.builder.shape(name) for name in t.step.outputs]
+    attributes = t.step.operator.attributes if isinstance(t.step.operator, Imported) else {}
+    return Resized(inputs, values, outputs, t.options, attributes)
+
+
+def _shape(t: Translation, name: str) -> Shape:
+    stored = t.builder.value(name).shape
+    return stored[:-1] if t.is_complex(name) else stored
+
+
+def _is_large(shape: Shape) -> bool:
+    return math.prod(shape) > MAX_VALUES
 
 
 _WINDOWS = frozenset(
     {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "L2_POOL_2D", "MAX_POOL_2D"}
 )
-
-
-def _strided_slice(t: Translation, arrays: list[Array]) -> Array:
-    data, begins, ends, steps = arrays
-    if t.integer("EllipsisMask", 0) or t.integer("NewAxisMask", 0):
-        raise ValueError("its bounds are not those of the axes in order")
-    index: list[slice | int] = []
-    for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
-        if t.integer("ShrinkAxisMask", 0) >> axis & 1:
-            index.append(int(begin))
-            continue
-        first = None if t.integer("BeginMask", 0) >> axis & 1 else int(begin)
-        last = None if t.integer("EndMask", 0) >> axis & 1 else int(end)
-        index.append(slice(first, last, int(step)))
-    result: Array = np.asarray(data[tuple(index)])
-    return result
-
-
-_EVALUATED: Mapping[str, Callable[[Translation, list[Array]], Array]] = {
-    "ADD": lambda _t, a: np.asarray(a[0] + a[1]),
-    "CAST": lambda t, a: a[0].astype(t.dtype.label),
-    "CONCATENATION": lambda t, a: np.concatenate(a, t.integer("Axis", 0)),
-    "EXPAND_DIMS": lambda t, a: a[0].reshape(t.shape),
-    "FILL": lambda _t, a: np.full(tuple(a[0]), a[1]),
-    "GATHER": lambda t, a: np.take(a[0], a[1], t.integer("Axis", 0)),
-    "MUL": lambda _t, a: np.asarray(a[0] * a[1]),
-    "PACK": lambda t, a: np.stack(a, t.integer("Axis", 0)),
-    "RANGE": lambda t, a: np.arange(*(each.item() for each in a)).astype(t.dtype.label),
-    "REDUCE_PROD": lambda t, a: np.prod(a[0], tuple(a[1].reshape(-1))).reshape(t.shape),
-    "RESHAPE": lambda t, a: a[0].reshape(t.shape),
-    "SHAPE": lambda _t, a: a[0],
-    "SQUEEZE": lambda t, a: a[0].reshape(t.shape),
-    "STRIDED_SLICE": _strided_slice,
-    "SUB": lambda _t, a: np.asarray(a[0] - a[1]),
-    "TRANSPOSE": lambda _t, a: a[0].transpose(a[1]),
-}

@@ -18,7 +18,9 @@ from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 from arenite.runtime.operators.spectrum import Rfft2D
 
 _PARTS = {"REAL": 0, "IMAG": 1}
-_READERS = frozenset({"COMPLEX_ABS", *_PARTS})
+_MOVERS = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+_READERS = _MOVERS | {"CAST", "COMPLEX_ABS", *_PARTS}
+_MAKERS = _MOVERS | {"RFFT2D"}
 
 
 def check_complex(t: Translation) -> None:
@@ -27,20 +29,20 @@ def check_complex(t: Translation) -> None:
     Raises:
         NotLoweredError: The operator reads or makes some.
     """
-    tensors = t.builder.model.tensors
-    complexes = (DType.COMPLEX64, DType.COMPLEX128)
-    if t.kind not in _READERS and any(tensors[n].dtype in complexes for n in t.step.reads):
+    read, made = (filter(t.is_complex, names) for names in (t.step.reads, t.step.writes))
+    if t.kind not in _READERS and any(read):
         raise NotLoweredError("it computes in complex numbers")
-    if t.kind != "RFFT2D" and any(tensors[n].dtype in complexes for n in t.step.writes):
-        raise NotLoweredError("it makes complex numbers")
+    for name in made:
+        if t.kind not in _MAKERS:
+            raise NotLoweredError("it makes complex numbers")
+        if name in t.builder.model.output_tensors:
+            raise NotLoweredError("its complex numbers are outputs of the model")
 
 
 @translates("RFFT2D")
 def rfft2d(t: Translation) -> None:
     """Translate RFFT2D with constant lengths."""
     rows, columns = t.integers(1)
-    if t.target in t.builder.model.output_tensors:
-        raise NotLoweredError("its complex numbers are outputs of the model")
     value = t.value()
     if value.dtype is not DType.FLOAT32 or math.prod(value.shape) == 0 or len(value.shape) < 2:
         raise NotLoweredError(f"it transforms {value.dtype.label}, {value.shape}")
@@ -67,10 +69,10 @@ def magnitude(t: Translation) -> None:
 
 @translates(*_PARTS)
 def part(t: Translation) -> None:
-    """Translate REAL or IMAG."""
+    """Translate REAL, IMAG, or a CAST, which takes the real part."""
     pairs = _pairs(t)
     shape = (*pairs.shape[:-1], 1)
-    first = (*(0,) * (len(shape) - 1), _PARTS[t.kind])
+    first = (*(0,) * (len(shape) - 1), _PARTS.get(t.kind, 0))
     move = picked(pairs, shape, first, (1,) * len(shape))
     result = t.emit(Copy(moves=(move,)), [pairs], shape=shape)
     t.finish(replace(result, shape=shape[:-1], order=as_written(len(shape) - 1)))

@@ -205,10 +205,15 @@ class Translation:
         operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
         self.finish(self.emit(operator, [self.value()]))
 
+    def is_complex(self, name: str) -> bool:
+        """Tell whether a tensor of the model is of complex numbers."""
+        return self.builder.model.tensors[name].dtype in (DType.COMPLEX64, DType.COMPLEX128)
+
     def finish(self, value: Value) -> None:
-        """Bind the first output to this value, under its own shape."""
-        if value.shape != self.shape:
-            value = self.builder.reshaped(value, self.shape, self.target)
+        """Bind the first output to this value, under its own shape; complex numbers are pairs."""
+        shape = (*self.shape, 2) if self.is_complex(self.target) else self.shape
+        if value.shape != shape:
+            value = self.builder.reshaped(value, shape, self.target)
         self.builder.bind(self.target, value)
 
 
