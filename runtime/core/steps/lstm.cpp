@@ -20,9 +20,9 @@ class LstmStep final : public Step {
         source_(operands.inputs[0]->as<float>()),
         bias_(operands.inputs[3]->as<float>()),
         target_(operands.outputs[0]->as<float>()),
-        scratch_(reinterpret_cast<float*>(require_scratch(
-            operands,
-            2 * kGates * sizes.batch * std::min(sizes.units, kUnitsAtOnce) * sizeof(float)))),
+        scratch_(reinterpret_cast<float*>(
+            require_scratch(operands, 2 * tile_elements(sizes) * sizeof(float)))),
+        times_at_once_(times_that_fit(operands, sizes)),
         weights_(packed_gates(operands.inputs[1]->as<float>(), sizes.directions * kGates,
                               sizes.units, sizes.inputs)),
         recurrent_(packed_gates(operands.inputs[2]->as<float>(), sizes.directions * kGates,
@@ -48,9 +48,17 @@ class LstmStep final : public Step {
       begin(initial_cell_, cell_);
     }
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
-      for (std::size_t i = 0; i < sizes_.times; ++i) {
-        const bool is_backward = is_reverse_ || d == 1;
-        advance(is_backward ? sizes_.times - 1 - i : i, d);
+      const bool is_backward = is_reverse_ || d == 1;
+      for (std::size_t begun = 0; begun < sizes_.times; begun += times_at_once_) {
+        const std::size_t count = std::min(times_at_once_, sizes_.times - begun);
+        const std::size_t first = is_backward ? sizes_.times - begun - count : begun;
+        if (times_at_once_ > 1) {
+          multiply_inputs(first, count, d);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::size_t slot = is_backward ? count - 1 - i : i;
+          advance(first + slot, slot, d);
+        }
       }
     }
   }
@@ -59,6 +67,29 @@ class LstmStep final : public Step {
   bool has_packed(std::size_t input) const override { return is_packed(input); }
 
  private:
+  // Products of the units made at once with one of the weights.
+  static std::size_t tile_elements(const RecurrentSizes& sizes) {
+    return kGates * sizes.batch * std::min(sizes.units, kUnitsAtOnce);
+  }
+
+  // Of how many times working memory holds all products with the inputs: at least 1, of which it
+  // holds those of a tile. Weights beyond the caches are read once for so many.
+  static std::size_t times_that_fit(const Operands& operands, const RecurrentSizes& sizes) {
+    const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
+    const std::size_t elements = given / sizeof(float) - tile_elements(sizes);
+    const std::size_t fit = elements / (kGates * sizes.state());
+    const bool follow = !sizes.is_batch_major || sizes.batch == 1;  // one time after another
+    return follow ? std::clamp<std::size_t>(fit, 1, sizes.times) : 1;
+  }
+
+  void multiply_inputs(std::size_t first, std::size_t count, std::size_t direction) const {
+    for (std::size_t i = 0; i < kGates; ++i) {
+      weights_[direction * kGates + i].multiply(source_ + sizes_.source(first), sizes_.inputs,
+                                                count * sizes_.batch, 0, sizes_.units,
+                                                scratch_ + i * times_at_once_ * sizes_.state());
+    }
+  }
+
   void begin(const TensorView* initial, float* state) const {
     const std::size_t count = sizes_.directions * sizes_.state();
     if (initial == nullptr) {
@@ -68,12 +99,14 @@ class LstmStep final : public Step {
     }
   }
 
-  void advance(std::size_t time, std::size_t direction) const {
+  // Of the times whose products with the inputs are made at once, this is that of a slot.
+  void advance(std::size_t time, std::size_t slot, std::size_t direction) const {
     float* hidden = hidden_ + direction * sizes_.state();
     float* target = target_ + sizes_.target(time, direction);
     const float* source = source_ + sizes_.source(time);
     for (std::size_t first = 0; first < sizes_.units; first += kUnitsAtOnce) {
-      advance_units(first, std::min(kUnitsAtOnce, sizes_.units - first), direction, source, hidden,
+      const std::size_t count = std::min(kUnitsAtOnce, sizes_.units - first);
+      advance_units(first, count, direction, inputs(first, count, slot, direction, source), hidden,
                     target);
     }
     // Only now, as all units read the state from before.
@@ -83,25 +116,42 @@ class LstmStep final : public Step {
     }
   }
 
-  void advance_units(std::size_t first, std::size_t count, std::size_t direction,
-                     const float* source, const float* hidden, float* target) const {
-    const std::size_t units = sizes_.units;
-    float* products = scratch_;
-    float* recurrent = scratch_ + kGates * sizes_.batch * count;
+  // Products with the inputs, of some units: from one gate and one sequence to the next.
+  struct Products {
+    const float* data;
+    std::size_t gate_stride;
+    std::size_t stride;
+  };
+
+  Products inputs(std::size_t first, std::size_t count, std::size_t slot, std::size_t direction,
+                  const float* source) const {
+    if (times_at_once_ > 1) {
+      return {scratch_ + slot * sizes_.state() + first, times_at_once_ * sizes_.state(),
+              sizes_.units};
+    }
     for (std::size_t i = 0; i < kGates; ++i) {
-      const std::size_t gate = direction * kGates + i;
-      const std::size_t place = i * sizes_.batch * count;
-      weights_[gate].multiply(source, sizes_.source_stride(), sizes_.batch, first, count,
-                              products + place);
-      recurrent_[gate].multiply(hidden, units, sizes_.batch, first, count, recurrent + place);
+      weights_[direction * kGates + i].multiply(source, sizes_.source_stride(), sizes_.batch, first,
+                                                count, scratch_ + i * sizes_.batch * count);
+    }
+    return {scratch_, sizes_.batch * count, count};
+  }
+
+  void advance_units(std::size_t first, std::size_t count, std::size_t direction,
+                     const Products& products, const float* hidden, float* target) const {
+    const std::size_t units = sizes_.units;
+    float* recurrent = scratch_ + (times_at_once_ > 1 ? kGates * times_at_once_ * sizes_.state()
+                                                      : kGates * sizes_.batch * count);
+    for (std::size_t i = 0; i < kGates; ++i) {
+      recurrent_[direction * kGates + i].multiply(hidden, units, sizes_.batch, first, count,
+                                                  recurrent + i * sizes_.batch * count);
     }
     const float* bias = bias_ + direction * kGates * units + first;
     float* cell = cell_ + direction * sizes_.state() + first;
     for (std::size_t b = 0; b < sizes_.batch; ++b) {
       for (std::size_t j = 0; j < count; ++j) {
         const auto gate = [&](std::size_t index) {
-          const std::size_t place = (index * sizes_.batch + b) * count + j;
-          return products[place] + recurrent[place] + bias[index * units + j];
+          return products.data[index * products.gate_stride + b * products.stride + j] +
+                 recurrent[(index * sizes_.batch + b) * count + j] + bias[index * units + j];
         };
         float& memory = cell[b * units + j];
         memory = sigmoid(gate(1)) * memory + sigmoid(gate(0)) * std::tanh(gate(2));
@@ -115,7 +165,8 @@ class LstmStep final : public Step {
   const float* source_;
   const float* bias_;
   float* target_;
-  float* scratch_;  // products with both weights: 2, gates, batch, units at once
+  float* scratch_;  // products with the inputs: gates, times, batch, units; and with the state
+  std::size_t times_at_once_;
   std::vector<PackedWeights> weights_;  // by direction and gate
   std::vector<PackedWeights> recurrent_;
   float clip_;

@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from arenite.planner.importers import read
 from arenite.planner.rewrites.aliasing import SAFE_KINDS
 from arenite.runtime.compiler import compile_model
+from arenite.runtime.operators.recurrent import Lstm
 from arenite.strategies import find
 from arenite.strategies.order import find_order
 from support.running import (
@@ -119,6 +120,23 @@ def test_layers_of_more_units_than_are_made_at_once(kind, resets_after, directio
         small = 0.1 * numpy_helper.to_array(tensor)
         tensor.CopyFrom(numpy_helper.from_array(small.astype(np.float32), tensor.name))
     check(model, tmp_path)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_a_layer_whose_weights_are_read_once_for_several_times(direction, tmp_path):
+    n = 2 if direction == "bidirectional" else 1
+    text = f"""(float[11,3,512] x, float[{n},3,70] h, float[{n},3,70] c) => (y, last, cell)
+        <float[{n},280,512] w, float[{n},280,70] r, float[{n},560] b> {{
+            y, last, cell = LSTM<hidden_size=70, direction="{direction}">(x, w, r, b, , h, c)
+        }}"""
+    model = with_random_weights(parse(text))
+    for tensor in model.graph.initializer:
+        small = 0.05 * numpy_helper.to_array(tensor)
+        tensor.CopyFrom(numpy_helper.from_array(small.astype(np.float32), tensor.name))
+    check(model, tmp_path)
+    program = compile_model(save(tmp_path, model)).program
+    (step,) = (each for each in program.steps if isinstance(each.operator, Lstm))
+    assert step.operator.scratch(program.operands(step)) == 4 * (4 * 3 * 16 + 4 * 8 * 3 * 70)
 
 
 DENOISER = """

@@ -10,6 +10,10 @@ from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
 
 LSTM_UNITS_AT_ONCE, GRU_UNITS_AT_ONCE = 16, 64
 """Units of which a recurrent layer holds the products of all gates at once."""
+TIMES_AT_ONCE = 8
+"""Times of which an LSTM holds all products with its inputs, where weights are read but once for
+them: those of more bytes than `LARGE_WEIGHTS`, as they leave the caches."""
+LARGE_WEIGHTS = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +48,26 @@ class Lstm(RuntimeOperator):
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of some units' products with both weights; integers need none."""
+        """Return the bytes of products with both weights; integers need none.
+
+        They are those of some units, or of all units and several times with the inputs.
+        """
         if operands.source is not None and operands.source.dtype is DType.INT8:
             return 0
         batch, units = _sizes(operands, batch_major=self.batch_major)
-        return FLOAT_BYTES * 2 * 4 * batch * min(units, LSTM_UNITS_AT_ONCE)
+        tile = FLOAT_BYTES * 4 * batch * min(units, LSTM_UNITS_AT_ONCE)
+        times = self._times_at_once(operands)
+        return tile + (tile if times == 1 else FLOAT_BYTES * 4 * times * batch * units)
+
+    def _times_at_once(self, operands: Operands) -> int:
+        source, weights = operands.source, operands.input(1)
+        if source is None or weights is None or len(source.shape) != 3:
+            return 1
+        times, batch = source.shape[:2]
+        if self.batch_major:
+            times, batch = batch, times
+        follow = batch == 1 or not self.batch_major
+        return min(times, TIMES_AT_ONCE) if follow and weights.size > LARGE_WEIGHTS else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
