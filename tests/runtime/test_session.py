@@ -52,6 +52,17 @@ def program(model, tmp_path):
     return build(model, tmp_path)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 9, 17])
+def test_images_are_fed_channels_last_however_many_they_have(channels, tmp_path):
+    text = f"(float[1,{channels},5,7] x) => (y) <float[2,{channels},3,3] w> {{ y = Conv(x, w) }}"
+    path = save(tmp_path, with_random_weights(parse(text)))
+    image = np.arange(channels * 5 * 7, dtype=np.float32).reshape(1, channels, 5, 7)
+    with Session(build(path, tmp_path)) as session:
+        (port,) = session.inputs
+        session._native.feed(0, image)  # noqa: SLF001  # what run copies, before steps overwrite it
+        assert np.array_equal(port.view, image)
+
+
 def test_inputs_and_outputs_are_those_of_the_model(program):
     with Session(program) as session:
         (image,), (scores,) = session.inputs, session.outputs

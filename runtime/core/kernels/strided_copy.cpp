@@ -29,10 +29,39 @@ void copy_elements(const std::byte* source, std::byte* target, std::size_t count
   }
 }
 
+// Takes a few elements of each index of `middle` together, as the colours of a pixel, so that each
+// line of the target is written once.
+template <typename T, std::size_t Length>
+void gather_elements(const std::byte* source, std::byte* target, std::size_t count,
+                     std::int64_t source_stride) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < Length; ++j) {
+      std::memcpy(target + j * sizeof(T), source + static_cast<std::int64_t>(j) * source_stride,
+                  sizeof(T));
+    }
+    source += sizeof(T);
+    target += Length * sizeof(T);
+  }
+}
+
 // Tiles whose source is read along and whose target is written along.
 template <typename T>
 void transpose_elements(const std::byte* source, std::byte* target, const StridedCopy::Axis& middle,
                         const StridedCopy::Axis& inner) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  if (inner.target == size && middle.source == size &&
+      middle.target == size * static_cast<std::int64_t>(inner.length)) {
+    switch (inner.length) {
+      case 2:
+        return gather_elements<T, 2>(source, target, middle.length, inner.source);
+      case 3:
+        return gather_elements<T, 3>(source, target, middle.length, inner.source);
+      case 4:
+        return gather_elements<T, 4>(source, target, middle.length, inner.source);
+      default:
+        break;
+    }
+  }
   if (inner.length <= kTile / 2) {
     for (std::size_t j = 0; j < inner.length; ++j) {
       const auto place = static_cast<std::int64_t>(j);

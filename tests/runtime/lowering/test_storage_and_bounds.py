@@ -108,6 +108,27 @@ def test_channels_are_joined_in_the_place_of_the_widest(joined: str, tmp_path: P
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 
 
+SKIPPED = "(float[1,4,12,12] x) => (y) <float[8,4,3,3] w, float[10,8,3,3] m, float[2,10,3,3] n, "
+SKIPPED += "float[8,2,3,3] t, float[2,16,3,3] v> {{ g = Conv<pads=[1,1,1,1]>(x, w) "
+SKIPPED += "d = Conv<pads=[1,1,1,1]>(g, m) e = Conv<pads=[1,1,1,1]>(d, n) "
+SKIPPED += "u = Conv<pads=[1,1,1,1]>(e, t) j = Concat<axis=1>({joined}) y = Conv(j, v) }}"
+
+
+@pytest.mark.parametrize("joined", ["g, u", "u, g"])
+def test_of_two_as_wide_the_one_that_lives_shorter_makes_place(
+    joined: str, tmp_path: Path
+) -> None:
+    """All of the joined tensor would live as long as what skips the steps between."""
+    path = save(tmp_path, with_random_weights(parse(SKIPPED.format(joined=joined))))
+    compiled = compile_model(path)
+    assert compiled.program.root("u") == compiled.program.root("j")
+    assert compiled.program.root("g")[0] != compiled.program.root("j")[0]
+    assert compiled.source.problem.lower_bound == (8 + 2 + 16) * 12 * 12 * 4
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
 def test_channels_that_are_read_again_are_joined_by_copying(tmp_path: Path) -> None:
     text = WIDE.replace("y = Conv(j, v)", "d = Conv(j, v) e = ReduceMax(r) y = Add(d, e)")
     path = save(tmp_path, with_random_weights(parse(text.format(wide=16, thin=1, all=17,

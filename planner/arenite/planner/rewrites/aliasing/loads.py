@@ -20,6 +20,34 @@ class Loads:
             for step in range(record.start, record.end):
                 self._loads[step] += record.size
 
+    def cheapest(self, outer: str, inner: Sequence[str]) -> str:
+        """Return which one of the storages to put inside `outer`, which holds but one of them.
+
+        Least is the largest load, then the bytes over all steps concerned. The first of those
+        alike is returned, and the first of all if none is in the arena.
+
+        Cost: O(storages x steps they live).
+        """
+        lives = self._lives
+        ranked = [name for name in inner if name in lives]
+        if len(ranked) < 2 or outer not in lives:
+            return (*ranked, *inner)[0]
+        concerned = [lives[name] for name in (outer, *ranked)]
+        first = min(start for _, start, _ in concerned)
+        last = max(end for _, _, end in concerned)
+
+        def price(name: str) -> tuple[int, int]:
+            size, start, end = lives[outer]
+            inner_size, inner_start, inner_end = lives[name]
+            loads = self._loads[first:last]
+            for step in range(inner_start, inner_end):
+                loads[step - first] -= inner_size
+            for step in (*range(inner_start, start), *range(end, inner_end)):
+                loads[step - first] += size
+            return max(loads), sum(loads)
+
+        return min(ranked, key=price)
+
     def best(self, outer: str, inner: Sequence[str]) -> tuple[str, ...]:
         """Return which of the storages to put inside `outer` for the least load.
 

@@ -167,8 +167,6 @@ class _Rewrite:
         possible: dict[str, tuple[Part, int]] = {}
         for part in parts:
             reason = self._why_not_inside(step, kind, part)
-            if part.moves and any(other.moves for other, _ in possible.values()):
-                reason = reason or "another operand has the place"
             if part.offset is None or reason is not None:
                 self._refuse(kind, step, part.inner, reason or part.reason)
             else:
@@ -176,6 +174,12 @@ class _Rewrite:
         if not possible:
             return
         outer = storages.owner(next(iter(possible.values()))[0].outer)
+        moved = [root for root, (part, _) in possible.items() if part.moves]
+        kept = loads.cheapest(outer, moved) if moved else None
+        for root in moved:
+            if root != kept:
+                part, _ = possible.pop(root)
+                self._refuse(kind, step, part.inner, "another operand has the place")
         chosen = loads.best(outer, tuple(possible))
         for root, (part, offset) in possible.items():
             if root in chosen:
