@@ -36,6 +36,7 @@ constexpr std::size_t kMostRuns = 64;
 // Bytes of the source's rows under one row of the result, or under a part of it. Where more than a
 // tile fits, rows take half of it, to leave room for weights in the first cache.
 constexpr std::size_t kRowBytes = std::size_t{32} * 1024;
+constexpr std::size_t kSlack = 3 * kVector;  // behind a row
 // Bytes of depth that pixels are gathered to where the runs are not whole quads.
 constexpr std::size_t kGathered = 512;
 // Output channels whose sums begin at once, and bytes of weights that stay in the second cache
@@ -44,8 +45,8 @@ constexpr std::size_t kBlock = 256;
 constexpr std::size_t kCachedWeights = std::size_t{448} * 1024;
 
 struct alignas(kVector) Stack {
-  std::uint8_t rows[kRowBytes + kVector];
-  std::uint8_t gathered[kPixels * (kGathered + 2 * kVector)];
+  std::uint8_t rows[kRowBytes];
+  std::uint8_t gathered[kPixels * (kGathered + 3 * kVector)];
   std::int32_t start[kBlock];
   float scales[kBlock];
 };
@@ -164,8 +165,6 @@ ARENITE_FOR_VNNI void make_tile(const Panels& given, std::size_t pixel) {
 #pragma GCC unroll 2
       for (std::size_t j = 0; j < Panels_; ++j) {
         quads[j] = _mm512_loadu_si512(weights + j * panel_bytes);
-        _mm_prefetch(reinterpret_cast<const char*>(weights + j * panel_bytes + 24 * kQuadBytes),
-                     _MM_HINT_T0);
       }
 #pragma GCC unroll 16
       for (std::size_t p = 0; p < Pixels; ++p) {
@@ -242,21 +241,20 @@ ARENITE_FOR_VNNI ARENITE_INLINE void copy_flipped(const std::uint8_t* from, std:
   }
 }
 
-// Copies as many bytes for each of some pixels; up to a vector beyond them is read and written.
+// Copies runs of as many bytes for some pixels: for each a vector, or several of the widest, so
+// that what is behind a run is read and written too.
+template <typename Vector>
 ARENITE_FOR_VNNI ARENITE_INLINE void gather_run(const std::uint8_t* from, std::size_t step,
                                                 std::size_t size, std::size_t pixels,
                                                 std::size_t step_to, std::uint8_t* to) {
-  if (size <= 16) {
-    for (std::size_t p = 0; p < pixels; ++p) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + p * step_to),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + p * step)));
-    }
-    return;
-  }
   for (std::size_t p = 0; p < pixels; ++p) {
-    for (std::size_t i = 0; i < size; i += kVector) {
-      _mm512_storeu_si512(to + p * step_to + i, _mm512_loadu_si512(from + p * step + i));
+    for (std::size_t i = 0; i < size; i += sizeof(Vector)) {
+      Vector bytes;
+      std::memcpy(&bytes, from + i, sizeof bytes);
+      std::memcpy(to + i, &bytes, sizeof bytes);
     }
+    from += step;
+    to += step_to;
   }
 }
 
@@ -290,6 +288,10 @@ class Work {
     run_ = is_apart_ ? inputs_ : inputs_ * window_.kernel[1];
     num_runs_ = depth_ / run_;
     is_gathered_ = run_ % kInt8Quad != 0;
+    const std::size_t filled = run_ + kInt8Quad;
+    vector_ = filled <= sizeof(__m128i)   ? sizeof(__m128i)
+              : filled <= sizeof(__m256i) ? sizeof(__m256i)
+                                          : divide_up(filled, kVector) * kVector;
     const auto follow = [](const auto& image) {
       return image.rows == 1 || (image.row_offsets == nullptr &&
                                  image.row_stride == image.columns * image.pixel_stride);
@@ -305,11 +307,11 @@ class Work {
                    (is_pixel || source.pixel_stride == inputs_) &&
                    (result.columns - 1) * window_.strides[1] + extent(1) <= source.columns &&
                    (result.rows - 1) * window_.strides[0] + extent(0) <= source.rows;
-    const std::size_t most = columns_that_fit(kRowBytes);
-    part_ = std::max(std::min(most, kPixels), columns_that_fit(kRowBytes / 2) / kPixels * kPixels);
-    parts_ = part_ == 0 ? 0 : divide_up(columns_, part_);
-    part_ = parts_ == 0 ? 0 : divide_up(divide_up(columns_, parts_), kPixels) * kPixels;
-    part_ = std::min(part_, most);
+    part_ = columns_that_fit(kRowBytes / 2);
+    if (part_ < columns_) {  // whole tiles, or at least one
+      part_ = part_ < kPixels ? std::min(columns_that_fit(kRowBytes), kPixels)
+                              : part_ / kPixels * kPixels;
+    }
     parts_ = part_ == 0 ? 0 : divide_up(columns_, part_);
     slot_size_ = part_ == 0 ? 0 : row_bytes(std::min(part_, columns_));
     step_ = is_in_place_ ? source.pixel_stride : inputs_;
@@ -374,14 +376,14 @@ class Work {
   // Bytes of one row of the source under so many columns of the result.
   std::size_t row_bytes(std::size_t columns) const {
     const std::size_t bytes = ((columns - 1) * window_.strides[1] + extent(1)) * inputs_;
-    return divide_up(bytes, kVector) * kVector + kVector;
+    return divide_up(bytes, kVector) * kVector + kSlack;
   }
 
   // Columns of the result, at most all, whose rows of the source fit so many bytes.
   std::size_t columns_that_fit(std::size_t bytes) const {
     const std::size_t slots = window_.kernel[0];
     const std::size_t slot = bytes / slots / kVector * kVector;
-    const std::size_t pixels = slot < 2 * kVector ? 0 : (slot - 2 * kVector) / inputs_;
+    const std::size_t pixels = slot < kVector + kSlack ? 0 : (slot - kVector - kSlack) / inputs_;
     if (pixels < extent(1)) {
       return 0;
     }
@@ -471,7 +473,7 @@ class Work {
       }
       to += pixels * inputs_;
     }
-    fill_zeros(static_cast<std::size_t>(end - to), to);
+    fill_zeros(static_cast<std::size_t>(end - to) + (is_gathered_ ? 2 * kVector : 0), to);
   }
 
   // Writes what stands for zero, up to a vector too much.
@@ -489,19 +491,26 @@ class Work {
       make_tiles(block, block.columns, {runs, num_runs_, run_ / kInt8Quad, step}, to, stack);
       return;
     }
-    const std::size_t beyond = run_ <= 16 ? 16 : kVector;  // that a pixel's last run may reach
-    const std::size_t stride = divide_up(depth_ + beyond, kVector) * kVector;
+    const std::size_t stride = divide_up(depth_ - run_ + vector_, kVector) * kVector;
     const std::size_t most = sizeof stack.gathered / stride / kPixels * kPixels;
     const std::uint8_t* gathered[] = {stack.gathered};
     for (std::size_t pixel = 0; pixel < block.columns; pixel += most) {
       const std::size_t count = std::min(most, block.columns - pixel);
+      // What one run leaves behind its end the next one overwrites; weights there are zeros in the
+      // end.
       for (std::size_t run = 0; run < num_runs_; ++run) {
-        // What one run leaves behind its end the next one overwrites.
-        gather_run(runs[run] + pixel * step, step, run_, count, stride,
-                   stack.gathered + run * run_);
-      }
-      for (std::size_t p = 0; p < count; ++p) {
-        std::memset(stack.gathered + p * stride + depth_, 0, kInt8Quad);
+        const std::uint8_t* from = runs[run] + pixel * step;
+        std::uint8_t* target = stack.gathered + run * run_;
+        switch (vector_) {
+          case sizeof(__m128i):
+            gather_run<__m128i>(from, step, sizeof(__m128i), count, stride, target);
+            break;
+          case sizeof(__m256i):
+            gather_run<__m256i>(from, step, sizeof(__m256i), count, stride, target);
+            break;
+          default:
+            gather_run<__m512i>(from, step, run_ + kInt8Quad, count, stride, target);
+        }
       }
       make_tiles(block, count, {gathered, 1, divide_up(depth_, kInt8Quad), stride},
                  to + pixel * given_.result.pixel_stride, stack);
@@ -538,7 +547,7 @@ class Work {
       const auto num = static_cast<std::uint32_t>(columns);
       const std::uint32_t num_tiles = (num - 1) / (is_one ? kPixelsOfOne : kPixels) + 1;
       const std::uint32_t size = num / num_tiles;
-      const std::uint32_t num_larger = num % num_tiles;
+      const std::uint32_t num_larger = num - size * num_tiles;
       std::size_t pixel = 0;
       for (std::uint32_t tile = 0; tile < num_tiles; ++tile) {
         const std::uint32_t pixels = size + (tile < num_larger ? 1 : 0);
@@ -568,6 +577,7 @@ class Work {
   std::size_t parts_;
   std::size_t run_;
   std::size_t num_runs_;
+  std::size_t vector_;     // bytes that a run is gathered by, with a quad behind it
   std::size_t slot_size_;  // bytes of a row of the source, on the stack
   std::size_t step_;       // from one pixel of the source to the next, where runs are found
   bool is_apart_;          // taps of a row, by dilation
