@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/convolution/convolve_int8_rows.hpp"
 #include "kernels/convolution/int8_tile.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
@@ -344,9 +345,31 @@ class Work {
   bool is_pointwise_;  // without padding
 };
 
+// The same image, whichever sign its bytes have.
+template <typename Byte, typename T>
+Image<Byte> as_bytes(const Image<T>& image) {
+  return {reinterpret_cast<Byte*>(image.data),
+          image.rows,
+          image.columns,
+          image.channels,
+          image.pixel_stride,
+          image.row_stride,
+          image.row_offsets};
+}
+
 template <typename T>
 void convolve_any(const Int8Convolution& convolution, const Image<const T>& source,
                   const Image<T>& result, RowRange rows, pthreadpool_t threads) {
+  constexpr bool kIsSigned = std::is_signed_v<T>;
+  const Int8ConvolutionRows given{convolution,
+                                  as_bytes<const std::uint8_t>(source),
+                                  as_bytes<std::uint8_t>(result),
+                                  rows,
+                                  static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
+                                  convolution.source_zero_point + (kIsSigned ? 128 : 0)};
+  if (convolve_rows_for_vnni(given, threads)) {
+    return;
+  }
   const Work<T> work(convolution, source, result, rows);
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
@@ -354,7 +377,7 @@ void convolve_any(const Int8Convolution& convolution, const Image<const T>& sour
 
 }  // namespace
 
-const std::size_t kInt8ConvolveStack = sizeof(Stack);
+const std::size_t kInt8ConvolveStack = std::max(sizeof(Stack), kInt8RowsStack);
 
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth) {
   return groups * divide_up(outputs, kInt8Panel) * panel_bytes_of(depth);
