@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "processor_name.hpp"
 #include "registry.hpp"
 #include "session.hpp"
 #include "validation.hpp"
@@ -170,6 +172,13 @@ std::vector<std::string> backends(const Session& session) {
   return found;
 }
 
+std::optional<std::pair<std::string, bool>> tuned_on(const Session& session) {
+  if (session.tuning() == Tuning::none) {
+    return std::nullopt;
+  }
+  return std::pair{session.program().tuned_on()->str(), session.tuning() == Tuning::here};
+}
+
 using StepProfile = std::tuple<std::string, std::string, std::string, std::int64_t, std::size_t>;
 
 std::vector<StepProfile> profile(const Session& session) {
@@ -273,6 +282,7 @@ NB_MODULE(_core, module) {
       .def("states", &states)
       .def("external_steps", &external_steps)
       .def("backends", &backends)
+      .def("tuned_on", &tuned_on)
       .def("set_profiling", &Session::set_profiling, "wanted"_a)
       .def("note_nanoseconds", &note_nanoseconds, "turn"_a, "value"_a)
       .def("profile", &profile)
@@ -287,6 +297,7 @@ NB_MODULE(_core, module) {
       .def("memories", &memories)
       .def("memory", &Session::memory);
   module.def("supported", &supported_operators);
+  module.def("processor_name", [] { return std::string(ProcessorName().text()); });
 #ifdef ARENITE_HAVE_XNNPACK
   module.attr("has_xnnpack") = true;
   module.def("allocations", &xnnpack::allocations);

@@ -63,6 +63,7 @@ void check_all_names(const Program& program) {
   check_text(program.name());
   check_text(program.digest());
   check_text(program.producer());
+  check_text(program.tuned_on());
   check_names(program.tensors());
   check_names(program.steps());
   check_names(program.inputs());

@@ -14,10 +14,23 @@
 #include "errors.hpp"
 #include "lane.hpp"
 #include "lanes.hpp"
+#include "processor_name.hpp"
 #include "registry.hpp"
 #include "validation.hpp"
 
 namespace arenite {
+
+namespace {
+
+Tuning tuning_of(const program::Program& program) {
+  if (program.tuned_on() == nullptr) {
+    return Tuning::none;
+  }
+  return program.tuned_on()->string_view() == ProcessorName().text() ? Tuning::here
+                                                                     : Tuning::elsewhere;
+}
+
+}  // namespace
 
 struct Session::Threads {
   explicit Threads(int count)
@@ -56,7 +69,7 @@ Session::Session(int descriptor, const SessionOptions& options)
     : Session(std::make_shared<const MappedFile>(descriptor), options) {}
 
 Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
-    : file_(std::move(file)) {
+    : file_(std::move(file)), tuning_(tuning_of(program())) {
   const HeapAccount::Scope scope(&other_);
   tensors_ = validated_tensors(program());
   take_memories(options);
@@ -122,9 +135,15 @@ void Session::make_steps() {
   }
   steps_.reserve(steps.size());
   for (const auto* step : steps) {
-    Operands operands{
-        *step,          {},        {},         find(step->scratch()), in_bands[steps_.size()],
-        threads_->pool, &decoder_, file_.get()};
+    Operands operands{*step,
+                      {},
+                      {},
+                      find(step->scratch()),
+                      in_bands[steps_.size()],
+                      threads_->pool,
+                      &decoder_,
+                      file_.get(),
+                      tuning_};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) {
         operands.inputs.push_back(find(index));

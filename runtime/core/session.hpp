@@ -64,6 +64,9 @@ class Session {
   // What a run counts (turns.hpp): as many as there are steps, unless some run by rows.
   std::size_t num_turns() const { return arenite::num_turns(program()); }
 
+  // Whether kernels are those that were measured on this processor.
+  Tuning tuning() const { return tuning_; }
+
   // Whether a thread of its own moves tensors beside the computation.
   bool has_lane() const { return !beside_.empty(); }
 
@@ -127,6 +130,7 @@ class Session {
   HeapAccount decoding_;
   HeapAccount other_;
   std::shared_ptr<const MappedFile> file_;
+  Tuning tuning_;
   std::vector<TensorView> tensors_;
   SymbolDecoder decoder_;
   std::vector<DecodedTensor> decoded_;                             // that steps read

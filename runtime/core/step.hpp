@@ -16,6 +16,9 @@ namespace arenite {
 class MappedFile;
 class SymbolDecoder;
 
+// Whether a program states kernels that were measured, and if so, whether on this processor.
+enum class Tuning { none, elsewhere, here };
+
 // What a step is made from; null where an optional operand is left out.
 struct Operands {
   const program::Step& step;
@@ -26,6 +29,7 @@ struct Operands {
   pthreadpool* threads;       // null: the calling thread alone
   SymbolDecoder* decoder;     // of coded weights
   const MappedFile* file;     // where constants lie
+  Tuning tuning;              // of the program
 };
 
 class Step {

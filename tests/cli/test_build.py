@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from arenite.cli.planning.costs import processor_name
 from arenite.planner import planfile
+from arenite.runtime.processor import processor_name
 from arenite.runtime.session import Session
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
 from support.running import assert_same, reference_outputs, with_random_weights
@@ -267,7 +267,7 @@ def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
     built = run_json("build", path, "-o", program, *option)
     is_tuned = "--tune" in option
     assert built["tuned_on"] == (processor_name() if is_tuned else None)
-    assert (b", tuned on " in program.read_bytes()) is is_tuned
+    assert (processor_name().encode() in program.read_bytes()) is is_tuned
     assert built["tiles"] == {"direct": {}, "fastest": {"4": 1}}.get(option[-1], built["tiles"])
     assert built["height"] == run_json("plan", path)["height"]
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28), np.float32)}
@@ -278,7 +278,9 @@ def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
 def test_what_runs_by_tiles_is_told(run, program, tmp_path):
     path = save(tmp_path, with_random_weights(parse(WIDE_THEN_NARROW)))
     assert "1 convolution by 4 x 4" in run("build", path, "-o", program)[1]
-    assert "tuned on" in run("build", path, "-o", program, "--tune")[1]
+    said = run("build", path, "-o", program, "--tune")[1]
+    assert f"tuned on   {processor_name()}: " in said
+    assert "elsewhere  1 convolution by 4 x 4" in said
     assert "tiles" not in run("build", path, "-o", program, "--kernels", "direct")[1]
 
 

@@ -12,10 +12,10 @@ from arenite.cli.planning.costs import (
     CostsFileError,
     MachineCosts,
     cache_file,
-    processor_name,
     table,
     with_measured,
 )
+from arenite.runtime.processor import processor_name
 
 SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_label={"Conv2D": 2e9})
 QUICK = replace(DESKTOP, multiply_adds_per_s=1e12)

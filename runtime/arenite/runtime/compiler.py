@@ -26,7 +26,7 @@ from arenite.runtime.program.assembly import Assembly, Code, assemble
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
 from arenite.runtime.rewrites.sums import fuse_sums
-from arenite.runtime.rewrites.tiles import Kernels, Prefer, by_table, with_tiles
+from arenite.runtime.rewrites.tiles import Kernels, Prefer, with_tiles
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
@@ -41,7 +41,21 @@ ALIASES = (
 )
 """Kinds of sharing in our runtime; lowered views have no step, so they need none."""
 
-Tune: TypeAlias = Callable[[Program], Prefer]
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Which kernels are quicker on one processor, as measured.
+
+    Attributes:
+        processor: Its name, as the core states it.
+        prefer: Tells which tiles are quicker there.
+    """
+
+    processor: str
+    prefer: Prefer
+
+
+Tune: TypeAlias = Callable[[Program], Tuning]
 """Measures the kernels of a program's convolutions."""
 
 
@@ -57,16 +71,14 @@ class Compiled:
     Attributes:
         source: The lowered program in its final order, its storage shared, and its records.
         streaming: How the weight budget is met, if there is one.
-        tuned_on: The processor on which kernels were measured; empty if a table decided.
         kernels: Which kernels compute convolutions, once there is a plan.
-        prefer: Tells which of them are quicker.
+        tuning: Which of them are quicker on one processor; None if a table decides on all.
     """
 
     source: Source
     streaming: Streaming | None = None
-    tuned_on: str = ""
     kernels: Kernels = Kernels.DIRECT
-    prefer: Prefer = by_table
+    tuning: Tuning | None = None
 
     @property
     def program(self) -> Program:
@@ -77,8 +89,9 @@ class Compiled:
     def tiled(self, plan: Plan) -> tuple[Self, Plan]:
         """Return the program with its kernels chosen, and the plan with their working memory."""
         program, problem, plan = with_tiles(
-            self.program, self.source.problem, plan, self.kernels, self.prefer
-        )
+            self.program, self.source.problem, plan, self.kernels,
+            tuned=None if self.tuning is None else self.tuning.prefer,
+        )  # fmt: skip
         source = replace(self.source, program=program, problem=problem)
         return replace(self, source=source, kernels=Kernels.DIRECT), plan
 
@@ -100,8 +113,8 @@ class Compiled:
             tiled.source.problem,
             plan,
             digest=self.source.digest,
-            producer=f"arenite {version('arenite')}"
-            + (f", tuned on {self.tuned_on}" if self.tuned_on else ""),
+            producer=f"arenite {version('arenite')}",
+            tuned_on=None if self.tuning is None else self.tuning.processor,
             code=code,
         )
 
@@ -163,8 +176,8 @@ def compile_model(
         path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
     )
     found = lowered.compiled(derive(lowered.program, rules(capacity), order))
-    prefer = by_table if tune is None else tune(lowered.program)
-    return replace(found, kernels=kernels, prefer=prefer)
+    tuning = None if tune is None else tune(lowered.program)
+    return replace(found, kernels=kernels, tuning=tuning)
 
 
 def lower_model(

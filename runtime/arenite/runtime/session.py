@@ -128,6 +128,20 @@ class SessionMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuned:
+    """The processor that a program was tuned on.
+
+    Attributes:
+        processor: Its name.
+        is_here: Whether it is this one: then kernels are those that were the quickest there.
+            Otherwise a table chose them when the program was built.
+    """
+
+    processor: str
+    is_here: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Options:
     """How a session runs.
 
@@ -317,6 +331,12 @@ class Session:
         """Return exactly how many bytes the session holds, by part."""
         held = self._native.memory()
         return SessionMemory(*(getattr(held, each.name) for each in fields(SessionMemory)))
+
+    @property
+    def tuned(self) -> Tuned | None:
+        """The processor that the program was tuned on; None if it was on none."""
+        stated = self._native.tuned_on()
+        return None if stated is None else Tuned(*stated)
 
     def backends(self) -> tuple[str, ...]:
         """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""

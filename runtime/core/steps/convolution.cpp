@@ -1,5 +1,6 @@
 // Convolutions, and products with weights, in floating point.
 #include <algorithm>
+#include <optional>
 
 #include "convolution_checks.hpp"
 #include "convolution_step.hpp"
@@ -36,8 +37,8 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
 }
 
 // After Winograd, by tiles of so many rows and columns.
-std::unique_ptr<Step> make_winograd(const Operands& operands, const Convolution& direct,
-                                    std::size_t tile, std::size_t num_threads) {
+WinogradConvolution winograd(const Operands& operands, const Convolution& direct, std::size_t tile,
+                             std::size_t num_threads) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const SlidingWindow& window = direct.window;
@@ -54,10 +55,8 @@ std::unique_ptr<Step> make_winograd(const Operands& operands, const Convolution&
           "its threads are not from 1 to 256");
   const std::size_t bytes = winograd_scratch(tile, source.shape[3], result.shape[3],
                                              result.shape[2], {0, result.shape[1]}, num_threads);
-  const WinogradConvolution kernel{
-      tile,       window.padding, direct.filter, direct.store, require_scratch(operands, bytes),
-      num_threads};
-  return image_step<float>(operands, convolve_winograd, kernel);
+  return {tile,       window.padding, direct.filter, direct.store, require_scratch(operands, bytes),
+          num_threads};
 }
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
@@ -70,10 +69,23 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const Convolution kernel{conv_window(operands, attributes), attributes.groups(),
                            operands.inputs[1]->as<float>(),
                            store(operands, attributes, result.shape[3])};
-  if (attributes.tile() != 0) {
-    return make_winograd(operands, kernel, attributes.tile(), attributes.tile_threads());
+  require(operands, operands.tuning != Tuning::none || attributes.tuned_tile() == 0,
+          "it states tiles that are tuned, and the program no processor");
+  // Both choices are checked on every processor: a file is good on all, or on none.
+  std::optional<WinogradConvolution> taken;
+  for (const bool is_tuned : {false, true}) {
+    const std::size_t tile = is_tuned ? attributes.tuned_tile() : attributes.tile();
+    if (tile == 0) {
+      continue;
+    }
+    const auto by_tiles = winograd(
+        operands, kernel, tile, is_tuned ? attributes.tuned_threads() : attributes.tile_threads());
+    if (is_tuned == (operands.tuning == Tuning::here)) {
+      taken = by_tiles;
+    }
   }
-  return image_step<float>(operands, convolve, kernel);
+  return taken.has_value() ? image_step<float>(operands, convolve_winograd, *taken)
+                           : image_step<float>(operands, convolve, kernel);
 }
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {

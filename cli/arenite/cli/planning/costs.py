@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Self
 
 from arenite.planner.costs import Costs, Link
 from arenite.planner.errors import FileError, about_file
+from arenite.runtime.processor import processor_name
 
 DESKTOP = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
 """A core of a desktop: 30 thousand million multiply-adds a second, 20 GB/s of cache and memory."""
@@ -18,8 +18,6 @@ FLOAT, INTEGER = "float32", "int8"
 """Types of elements that machines are measured with."""
 
 _VERSION = 1
-_CPUINFO = Path("/proc/cpuinfo")
-_BOARD = Path("/sys/firmware/devicetree/base/model")
 
 
 class CostsFileError(FileError):
@@ -77,17 +75,6 @@ def cache_file() -> Path:
     folder = os.environ.get("XDG_CACHE_HOME") or ""
     root = Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache"
     return root / "arenite" / "costs.json"
-
-
-def processor_name() -> str:
-    """Return the name of this processor, as the system states it."""
-    facts = _CPUINFO.read_text(errors="replace") if _CPUINFO.is_file() else ""
-    for line in facts.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "model name" and value.strip():
-            return value.strip()
-    board = _BOARD.read_text(errors="replace").strip("\0\n ") if _BOARD.is_file() else ""
-    return board or platform.processor() or platform.machine()
 
 
 def table(processors: Mapping[str, Mapping[str, Costs]]) -> dict[str, Any]:

@@ -6,15 +6,17 @@ from collections import defaultdict
 from arenite.cli.console.streams import progress
 from arenite.cli.planning.programs import random_inputs, session_of
 from arenite.planner.program import Program
+from arenite.runtime.compiler import Tuning
+from arenite.runtime.processor import processor_name
 from arenite.runtime.rewrites.tile_speeds import DIRECT, TILES
-from arenite.runtime.rewrites.tiles import Prefer, all_by, measured, takes_tiles
+from arenite.runtime.rewrites.tiles import all_by, measured, takes_tiles
 
 _ROUNDS = 7
 _SEED = 0
 
 
-def tuned(program: Program) -> Prefer:
-    """Return what prefers the tiles that are quickest here.
+def tuned(program: Program) -> Tuning:
+    """Return which tiles are the quickest on this processor.
 
     Every candidate runs the whole program on one thread, in turn, so that each step is measured
     with the caches as its neighbours leave them, and what else the machine does meets all alike.
@@ -23,7 +25,7 @@ def tuned(program: Program) -> Prefer:
         UnloadableError: No session runs the program.
     """
     if not any(takes_tiles(program, step) for step in program.steps):
-        return measured({})
+        return Tuning(processor_name(), measured({}))
     arrays = random_inputs(program, _SEED)
     times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     sessions = {tile: session_of(all_by(program, tile)) for tile in (DIRECT, *TILES)}
@@ -36,9 +38,8 @@ def tuned(program: Program) -> Prefer:
                     times[step.name][tile].append(step.nanoseconds)
     for session in sessions.values():
         session.close()
-    return measured(
-        {
-            name: {tile: statistics.median(each) for tile, each in by_tile.items()}
-            for name, by_tile in times.items()
-        }
-    )
+    medians = {
+        name: {tile: statistics.median(each) for tile, each in by_tile.items()}
+        for name, by_tile in times.items()
+    }
+    return Tuning(processor_name(), measured(medians))

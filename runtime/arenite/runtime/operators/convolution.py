@@ -104,7 +104,8 @@ class Conv2D(Convolution, SlidingOperator):
 
     With a `tile` of 2 or 4 it is computed after Winograd, by tiles of so many rows and columns, in
     working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
-    of 1, one group.
+    of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
+    `tuned_threads` take their place; working memory is enough for either.
     """
 
     number: ClassVar[int] = 1
@@ -116,6 +117,8 @@ class Conv2D(Convolution, SlidingOperator):
     kernel: Pair = (0, 0)
     tile: int = 0
     tile_threads: int = 1
+    tuned_tile: int = 0
+    tuned_threads: int = 1
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
@@ -141,11 +144,18 @@ class Conv2D(Convolution, SlidingOperator):
     def scratch(self, operands: Operands) -> int:
         """Return the bytes of tiles that are taken apart, and of panels of the filter."""
         source, result = operands.source, operands.result
-        if not self.tile or source is None or result is None or self.sliding(operands) is None:
+        if source is None or result is None or self.sliding(operands) is None:
             return 0
         _, rows, columns, outputs = result.shape
-        tiles = -(-rows // self.tile) * -(-columns // self.tile)
-        return winograd_scratch(self.tile, source.shape[3], outputs, tiles, self.tile_threads)
+        chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
+        return max(
+            winograd_scratch(
+                tile, source.shape[3], outputs, -(-rows // tile) * -(-columns // tile), threads
+            )
+            if tile
+            else 0
+            for tile, threads in chosen
+        )
 
     def takes_tiles(self, operands: Operands) -> bool:
         """Tell whether it can be computed after Winograd."""
@@ -163,7 +173,8 @@ class Conv2D(Convolution, SlidingOperator):
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether its filter is packed, and it is not made by tiles."""
-        return not self.tile and _filter(operands, 3, 5) is not None
+        is_by_tiles = self.tile or self.tuned_tile
+        return not is_by_tiles and _filter(operands, 3, 5) is not None
 
     def _window(self, operands: Operands) -> Pair | None:
         weights = _filter(operands, 3, 4, 5)

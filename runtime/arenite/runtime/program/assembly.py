@@ -63,6 +63,7 @@ def assemble(
     *,
     digest: str,
     producer: str,
+    tuned_on: str | None = None,
     code: Code | None = None,
 ) -> Assembly:
     """Return the parts of the program file.
@@ -73,9 +74,10 @@ def assemble(
         plan: A verified plan of those records.
         digest: SHA-256 of the model file, hexadecimal.
         producer: Name and version of the tool that made the program.
+        tuned_on: The processor whose tuned kernels the steps state; None if they state none.
         code: Encodes constants of 32-bit floats that steps of the core read.
     """
-    return _Assembler(program, problem, plan, code).assemble(digest, producer)
+    return _Assembler(program, problem, plan, code).assemble(digest, producer, tuned_on)
 
 
 class _Assembler:
@@ -106,7 +108,7 @@ class _Assembler:
         self._places_by_content: dict[str, int] = {}
         self._weights_size = 0
 
-    def assemble(self, digest: str, producer: str) -> Assembly:
+    def assemble(self, digest: str, producer: str, tuned_on: str | None) -> Assembly:
         program = self._program
         steps, turns = self._steps()
         root = {
@@ -124,6 +126,8 @@ class _Assembler:
         }
         if turns:
             root["turns"] = turns
+        if tuned_on is not None:
+            root["tuned_on"] = tuned_on
         return Assembly(
             json.dumps(root, allow_nan=False),
             tuple(self._constants),

@@ -8,7 +8,7 @@ rounding.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -66,7 +66,12 @@ def measured(seconds: Mapping[str, Mapping[int, float]]) -> Prefer:
 
 
 def with_tiles(
-    program: Program, problem: Problem, plan: Plan, kernels: Kernels, prefer: Prefer = by_table
+    program: Program,
+    problem: Problem,
+    plan: Plan,
+    kernels: Kernels,
+    prefer: Prefer = by_table,
+    tuned: Prefer | None = None,
 ) -> tuple[Program, Problem, Plan]:
     """Return a placed program with convolutions by tiles, their working memory in its gaps.
 
@@ -76,6 +81,8 @@ def with_tiles(
         plan: A plan of these.
         kernels: Whether the arena may grow.
         prefer: Tells which tiles are quicker.
+        tuned: Tells which are on the processor that the program is tuned on; None if on none. The
+            working memory of a step is enough for either choice.
     """
     if kernels is Kernels.DIRECT:
         return program, problem, plan
@@ -92,20 +99,21 @@ def with_tiles(
         gap, room = _largest_gap(live, plan.heights[0])
         top = align_up(max((end for _, end in live), default=0), _ALIGNMENT)
         most = (memory.capacity or sys.maxsize) - top if kernels is Kernels.FASTEST else 0
-        for tile in prefer(program, step):
-            operator = _fitting(program, step, tile, room, most)
-            if operator is None:
-                continue
-            size = align_up(operator.scratch(program.operands(step)), _ALIGNMENT)
-            record = UsageRecord(
-                names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
-                memory=memory.name,
-            )  # fmt: skip
-            offset = gap if size <= room else top
-            placed.append((record, offset))
-            height = max(height, offset + size)
-            steps[number] = replace(step, operator=operator)
-            break
+        chosen = _fitting(program, step, prefer(program, step), room, most)
+        measured_here = () if tuned is None else tuned(program, step)
+        best = _fitting(program, step, measured_here, room, most)
+        operator = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
+        size = align_up(operator.scratch(program.operands(step)), _ALIGNMENT)
+        if not size:
+            continue
+        record = UsageRecord(
+            names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
+            memory=memory.name,
+        )  # fmt: skip
+        offset = gap if size <= room else top
+        placed.append((record, offset))
+        height = max(height, offset + size)
+        steps[number] = replace(step, operator=operator)
     placed.sort(key=lambda each: each[0].start)
     tiled = replace(problem, records=tuple(record for record, _ in placed))
     return (
@@ -143,9 +151,15 @@ def all_by(program: Program, tile: int) -> Program:
     return replace(program, steps=tuple(steps))
 
 
-def num_by_tile(program: Program) -> dict[int, int]:
-    """Return how many convolutions have tiles of each size; none that no step has."""
-    tiles = (step.operator.tile for step in program.steps if isinstance(step.operator, Conv2D))
+def num_by_tile(program: Program, *, tuned: bool = False) -> dict[int, int]:
+    """Return how many convolutions have tiles of each size; none that no step has.
+
+    Args:
+        program: A program.
+        tuned: Count what runs on the processor that it is tuned on, instead of on others.
+    """
+    convolutions = (step.operator for step in program.steps if isinstance(step.operator, Conv2D))
+    tiles = (each.tuned_tile if tuned else each.tile for each in convolutions)
     return dict(sorted(Counter(tile for tile in tiles if tile).items()))
 
 
@@ -154,13 +168,17 @@ def takes_tiles(program: Program, step: Step) -> bool:
     return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))
 
 
-def _fitting(program: Program, step: Step, tile: int, room: int, most: int) -> Conv2D | None:
-    """Return the operator with working memory for as many threads as there is room for."""
+def _fitting(program: Program, step: Step, tiles: Sequence[int], room: int, most: int) -> Conv2D:
+    """Return the operator by the first tiles that fit, for as many threads as there is room for.
+
+    If none do, it is the direct one.
+    """
     assert isinstance(step.operator, Conv2D)
     operands = program.operands(step)
-    for bytes_left, threads in ((room, _THREADS), (most, (_GROWN_THREADS,))):
-        for count in threads:
-            operator = replace(step.operator, tile=tile, tile_threads=count)
-            if align_up(operator.scratch(operands), _ALIGNMENT) <= bytes_left:
-                return operator
-    return None
+    for tile in tiles:
+        for bytes_left, threads in ((room, _THREADS), (most, (_GROWN_THREADS,))):
+            for count in threads:
+                operator = replace(step.operator, tile=tile, tile_threads=count)
+                if align_up(operator.scratch(operands), _ALIGNMENT) <= bytes_left:
+                    return operator
+    return step.operator

@@ -10,9 +10,10 @@ from arenite.cli.commands.calibrate.measuring import measured
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.output import json_option
-from arenite.cli.planning.costs import cache_file, processor_name, table, with_measured
+from arenite.cli.planning.costs import cache_file, table, with_measured
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
+from arenite.runtime.processor import processor_name
 
 
 @click.command()

@@ -10,13 +10,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from arenite.cli.commands.inspect.program import inspect_program
 from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
+from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.planning.programs import backends
+from arenite.cli.planning.programs import SUFFIX, backends
 from arenite.cli.planning.search import search
 from arenite.cli.render import load_chart
 from arenite.cli.render.numbers import both, distance, grouped, percent, plural
@@ -35,6 +37,11 @@ from arenite.planner.tensors import TensorKind
 from arenite.runtime.compiler import Compiled
 from arenite.strategies import find
 
+_DECIDED_BY_PROGRAM = (
+    "target", "order_name", "dims", "shapes", "values", "boundary", "alignment", "aliases",
+    "weight_budget",
+)  # fmt: skip
+
 
 @click.command(cls=SectionedCommand, sections=MODEL)
 @click.argument("model", type=click.Path(path_type=Path))
@@ -44,8 +51,13 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     """Show what MODEL needs, what limits it and what could lower its peak.
 
     Lists operators, tensors and the load at every step. Where our runtime runs the model, it
-    also shows whose kernels run each operator.
+    also shows whose kernels run each operator. Of an .arena file it shows what it holds, and
+    which kernels run it here if it was built with --tune.
     """
+    if model.suffix == SUFFIX:
+        refuse_beside(f"the {SUFFIX} file", *_DECIDED_BY_PROGRAM)
+        inspect_program(model, as_json=as_json)
+        return
     chosen = choose_target(reading, model)
     source = chosen.source
     ran = _ran(chosen)

@@ -31,10 +31,11 @@ from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.text import printable
+from arenite.cli.render.tuned import tuned_as_json, tuned_rows
 from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import named_instead
 from arenite.planner.importers import InputValues, Shapes
-from arenite.runtime.session import Session, StepProfile
+from arenite.runtime.session import Session, StepProfile, Tuned
 from arenite.runtime.trace import chrome_trace
 from arenite.strategies import find
 
@@ -79,6 +80,7 @@ class _Result:
         outputs: By name.
         arena_bytes: Of the arena.
         backends: Whose kernel ran each step.
+        tuned: The processor that the program was tuned on, if it was.
         steps: The time each took, if that was asked for.
         likeliest: The classes with the highest scores.
     """
@@ -86,6 +88,7 @@ class _Result:
     outputs: Mapping[str, NDArray[Any]]
     arena_bytes: int
     backends: tuple[str, ...]
+    tuned: Tuned | None
     steps: tuple[StepProfile, ...]
     likeliest: tuple[Likely, ...]
 
@@ -206,7 +209,9 @@ def run(
                 port.view[...] = inputs[port.name]
             steps = session.profile()
         best = likeliest(outputs, labels, top)
-        result = _Result(outputs, session.arena_bytes, session.backends(), steps, best)
+        result = _Result(
+            outputs, session.arena_bytes, session.backends(), session.tuned, steps, best
+        )
     results.write(output, lambda: as_npz(outputs))
     results.write(trace, lambda: chrome_trace(printable(model.name), steps))
 
@@ -251,6 +256,7 @@ def _as_json(
         "model": str(model),
         "arena_bytes": result.arena_bytes,
         "backends": {name: result.backends.count(name) for name in sorted({*result.backends})},
+        "tuned": tuned_as_json(result.tuned),
         "outputs": {
             key: {"shape": list(value.shape), "dtype": str(value.dtype)}
             for key, value in result.outputs.items()
@@ -284,6 +290,7 @@ def _summary(result: _Result, written: Sequence[Path]) -> RenderableType:
     rows: list[tuple[str, RenderableType]] = [
         ("arena", both(result.arena_bytes)),
         ("steps", f"{len(result.backends)}: {ran}"),
+        *tuned_rows(result.tuned),
     ]
     for key, value in result.outputs.items():
         shape = "x".join(map(str, value.shape)) or "scalar"
