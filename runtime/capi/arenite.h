@@ -18,7 +18,8 @@
  *
  * Threads: a model may be shared; calls on one session must not overlap. A child process that is
  * forked may use sessions of one thread alone, and destroy all. A session of a model that spills
- * tensors has a thread for that; its temporary file is in $TMPDIR or /tmp.
+ * tensors has a thread for that; its temporary file is in $TMPDIR or /tmp. So has one that streams
+ * weights beside the computation, if the process may run on more than one processor.
  * C99; nothing throws across this border.
  */
 #ifndef ARENITE_H

@@ -12,10 +12,11 @@ constexpr std::uint8_t kBeside = 1;
 
 inline bool runs_beside(const program::Step& step) { return step.lane() == kBeside; }
 
-// Whether a step may run beside others: what it computes is no other thread's business.
+// Whether a step may run beside others: it moves bytes, and computes with none.
 inline bool may_run_beside(const program::Step& step) {
   return step.kernel_type() == program::Operator::Spill ||
-         step.kernel_type() == program::Operator::Fetch;
+         step.kernel_type() == program::Operator::Fetch ||
+         step.kernel_type() == program::Operator::LoadWeights;
 }
 
 }  // namespace arenite

@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include <pthreadpool.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,7 +57,7 @@ struct Session::Threads {
     if ((pool != nullptr || lane != nullptr) && getpid() != process) {
       throw ForkedError(
           "the session has threads, and they stayed in the process that was forked; create "
-          "sessions in the child, or with one thread where nothing is spilled");
+          "sessions in the child, or with one thread where nothing moves beside it");
     }
   }
 
@@ -141,7 +142,7 @@ void Session::make_steps() {
                       find(step->scratch()),
                       in_bands[steps_.size()],
                       threads_->pool,
-                      &decoder_,
+                      decoder_of(*step),
                       file_.get(),
                       tuning_};
     if (step->inputs() != nullptr) {
@@ -169,16 +170,35 @@ void Session::make_steps() {
   for (const auto* port : *program().outputs()) {
     note_resident(port_tensor(*port));
   }
-  const bool decodes_in_runs = std::any_of(steps_.begin(), steps_.end(), [](const auto& step) {
-    return step != nullptr && step->decodes();
-  });
+  bool decodes_in_runs = false;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const bool decodes = steps_[i] != nullptr && steps_[i]->decodes();
+    decodes_in_runs = decodes_in_runs || (decodes && !is_beside(i));
+  }
   if (!decodes_in_runs) {
     const HeapAccount::Scope scope(&decoding_);
     decoder_.release();
   }
 }
 
+// Decoders are used by one thread each.
+SymbolDecoder* Session::decoder_of(const program::Step& step) {
+  return runs_beside(step) ? &decoder_beside_ : &decoder_;
+}
+
+bool Session::gains_by_lane() const {
+  // Who writes to a file waits for a device, whatever processors there are.
+  const bool has_files =
+      std::any_of(files_.begin(), files_.end(), [](const auto& file) { return file != nullptr; });
+  cpu_set_t allowed;
+  return has_files || sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
+         CPU_COUNT(&allowed) > 1;
+}
+
 void Session::make_lane() {
+  if (!gains_by_lane()) {
+    return;
+  }
   const auto& steps = *program().steps();
   std::vector<Step*> beside;
   std::vector<std::size_t> done(steps.size());  // by step of the lane: so many are, once it is
@@ -266,7 +286,7 @@ SessionMemory Session::memory() const {
   for (const auto& [begin, end] : resident_weights_) {
     memory.weights_resident += static_cast<std::uint64_t>(end - begin);
   }
-  memory.decoded = decoding_.bytes() + decoder_.context_size();
+  memory.decoded = decoding_.bytes() + decoder_.context_size() + decoder_beside_.context_size();
   memory.kernels = kernels_.bytes();
   memory.other = other_.bytes() + sizeof *this;
   return memory;

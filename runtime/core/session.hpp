@@ -67,7 +67,8 @@ class Session {
   // Whether kernels are those that were measured on this processor.
   Tuning tuning() const { return tuning_; }
 
-  // Whether a thread of its own moves tensors beside the computation.
+  // Whether a thread of its own moves tensors beside the computation. On one processor there is
+  // none unless a device is waited for: those steps run in their turn.
   bool has_lane() const { return !beside_.empty(); }
 
   // A session with threads, that of a lane included, in a child of the process that created it,
@@ -110,6 +111,9 @@ class Session {
   void bind();
   void make_steps();
   void make_lane();
+  // Whether there is a processor, or a device, for what runs beside the computation.
+  bool gains_by_lane() const;
+  SymbolDecoder* decoder_of(const program::Step& step);
   bool is_beside(std::size_t step) const;
   // How many turns before this one are of the lane.
   std::size_t num_beside_before(std::size_t end) const;
@@ -133,6 +137,7 @@ class Session {
   Tuning tuning_;
   std::vector<TensorView> tensors_;
   SymbolDecoder decoder_;
+  SymbolDecoder decoder_beside_;                                   // of the steps of the lane
   std::vector<DecodedTensor> decoded_;                             // that steps read
   std::map<const std::byte*, const std::byte*> resident_weights_;  // ends by begins; disjoint
   std::vector<Arena> arenas_;

@@ -8,6 +8,7 @@
 #include "lanes.hpp"
 #include "rows_read.hpp"
 #include "turns.hpp"
+#include "updated_inputs.hpp"
 
 namespace arenite {
 
@@ -38,7 +39,8 @@ TurnChecks::TurnChecks(const program::Program& program, const std::vector<Tensor
       tensors_(tensors),
       records_(records),
       progress_(program.steps()->size()),
-      beside_(program.steps()->size()) {}
+      beside_(program.steps()->size()),
+      moving_(program.memories()->size()) {}
 
 void TurnChecks::check(std::size_t index) {
   const auto turn = turn_at(program_, index);
@@ -77,7 +79,8 @@ void TurnChecks::check(std::size_t index) {
 }
 
 // What a step of another lane touches is live until it is awaited, at the latest by the end of the
-// run; for now as long as it is.
+// run; for now as long as it is. Until then no other step may write it, nor read what this one
+// does.
 void TurnChecks::note_beside(const program::Step& step, std::size_t number, std::size_t turn,
                              const std::string& label) {
   Beside& beside = beside_[number];
@@ -93,9 +96,13 @@ void TurnChecks::note_beside(const program::Step& step, std::size_t number, std:
         continue;
       }
       const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
-      const std::size_t held = records_.held_until(
-          {tensor.memory(), tensor.offset(), tensor.offset() + view(index).size});
-      until = std::min(until, held);
+      const Extent extent{tensor.memory(), tensor.offset(), tensor.offset() + view(index).size};
+      until = std::min(until, records_.held_until(extent));
+      if (list == step.outputs()) {
+        moving_.note_written(extent, turn);
+      } else {
+        moving_.note_read(extent, turn);
+      }
     }
   }
   if (until < num_turns(program_)) {
@@ -186,40 +193,46 @@ std::size_t TurnChecks::num_rows(const program::Step& step, const std::string& l
 }
 
 void TurnChecks::check_whole(const program::Step& step, std::size_t turn,
-                             const std::string& label) const {
-  for (const auto* list : {step.inputs(), step.outputs()}) {
-    for (std::size_t i = 0; i < count(list); ++i) {
-      require_live(at_position(list, i), turn, label);
-    }
+                             const std::string& label) {
+  const bool is_beside = runs_beside(step);
+  const auto updated = updated_inputs(step);
+  for (std::size_t i = 0; i < count(step.inputs()); ++i) {
+    const bool is_updated = std::find(updated.begin(), updated.end(), i) != updated.end();
+    const Use use = is_updated ? Use::written : Use::read;
+    require_live(at_position(step.inputs(), i), turn, label, is_beside ? Use::held : use);
   }
-  require_live(step.scratch(), turn, label);
+  for (std::size_t i = 0; i < count(step.outputs()); ++i) {
+    const Use use = is_beside ? Use::held : Use::written;
+    require_live(at_position(step.outputs(), i), turn, label, use);
+  }
+  require_live(step.scratch(), turn, label, Use::written);
 }
 
 void TurnChecks::check_rows(const program::Step& step, RowRange rows, std::size_t turn,
-                            const std::string& label) const {
+                            const std::string& label) {
   for (std::size_t i = 0; i < count(step.inputs()); ++i) {
     const auto index = at_position(step.inputs(), i);
     const auto read = rows_read(step, tensors_, i, rows);
     if (read.has_value()) {
-      require_rows_live(index, *read, turn, label);
+      require_rows_live(index, *read, turn, label, Use::read);
     } else {
-      require_live(index, turn, label);
+      require_live(index, turn, label, Use::read);
     }
   }
   for (std::size_t i = 0; i < count(step.outputs()); ++i) {
-    require_rows_live(at_position(step.outputs(), i), rows, turn, label);
+    require_rows_live(at_position(step.outputs(), i), rows, turn, label, Use::written);
   }
-  require_live(step.scratch(), turn, label);
+  require_live(step.scratch(), turn, label, Use::written);
 }
 
 void TurnChecks::check_sums(const program::Step& step, RowRange rows, std::size_t turn,
-                            const std::string& label, Progress& progress) const {
+                            const std::string& label, Progress& progress) {
   if (rows.first != progress.next) {
     refuse(label + " takes row " + std::to_string(rows.first) + at(turn) + ", where row " +
            std::to_string(progress.next) + " is next");
   }
-  require_rows_live(at_position(step.inputs(), 0), rows, turn, label);
-  require_live(step.scratch(), turn, label);
+  require_rows_live(at_position(step.inputs(), 0), rows, turn, label, Use::read);
+  require_live(step.scratch(), turn, label, Use::written);
   if (rows.first == 0 && step.scratch() >= 0) {
     const auto& stated =
         *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(step.scratch()));
@@ -232,29 +245,42 @@ void TurnChecks::check_sums(const program::Step& step, RowRange rows, std::size_
   const bool is_last = rows.first + rows.count == progress.extent;
   progress.next = is_last ? 0 : rows.first + rows.count;
   for (std::size_t i = 0; is_last && i < count(step.outputs()); ++i) {
-    require_live(at_position(step.outputs(), i), turn, label);
+    require_live(at_position(step.outputs(), i), turn, label, Use::written);
   }
 }
 
-void TurnChecks::require_live(std::int64_t index, std::size_t turn,
-                              const std::string& label) const {
+void TurnChecks::require_live(std::int64_t index, std::size_t turn, const std::string& label,
+                              Use use) {
   if (index < 0 || view(index).is_constant || view(index).size == 0) {
     return;
   }
   const auto& found = view(index);
   if (found.rows != nullptr) {
-    require_rows_live(index, {0, found.shape[1]}, turn, label);
+    require_rows_live(index, {0, found.shape[1]}, turn, label, use);
     return;
   }
   const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
-  if (!records_.hold({tensor.memory(), tensor.offset(), tensor.offset() + found.size})) {
+  const Extent extent{tensor.memory(), tensor.offset(), tensor.offset() + found.size};
+  if (!records_.hold(extent)) {
     refuse(label + ": tensor '" + tensor.name()->str() + "' lies in no record that is live" +
            at(turn));
+  }
+  require_unmoved(extent, index, turn, label, use);
+}
+
+void TurnChecks::require_unmoved(const Extent& extent, std::int64_t index, std::size_t turn,
+                                 const std::string& label, Use use) {
+  const bool is_written = use != Use::held && moving_.are_written(extent, done_);
+  if (is_written || (use == Use::written && moving_.are_read(extent, done_))) {
+    const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
+    refuse(label + ": tensor '" + tensor.name()->str() + "' may still be " +
+           (is_written ? "written" : "read") + " beside it" + at(turn) +
+           ": nothing awaits that before");
   }
 }
 
 void TurnChecks::require_rows_live(std::int64_t index, RowRange rows, std::size_t turn,
-                                   const std::string& label) const {
+                                   const std::string& label, Use use) {
   if (index < 0 || view(index).is_constant || view(index).size == 0 || rows.count == 0) {
     return;
   }
@@ -262,10 +288,12 @@ void TurnChecks::require_rows_live(std::int64_t index, RowRange rows, std::size_
   const auto& found = view(index);
   const std::uint64_t size = row_size(found);
   const auto require = [&](std::uint64_t begin, RowRange some) {
-    if (!records_.hold({tensor.memory(), begin, begin + some.count * size})) {
+    const Extent extent{tensor.memory(), begin, begin + some.count * size};
+    if (!records_.hold(extent)) {
       refuse(label + ": tensor '" + tensor.name()->str() + "', rows " + interval(some) +
              ", lies in no record that is live" + at(turn));
     }
+    require_unmoved(extent, index, turn, label, use);
   };
   if (found.rows == nullptr) {
     require(tensor.offset() + rows.first * size, rows);

@@ -7,6 +7,7 @@
 
 #include "kernels/image.hpp"
 #include "live_records.hpp"
+#include "moving_bytes.hpp"
 #include "program_generated.h"
 #include "tensor_view.hpp"
 
@@ -26,8 +27,13 @@ class TurnChecks {
   void check(std::size_t turn);
   // Refuses steps of which something was never made.
   void finish() const;
-  // Refuses a tensor some of which lies in no record that is live at this turn.
-  void require_live(std::int64_t tensor, std::size_t turn, const std::string& label) const;
+  // What is done with a tensor at a turn. The caller has what it holds to itself, as has a step of
+  // another lane what those before it there are done with.
+  enum class Use { held, read, written };
+
+  // Refuses a tensor some of which lies in no record that is live at this turn, or which a step of
+  // another lane may still write, or still read where this one writes it.
+  void require_live(std::int64_t tensor, std::size_t turn, const std::string& label, Use use);
 
  private:
   // A step of another lane.
@@ -53,13 +59,15 @@ class TurnChecks {
   void note_beside(const program::Step& step, std::size_t number, std::size_t turn,
                    const std::string& label);
   void check_awaited(const program::Step& step, std::size_t turn, const std::string& label);
-  void check_whole(const program::Step& step, std::size_t turn, const std::string& label) const;
+  void check_whole(const program::Step& step, std::size_t turn, const std::string& label);
   void check_rows(const program::Step& step, RowRange rows, std::size_t turn,
-                  const std::string& label) const;
+                  const std::string& label);
   void check_sums(const program::Step& step, RowRange rows, std::size_t turn,
-                  const std::string& label, Progress& progress) const;
+                  const std::string& label, Progress& progress);
   void require_rows_live(std::int64_t tensor, RowRange rows, std::size_t turn,
-                         const std::string& label) const;
+                         const std::string& label, Use use);
+  void require_unmoved(const Extent& extent, std::int64_t tensor, std::size_t turn,
+                       const std::string& label, Use use);
   std::size_t num_rows(const program::Step& step, const std::string& label) const;
   std::string at(std::size_t turn) const;
 
@@ -70,6 +78,7 @@ class TurnChecks {
   std::vector<Beside> beside_;      // by step
   // Steps of another lane by the turn at which something that they touch dies.
   std::multimap<std::size_t, std::size_t> dying_;
+  MovingBytes moving_;
   std::size_t done_ = 0;  // of another lane, what had its turn before this one is done
 };
 

@@ -14,6 +14,7 @@
 #include "tensor_checks.hpp"
 #include "turn_checks.hpp"
 #include "turns.hpp"
+#include "updated_inputs.hpp"
 
 namespace arenite {
 
@@ -24,16 +25,6 @@ using program::Type;
 
 constexpr std::size_t kMaxMemories = 16;
 constexpr std::uint64_t kMaxPadding = Arena::kMaxAlignment;  // between two tensors
-
-// Positions of the inputs that a step writes too.
-std::vector<std::size_t> updated_inputs(const program::Step& step) {
-  if (step.kernel_type() == program::Operator::Svdf) {
-    return {4};
-  }
-  const auto* lstm = step.kernel_as_Lstm();
-  return lstm != nullptr && lstm->keeps_state() ? std::vector<std::size_t>{4, 5}
-                                                : std::vector<std::size_t>{};
-}
 
 class Checker {
  public:
@@ -216,9 +207,10 @@ class Checker {
 
   using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
-  void require_live(const Ports& ports, std::size_t turn) const {
+  void require_live(const Ports& ports, std::size_t turn) {
     for (const auto* port : ports) {
-      turns_.require_live(port->tensor(), turn, "port " + quoted(port->name()));
+      const std::string label = "port " + quoted(port->name());
+      turns_.require_live(port->tensor(), turn, label, TurnChecks::Use::held);
     }
   }
 

@@ -7,8 +7,10 @@ import signal
 import numpy as np
 import pytest
 
+from arenite.runtime.session import Session
 from arenite.strategies.fit.bands import Banding
-from support.running import with_random_weights
+from support.edited_programs import program_of
+from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
 NETWORK = """(float[1,3,32,32] x) => (y)
@@ -23,6 +25,11 @@ HEAVY = """(float[1,16,16,16] x) => (y)
 { a = Conv<pads=[1,1,1,1]>(x, t) b = Conv<pads=[1,1,1,1]>(a, u) c = Conv<pads=[1,1,1,1]>(b, v)
   d = Conv<strides=[2,2], pads=[1,1,1,1]>(c, w) e = Flatten(d)
   i = Gemm<transB=1>(e, f) j = Gemm<transB=1>(i, g) y = Gemm<transB=1>(j, h) }"""
+STREAMED = """(float[1,3,48,48] x) => (y)
+<float[16,3,3,3] s, float[16,16,3,3] t, float[32,16,3,3] u, float[128,32,1,1] v,
+ float[64,128,1,1] w>
+{ a = Conv<pads=[1,1,1,1]>(x, s) b = Conv<strides=[2,2], pads=[1,1,1,1]>(a, t)
+  c = Conv<strides=[2,2], pads=[1,1,1,1]>(b, u) d = Conv<strides=[3,3]>(c, v) y = Conv(d, w) }"""
 INPUT_BYTES = 3 * 32 * 32 * 4
 EXPANDING = """(float[1,4,23,21] x) => (y)
 <float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
@@ -138,6 +145,32 @@ def test_a_budget_of_weights_goes_with_a_budget_of_the_arena(run_json, tmp_path)
     found = run_json("fit", heavy, "--budget", "96KiB", "--weights", "60%")
     assert found["height"] <= found["budget"]
     assert found["held"] != plain["held"]
+
+
+def test_weights_are_loaded_while_bands_of_other_steps_run(run_json, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(STREAMED)))
+    # Filters of one panel have the shape of an image, and no rows that could be read apart.
+    assert len(run_json("fit", model, "--weights", "60%")["frontier"]) > 4
+    whole, banded, beside, in_turn = (tmp_path / f"{name}.arena" for name in "wbst")
+    run_json("build", model, "-o", whole, "--kernels", "direct")
+    run_json("fit", model, "--budget", "64KiB", "-o", banded)
+    found = run_json("fit", model, "--budget", "80KiB", "--weights", "60%", "-o", beside)
+    run_json("fit", model, "--budget", "80KiB", "--weights", "60%,in-turn", "-o", in_turn)
+    assert found["height"] <= found["budget"]
+    with Session(whole) as session:
+        feeds = random_feeds(session)
+        (expected,) = session.run(feeds).values()
+    for program in (banded, beside, in_turn):
+        with PoisonedSession(program) as poisoned:
+            (outputs,) = poisoned.run(feeds).values()
+        assert outputs.tobytes() == expected.tobytes()
+    root = program_of(beside)
+    turns = [root["steps"][turn["step"]] for turn in root["turns"]]
+    loads = [i for i, step in enumerate(turns) if step["kernel_type"] == "LoadWeights"]
+    rows = [i for i, turn in enumerate(root["turns"]) if turn["count"]]
+    assert loads[0] < rows[-1]
+    assert all(turns[i]["lane"] == 1 for i in loads)
+    assert not any(step.get("lane") for step in program_of(in_turn)["steps"])
 
 
 def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused, tmp_path):

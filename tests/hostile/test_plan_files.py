@@ -140,6 +140,7 @@ def test_the_sound_file_is_read(tmp_path):
         (("model", "weight_budget"), "lots", errors.WrongTypeError),
         (("model", "weight_budget"), "0", errors.WrongTypeError),
         (("model", "weight_budget"), "101%", errors.WrongTypeError),
+        (("model", "weight_budget"), "10%,ahead", errors.WrongTypeError),
         (("model", "shapes"), [], errors.WrongTypeError),
         (("model", "shapes", "x"), [1, -1], errors.OutOfRangeError),
         (("model", "dims", "n"), True, errors.WrongTypeError),

@@ -11,7 +11,9 @@ from arenite.planner.budget import LEAST
 from arenite.runtime import _core
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies.fit import find_policy
+from support.coded_programs import KINDS, build_coded, network
 from support.running import build, with_random_weights
 from support.tflite_layers import detector, integer_lstm, spectrum
 from support.tiny_onnx import parse, save
@@ -124,6 +126,15 @@ def test_moving_tensors_allocates_nothing(counter, tmp_path):
     assert found.spilled
     path = tmp_path / "moving.arena"
     program_file.write(path, assembled(lowered, found))
+    counted = count(counter, path, 1)
+    assert counted["heap"] == 0
+    assert counted["control"] > 0
+
+
+def test_loading_weights_beside_the_computation_allocates_nothing(counter, tmp_path):
+    model = network(tmp_path, **KINDS["shared"])
+    path, compiled = build_coded(model, tmp_path, WeightBudget(30, is_percent=True))
+    assert compiled.streaming.at_once == 2
     counted = count(counter, path, 1)
     assert counted["heap"] == 0
     assert counted["control"] > 0

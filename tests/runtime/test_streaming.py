@@ -35,7 +35,8 @@ def test_outputs_are_those_of_onnxruntime(path, percent, coded, threads, tmp_pat
     if budget is not None:
         streaming = compiled.streaming
         assert streaming.num_tiles > 0
-        assert streaming.resident + streaming.window <= budget.bytes_of(compiled.program)
+        windows = streaming.at_once * streaming.window
+        assert streaming.resident + windows <= budget.bytes_of(compiled.program)
         assert streaming.resident + streaming.streamed == weight_bytes(compile_model(path).program)
 
 
@@ -53,8 +54,9 @@ def test_a_coded_file_is_smaller_and_gives_the_same_bits(path, tmp_path):
     assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
 
 
-def test_windows_are_records_of_two_steps_each(path, tmp_path):
-    _, compiled = build_coded(path, tmp_path, WeightBudget(20, is_percent=True))
+def test_windows_in_turn_are_records_of_two_steps_each(path, tmp_path):
+    budget = WeightBudget(20, is_percent=True, in_turn=True)
+    _, compiled = build_coded(path, tmp_path, budget)
     windows = [each for each in compiled.source.problem.records if "window" in each.name]
     assert len(windows) == compiled.streaming.num_tiles
     assert all(record.end == record.start + 2 for record in windows)

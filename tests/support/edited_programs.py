@@ -64,12 +64,20 @@ def read_unwritten(root: Root) -> None:
     memory["size"] += size
 
 
+def program_of(path: Path) -> Root:
+    """Return the JSON of the program in a file."""
+    data = path.read_bytes()
+    (size,) = struct.unpack_from("<Q", data, 16)
+    text = _schema.decode(data[32 : 32 + size])
+    root: Root = json.loads(re.sub(r": ([+-]?inf|nan)\b", r': "\1"', text))
+    return root
+
+
 def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:
     """Return the bytes of a program file after `edit` changed the JSON of its program."""
     data = path.read_bytes()
-    size, weights = struct.unpack_from("<QQ", data, 16)
-    text = _schema.decode(data[32 : 32 + size])
-    root = json.loads(re.sub(r": ([+-]?inf|nan)\b", r': "\1"', text))
+    (weights,) = struct.unpack_from("<Q", data, 24)
+    root = program_of(path)
     edit(root)
     program = _schema.encode(json.dumps(root))
     start = align_up(32 + len(program), 4096)

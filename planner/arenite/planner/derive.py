@@ -50,7 +50,7 @@ def derive(
     if order is not None:
         program = program.reordered(order)
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
-    problem = _records(program, rules)
+    problem = records(program, rules)
     if AliasKind.OVERLAP in rules.aliases:
         problem = permit_overlaps(program, problem)
     return Derivation(program, problem, found)
@@ -83,10 +83,11 @@ def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
 
 def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
     shared = share(program.reordered(steps), rules.aliases, rules.boundary, rules.alignment)
-    return _records(shared, rules).lower_bound
+    return records(shared, rules).lower_bound
 
 
-def _records(program: Program, rules: Rules) -> Problem:
+def records(program: Program, rules: Rules) -> Problem:
+    """Return the records of a program, its storage as it is shared already."""
     return liveness(
         program,
         boundary=rules.boundary,

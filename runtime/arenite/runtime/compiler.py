@@ -24,6 +24,7 @@ from arenite.runtime import _core
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.program.assembly import Assembly, Code, assemble
 from arenite.runtime.rewrites.packing import pack_filters
+from arenite.runtime.rewrites.prefetch import derive_ahead
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
 from arenite.runtime.rewrites.sums import fuse_sums
 from arenite.runtime.rewrites.tiles import Kernels, Prefer, with_tiles
@@ -135,6 +136,11 @@ class Lowered:
     program: Program
     streaming: Streaming | None = None
 
+    @property
+    def loads_beside(self) -> bool:
+        """Whether weights are loaded beside the computation."""
+        return self.streaming is not None and self.streaming.at_once > 1
+
     def compiled(self, derivation: Derivation) -> Compiled:
         """Return the model as derived from this program, or from a rewrite of it."""
         source = Source.derived(self.name, self.digest, derivation)
@@ -163,7 +169,7 @@ def compile_model(
         order: Step names in order, or a function that finds an order; by default the model's.
         capacity: Most bytes the arena may take; None for no limit.
         weight_budget: Weights that may be resident while the program runs, windows included;
-            the others are streamed.
+            the others are streamed, beside the computation where two windows fit it.
         kernels: Which kernels compute convolutions.
         tune: Measures the candidates of a program; None to go by a table.
 
@@ -175,9 +181,11 @@ def compile_model(
     lowered = lower_model(
         path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
     )
-    found = lowered.compiled(derive(lowered.program, rules(capacity), order))
+    found = derive(lowered.program, rules(capacity), order)
+    if lowered.loads_beside and not isinstance(order, tuple):  # an order given is the final one
+        found = derive_ahead(found, rules(capacity))
     tuning = None if tune is None else tune(lowered.program)
-    return replace(found, kernels=kernels, tuning=tuning)
+    return replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
 
 
 def lower_model(
@@ -197,7 +205,9 @@ def lower_model(
         program = lower(model)
     streaming = None
     if weight_budget is not None:
-        streaming = stream_weights(program, weight_budget.bytes_of(program))
+        streaming = stream_weights(
+            program, weight_budget.bytes_of(program), in_turn=weight_budget.in_turn
+        )
         program = streaming.program
     return Lowered(path.name, model_digest(path), fuse_sums(program), streaming)
 

@@ -64,7 +64,7 @@ class SessionForkedError(AreniteError):
     def __init__(self) -> None:
         super().__init__(
             "the session has threads, and they stayed in the process that was forked; open "
-            "sessions in the child, or with one thread where nothing is spilled"
+            "sessions in the child, or with one thread where nothing moves beside it"
         )
 
 

@@ -13,7 +13,8 @@ huffman_option = click.option(
 weight_budget_option = click.option(
     "--weight-budget",
     type=WeightBudgetType(),
-    metavar="SIZE|N%",
-    help="Keep at most this much of the weights resident; stream the rest into the arena a "
-    "window at a time.",
+    metavar="SIZE|N%[,in-turn]",
+    help="Keep at most this much of the weights resident; stream the rest into the arena, the "
+    "next window on a thread of its own while one is computed with. With ',in-turn' the thread "
+    "that computes fills one window at a time: for a single core.",
 )

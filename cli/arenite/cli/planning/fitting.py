@@ -34,6 +34,7 @@ from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
+from arenite.runtime.rewrites.prefetch import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
 from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find
@@ -246,13 +247,24 @@ class Fitting:
         outcome = Outcome(fit.banded.plan, 0.0, interrupted=False)
         return write_program(output, self.compiled(fit), outcome)
 
-    def _fit(self, banded: Banded) -> Fit:
-        return Fit(banded, self.whole)
+    def _fit(self, banded: Banded, room: int | None = None) -> Fit:
+        return Fit(self._ahead(banded, room or banded.height), self.whole)
+
+    def _ahead(self, banded: Banded, room: int) -> Banded:
+        """Return the same, its weights loaded beside the computation as early as there is room."""
+        found = banded.derivation
+        counted = replace(rules(), outlines=found.problem.has_outlines)
+        for limit in (room, found.problem.lower_bound) if self.lowered.loads_beside else ():
+            ahead = derive_ahead(found, counted, limit)
+            plan = self._placed(ahead.problem)
+            if plan.height <= room:
+                return replace(banded, derivation=ahead, plan=plan)
+        return banded
 
     def _within(self, budget: int, fallback: Policy | None) -> Fit:
         """Return the program in bands, or where they do not get there what else does."""
         try:
-            return self._fit(self._banding.within(budget))
+            return self._fit(self._banding.within(budget), budget)
         except BandsLimitError as limit:
             if fallback is None:
                 raise
@@ -263,10 +275,10 @@ class Fitting:
 
     def _traded(self, policy: Policy, budget: int) -> Fit:
         if self.whole.height <= budget:
-            return self._fit(self.whole)
+            return self._fit(self.whole, budget)
         found = trade(
-            self.program, policy, Budget(budget), self._costs, rules(), self._placed,
-            self.whole.height, self._should_stop,
+            loads_in_turn(self.program), policy, Budget(budget), self._costs, rules(),
+            self._placed, self.whole.height, self._should_stop,
         )  # fmt: skip
         seconds = found.timeline.seconds
         banded = Banded(found.derivation, found.plan, self.program, (), seconds)

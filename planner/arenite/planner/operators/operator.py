@@ -134,6 +134,13 @@ class Operator:
         """
         return False
 
+    def reads_rows(self, position: int) -> bool:
+        """Tell whether rows of its result need rows of an input, where that has some.
+
+        A filter is needed whole, even if its shape is that of an image.
+        """
+        return True
+
     def row_scratch(self, operands: Operands) -> int:
         """Return the bytes of working memory that it needs while it makes rows, however few."""
         return 0

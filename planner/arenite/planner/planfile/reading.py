@@ -38,8 +38,8 @@ _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
 _RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline")
-_BUDGET = re.compile(r"[1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%")
-"""Bytes, or per cent."""
+_BUDGET = re.compile(r"([1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%)(,in-turn)?")
+"""Bytes, or per cent, and how the others are loaded."""
 
 
 def read(path: Path) -> PlanFile:
@@ -85,7 +85,10 @@ def _model(model: Object) -> ModelReference:
     values.check_fields(model, "model", _MODEL_FIELDS, ("weight_budget", "values"))
     budget = values.text(model, "weight_budget") if "weight_budget" in model else ""
     if "weight_budget" in model and not _BUDGET.fullmatch(budget):
-        raise WrongTypeError(f"weight_budget is {budget!r}, bytes or per cent expected")
+        raise WrongTypeError(
+            f"weight_budget is {budget!r}, bytes or per cent, as they are or with "
+            "',in-turn' behind, expected"
+        )
     dims = values.member(model, "dims")
     shapes = values.member(model, "shapes")
     digest = values.text(model, "sha256")

@@ -78,6 +78,10 @@ class Convolution(Clamped):
             return ()
         return (self.ADDEND,) if same_layout(addend, operands.result) else ()
 
+    def reads_rows(self, position: int) -> bool:
+        """Tell whether it is the image or the addend."""
+        return position in (0, self.ADDEND)
+
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the same region of the addend."""
         if position == self.ADDEND:

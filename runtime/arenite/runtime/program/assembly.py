@@ -155,7 +155,7 @@ class _Assembler:
                 continue
             if band.step not in banded:
                 banded[band.step] = len(steps)
-                steps.append(self._banded_step(band, step))
+                steps.append(self._banded_step(band, step) | self._lane(step, len(steps)))
             turns.append({"step": banded[band.step], "first": band.first, "count": band.rows})
         return steps, turns if banded else []
 

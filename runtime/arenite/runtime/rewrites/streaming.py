@@ -4,11 +4,14 @@ A convolution or product whose weights are streamed becomes tiles of its output 
 each tile one step loads some panels of the packed weights into a window, an ordinary tensor that
 the planner places, and the next computes a part of the result with it. The parts are then joined;
 those that are contiguous in the result are written in place.
+
+Loads are on a lane of their own if the budget has room for a second window, into which the next
+tile is loaded meanwhile; `prefetch.py` then has them begin early.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +22,7 @@ from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.runtime.operators.convolution import PANEL, Conv2D, FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
+from arenite.runtime.rewrites.prefetch import loads_beside
 from arenite.runtime.rewrites.unread import without_unread
 from arenite.runtime.rewrites.weight_budget import WeightBudgetError, weight_bytes
 
@@ -38,6 +42,7 @@ class Streaming:
         streamed: Bytes of weights that are streamed.
         window: Bytes of the largest window.
         num_tiles: Number of windows.
+        at_once: Windows that are live together: 2 if loads run beside the computation.
     """
 
     program: Program
@@ -45,6 +50,7 @@ class Streaming:
     streamed: int
     window: int
     num_tiles: int
+    at_once: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +79,15 @@ class _Layer:
         return min(self.panels, max(1, window // self.panel_size))
 
 
-def stream_weights(program: Program, budget: int) -> Streaming:
+def stream_weights(program: Program, budget: int, *, in_turn: bool = False) -> Streaming:
     """Return the program with enough weights streamed to meet a budget.
 
     Args:
         program: A lowered program; its floating-point convolutions and products can be
             streamed.
-        budget: Bytes of weights that may be resident, the largest window included.
+        budget: Bytes of weights that may be resident, all windows at a time included.
+        in_turn: Whether the thread that computes loads weights as well; otherwise a lane does,
+            unless two windows do not fit the budget.
 
     Raises:
         WeightBudgetError: The budget cannot be met.
@@ -89,22 +97,52 @@ def stream_weights(program: Program, budget: int) -> Streaming:
         return Streaming(program, total, 0, 0, 0)
     # Layers with the fewest results per weight first: joining their tiles costs the least.
     layers = sorted(_layers(program), key=lambda each: each.num_results / each.size)
+    choice = None if in_turn else _choice(layers, total, budget, at_once=2)
+    choice = choice or _choice(layers, total, budget, at_once=1)
+    if choice is None:
+        least = total - sum(layer.size for layer in layers)
+        raise WeightBudgetError(
+            budget, least + max((each.panel_size for each in layers), default=0)
+        )
+    tiler = _Tiler(program)
+    for layer in choice.layers:
+        tiler.tile(layer, layer.tile_panels(choice.window))
+    largest = max(layer.tile_panels(choice.window) * layer.panel_size for layer in choice.layers)
+    made = tiler.finish()
+    return Streaming(
+        made if choice.at_once == 1 else loads_beside(made),
+        choice.resident,
+        total - choice.resident,
+        largest,
+        tiler.num_tiles,
+        choice.at_once,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is streamed, by windows of which size, and what stays."""
+
+    layers: tuple[_Layer, ...]
+    resident: int
+    window: int
+    at_once: int
+
+
+def _choice(layers: Sequence[_Layer], total: int, budget: int, at_once: int) -> _Choice | None:
+    """Return what to stream with so many windows at a time; None if that is above the budget."""
     resident, least_window = total, 0
     chosen: list[_Layer] = []
     for layer in layers:
-        if resident + max(least_window, budget // _SHARE) <= budget:
+        if resident + at_once * max(least_window, budget // _SHARE) <= budget:
             break
         resident -= layer.size
         least_window = max(least_window, layer.panel_size)
         chosen.append(layer)
-    window = max(least_window, min(budget - resident, budget // _SHARE))
-    if resident + window > budget:
-        raise WeightBudgetError(budget, resident + least_window)
-    tiler = _Tiler(program)
-    for layer in chosen:
-        tiler.tile(layer, layer.tile_panels(window))
-    largest = max(layer.tile_panels(window) * layer.panel_size for layer in chosen)
-    return Streaming(tiler.finish(), resident, total - resident, largest, tiler.num_tiles)
+    window = max(least_window, min((budget - resident) // at_once, budget // _SHARE))
+    if resident + at_once * window > budget:
+        return None
+    return _Choice(tuple(chosen), resident, window, at_once)
 
 
 def _layers(program: Program) -> list[_Layer]:

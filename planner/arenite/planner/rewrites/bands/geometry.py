@@ -81,7 +81,7 @@ def row_step(program: Program, step: Step) -> RowStep | None:
             continue
         if operand.kind is TensorKind.STATE:
             return None
-        if not has_rows(operand):
+        if not has_rows(operand) or not step.operator.reads_rows(position):
             continue
         reads.append(_reads(step, operands, position, operand, result))
     if not reads:

@@ -1,0 +1,112 @@
+"""Load weights beside the computation, ahead of the step that reads them.
+
+Streaming has each tile of weights loaded right before its use. Here the loads get a lane of their
+own, and each begins as soon as the window before the last is read, so there are two at most::
+
+    load    |-- w2 --|        |-- w3 --|        |-- w4 --|
+    compute |---- uses w1 ----|---- uses w2 ----|---- uses w3 ----
+
+A load goes ahead only past steps that have room for its window: a program takes no more than its
+peak, or than a second window beside the steps that read one.
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+
+from arenite.planner.derive import Derivation, records
+from arenite.planner.problem import Problem, load_spans
+from arenite.planner.program import COMPUTE, Program, Step
+from arenite.planner.rules import Rules
+from arenite.runtime.operators.movement import LoadWeights
+from arenite.runtime.rewrites.moves import BESIDE
+
+
+def loads_beside(program: Program) -> Program:
+    """Return the program with its loads on a lane of their own, in the same order."""
+    return _on_lane(program, BESIDE)
+
+
+def loads_in_turn(program: Program) -> Program:
+    """Return the program with its loads among the steps that compute."""
+    return _on_lane(program, COMPUTE)
+
+
+def _on_lane(program: Program, lane: str) -> Program:
+    steps = tuple(
+        replace(step, lane=lane) if isinstance(step.operator, LoadWeights) else step
+        for step in program.steps
+    )
+    return program if steps == program.steps else replace(program, steps=steps)
+
+
+def derive_ahead(found: Derivation, rules: Rules, limit: int | None = None) -> Derivation:
+    """Return a program whose loads go ahead, and its records; itself if none can.
+
+    Args:
+        found: The program, its loads on a lane of their own, and its records.
+        rules: How memory is counted.
+        limit: As `load_ahead` takes it.
+    """
+    ahead = load_ahead(found.program, found.problem, limit)
+    if ahead.steps == found.program.steps:
+        return found
+    order = found.order
+    if order is not None:
+        order = replace(order, steps=tuple(step.name for step in ahead.steps))
+    return Derivation(ahead, records(ahead, rules), order)
+
+
+def load_ahead(program: Program, problem: Problem, limit: int | None = None) -> Program:
+    """Return the program with each load as early as there is room for its window.
+
+    Args:
+        program: Its steps in their final order, its loads on a lane of their own.
+        problem: Its records.
+        limit: Most bytes that are live at a step which a load goes past; None for as many as
+            its steps take, or those that read windows with a second one.
+
+    Cost: O(steps + operands + records log records).
+    """
+    sizes = {name: record.size for record in problem.records for name in record.tensors}
+    last_reads = {name: index for index, step in enumerate(program.steps) for name in step.reads}
+    windows = [step.outputs[0] for step in program.steps if _is_beside(step)]
+    loads = _loads(problem)
+    second = max((sizes[name] for name in windows), default=0)
+    if limit is None:
+        limit = max([*loads, *(loads[last_reads[name]] + second for name in windows)], default=0)
+    before: defaultdict[int, list[Step]] = defaultdict(list)
+    moved: set[str] = set()
+    reads = [-1, -1]  # last ones of the two windows before
+    earliest = 0
+    for index, step in enumerate(program.steps):
+        if not _is_beside(step):
+            continue
+        (window,) = step.outputs
+        position = index
+        earliest = max(earliest, reads[-2] + 1)
+        while position > earliest and loads[position - 1] + sizes[window] <= limit:
+            position -= 1
+            loads[position] += sizes[window]
+        before[position].append(step)
+        moved.add(step.name)
+        earliest = position  # loads stay in their order
+        reads.append(last_reads[window])
+    steps: list[Step] = []
+    for index, step in enumerate(program.steps):
+        steps += before[index]
+        if step.name not in moved:
+            steps.append(step)
+    return replace(program, steps=tuple(steps))
+
+
+def _is_beside(step: Step) -> bool:
+    return step.lane != COMPUTE and isinstance(step.operator, LoadWeights)
+
+
+def _loads(problem: Problem) -> list[int]:
+    """Return the bytes that are live at each step."""
+    loads = [0] * problem.num_steps
+    for span in load_spans(problem.records):
+        stop = min(span.end, problem.num_steps)
+        loads[span.start : stop] = [span.load] * (stop - span.start)
+    return loads
