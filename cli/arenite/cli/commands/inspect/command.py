@@ -10,13 +10,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from arenite.cli.commands.inspect.program import show_program
 from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.planning.programs import backends
+from arenite.cli.planning.programs import SUFFIX, backends
 from arenite.cli.planning.search import search
 from arenite.cli.render import load_chart
 from arenite.cli.render.numbers import both, distance, grouped, percent, plural
@@ -45,7 +46,15 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
 
     Lists operators, tensors and the load at every step. Where our runtime runs the model, it
     also shows whose kernels run each operator.
+
+    Of a program file, MODEL.arena: which steps run in bands, how many rows at a time and in how
+    many turns, and what binds.
     """
+    if model.suffix.lower() == SUFFIX:
+        if reading != Reading():
+            raise click.UsageError("a program file has its order, shapes and plan in itself")
+        show_program(model, as_json=as_json)
+        return
     chosen = choose_target(reading, model)
     source = chosen.source
     ran = _ran(chosen)
