@@ -178,7 +178,7 @@ def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused,
     said = misused("fit", absent, "-o", tmp_path / "small.arena")
     assert "the frontier is a page or a picture; name it *.html or *.svg" in said
     said = misused("fit", absent, "--budget", "1MiB", "-o", tmp_path / "page.html")
-    assert "what fits a budget is a program; name it *.arena" in said
+    assert "what fits a budget is a program or a plan; name it *.arena or *.json" in said
     said = misused("fit", absent, "--budget", "1MiB", "--measure")
     assert "--measure is for the frontier" in said
 

@@ -342,6 +342,10 @@ class Session:
         """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""
         return tuple(self._native.backends())
 
+    def flatbuffer(self) -> bytes:
+        """Return the program as its file has it, of the schema `program.fbs`."""
+        return self._native.program()
+
     def run(self, inputs: Mapping[str, Array], *, copy: bool = True) -> dict[str, Array]:
         """Run the model once.
 

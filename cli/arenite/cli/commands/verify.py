@@ -1,6 +1,7 @@
 """`arenite verify`: check a plan, on its own or against its model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,6 +11,8 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.planning.memories import spread_as
+from arenite.cli.planning.program_files import ProgramFile
+from arenite.cli.planning.programs import SUFFIX, session_by_plan
 from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.text import printable
 from arenite.cli.targets.reading import Reading, reading_of
@@ -19,6 +22,7 @@ from arenite.planner.errors import MissingDependencyError, OrderError, about_fil
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import PlanFile
 from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
+from arenite.runtime.compiler import Compiled
 
 
 @click.command()
@@ -38,11 +42,17 @@ def verify(
 ) -> None:
     """Check a plan, on its own or against MODEL.
 
-    PLAN is a plan file, or an ONNX model that carries a plan in its metadata ('arenite annotate',
-    onnxsim). Without MODEL: no two tensors that are live at once may overlap. With it, the plan
-    must also have been made for this very file. Free dimensions and values of inputs default to
-    those of the plan.
+    PLAN is a plan file, a program file (*.arena), or an ONNX model that carries a plan in its
+    metadata ('arenite annotate', onnxsim). Without MODEL: no two tensors that are live at once may
+    overlap, and of a program, or a plan in bands, every turn must find the rows that it reads.
+    With it, the plan must also have been made for this very file. Free dimensions and values of
+    inputs default to those of the plan.
     """
+    if plan_path.suffix.lower() == SUFFIX:
+        if dims or shapes or values:
+            raise click.UsageError("a program file has its shapes in itself")
+        _verify_program(plan_path, model, Results(as_json=as_json))
+        return
     if plan_path.suffix.lower() == ".onnx":
         if model is not None or dims or shapes or values:
             raise click.UsageError("an annotated model has its plan and its shapes in itself")
@@ -79,6 +89,38 @@ def verify(
     )
 
 
+def _verify_program(path: Path, model: Path | None, results: Results) -> None:
+    """Check a program file, and show that it is valid."""
+    program = ProgramFile.read(path)
+    program.check()
+    if model is not None:
+        program.check_model(path, model, model_digest(model))
+    height, num_turns = sum(program.heights.values()), len(program.run.turns)
+
+    def text(console: Console) -> None:
+        against = "" if model is None else f", made of {model.name}"
+        console.print(
+            printable(
+                f"valid: {path}: {plural(num_turns, 'turn')} of "
+                f"{plural(program.num_steps, 'step')} in {both(height)}{against}"
+            ),
+            soft_wrap=True,
+        )
+
+    results.show(
+        {
+            "valid": True,
+            "program": str(path),
+            "model": None if model is None else str(model),
+            "num_steps": program.num_steps,
+            "num_turns": num_turns,
+            "num_records": len(program.rectangles),
+            "height": height,
+        },
+        text,
+    )
+
+
 def _read_annotated(path: Path) -> PlanFile:
     try:
         from arenite.planner.importers.onnx.annotations import read_annotations
@@ -109,3 +151,9 @@ def _check_model(
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     with about_file(plan_path):
         plan_file.check_against(source.digest, source.problem)
+        if source.program is not None:
+            plan_file.check_run(source.program)
+    if plan_file.bands is not None:
+        compiled = Compiled(replace(source, problem=plan_file.problem))
+        with session_by_plan(compiled, plan_file.plan) as session:
+            ProgramFile.of(session).check()

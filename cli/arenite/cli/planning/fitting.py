@@ -17,16 +17,19 @@ from rich.status import Status
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.streams import progress
 from arenite.cli.planning.costs import MachineCosts
-from arenite.cli.planning.programs import held_bytes, random_inputs, write_program
+from arenite.cli.planning.programs import SUFFIX, held_bytes, random_inputs, write_program
 from arenite.cli.planning.search import Outcome
 from arenite.cli.render.numbers import exact, percent
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
+from arenite.cli.targets.table import ARENITE
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.errors import PlanError, UnmetBudgetError, UnsupportedProgramError
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.plan import Plan
+from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.policy import Policy
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
@@ -42,12 +45,28 @@ from arenite.strategies.deadline import time_is_up
 from arenite.strategies.fit.bands import Banded
 from arenite.strategies.fit.binding import BandsLimitError
 from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies.fit.stated import stated
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
 _ROUND_S = 0.05
 """Seconds that a program runs in each round, at least."""
 _SEED = 0
+
+
+class UnplannableError(PlanError):
+    """A plan file cannot state a program.
+
+    Attributes:
+        policy: What made it.
+    """
+
+    def __init__(self, policy: str) -> None:
+        super().__init__(
+            f"{policy!r} makes tensors again or spills them, which a plan file does not state; "
+            f"write a program, -o *{SUFFIX}"
+        )
+        self.policy = policy
 
 
 class SlowdownError(PlanError):
@@ -129,6 +148,7 @@ class Fitting:
             WeightBudgetError: The budget of its weights cannot be met.
         """
         self.model = model
+        self._reading = reading
         self.machine = machine or MachineCosts.known()
         self.lowered = lower_model(
             model,
@@ -246,6 +266,31 @@ class Fitting:
         """
         outcome = Outcome(fit.banded.plan, 0.0, interrupted=False)
         return write_program(output, self.compiled(fit), outcome)
+
+    def plan_file(self, fit: Fit) -> PlanFile:
+        """Return the plan of a program as a file that `arenite build --plan` takes.
+
+        Raises:
+            UnplannableError: It does not run in bands alone.
+        """
+        if fit.traded is not None:
+            raise UnplannableError(fit.traded.policy)
+        reading, banded = self._reading, fit.banded
+        problem = banded.derivation.problem
+        budget = reading.weight_budget
+        return PlanFile(
+            ModelReference(
+                self.lowered.name, self.lowered.digest, reading.dims, reading.shapes,
+                "" if budget is None else str(budget), reading.values,
+            ),
+            ARENITE.name,
+            Boundary.INCLUDE,
+            min((record.alignment for record in problem.records), default=DEFAULT_ALIGNMENT),
+            (),
+            problem,
+            banded.plan,
+            stated(self.program, banded) if banded.regions else None,
+        )  # fmt: skip
 
     def _fit(self, banded: Banded, room: int | None = None) -> Fit:
         return Fit(self._ahead(banded, room or banded.height), self.whole)

@@ -113,6 +113,7 @@ def compile_by_plan(
     compiled = replace(compiled, source=spread_as(compiled.source, plan_file))
     with about_file(plan_path):
         plan_file.check_against(compiled.source.digest, compiled.source.problem)
+        plan_file.check_run(compiled.program)
     return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
 
 
@@ -174,10 +175,21 @@ def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:
         UnloadableError: No session runs it.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
+    with session_by_plan(compiled, plan) as session:
+        return session.memory()
+
+
+def session_by_plan(compiled: Compiled, plan: Plan) -> Session:
+    """Return a session of a program with its plan, for the caller to close.
+
+    Raises:
+        InvalidPlanError: The plan is not right for the program.
+        UnloadableError: No session runs it.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
     pieces = list(program_file.pieces(compiled.assemble(plan)))
     try:
-        with Session.of_pieces(pieces, compiled.source.name) as session:
-            return session.memory()
+        return Session.of_pieces(pieces, compiled.source.name)
     except ProgramError as error:
         raise UnloadableError(compiled.source.name, error.reason) from error
 

@@ -1,5 +1,6 @@
 """Our own runtime."""
 
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,9 +10,17 @@ from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
-from arenite.runtime.compiler import Compiled, Tune, compile_model
+from arenite.runtime.compiler import (
+    Compiled,
+    Tune,
+    compile_model,
+    lower_model,
+    rules,
+    runs_by_rows,
+)
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.strategies.fit.stated import made_again
 
 
 class Arenite:
@@ -66,18 +75,28 @@ def compiled_for(
 
 
 def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
-    """Return the program of a model in the order of a plan.
+    """Return the program of a model in the order of a plan, and in its bands if it has some.
 
     Args:
         reading: Dimensions and shapes.
         path: The model.
-        plan_file: States the order and the weight budget.
+        plan_file: States the order, the bands and the weight budget.
 
     Raises:
         ModelError: The model cannot be read or run.
         OrderError: The model does not have the steps of the plan.
     """
     budget = plan_file.model.weight_budget
+    if plan_file.bands is not None:
+        lowered = lower_model(
+            path,
+            dims=reading.dims,
+            shapes=reading.shapes,
+            values=reading.values,
+            weight_budget=WeightBudget.parse(budget) if budget else None,
+        )
+        allowed = partial(runs_by_rows, lowered.program)
+        return lowered.compiled(made_again(lowered.program, plan_file.bands, rules(), allowed))
     return compile_model(
         path,
         dims=reading.dims,

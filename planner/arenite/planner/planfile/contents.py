@@ -9,9 +9,12 @@ from arenite.planner.liveness import Boundary
 from arenite.planner.memory import Memory
 from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
+from arenite.planner.planfile.bands import Bands, bands_text
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rewrites.bands.touching import run_of
 
 FORMAT = "arenite-plan"
 VERSION = 2
@@ -51,6 +54,7 @@ class PlanFile:
         aliases: What was allowed to share storage when the records were derived.
         problem: The records; its steps are the order.
         plan: Their offsets.
+        bands: How the program runs in bands, if it does; the steps of the problem are then turns.
     """
 
     model: ModelReference
@@ -60,6 +64,7 @@ class PlanFile:
     aliases: tuple[AliasKind, ...]
     problem: Problem
     plan: Plan
+    bands: Bands | None = None
 
     def to_bytes(self) -> bytes:
         """Return the file's bytes: one record a line, the same bytes for equal contents."""
@@ -98,6 +103,8 @@ class PlanFile:
             for record, offset in zip(self.problem.records, plan.offsets, strict=True)
         ]
         lines.append(f' "records": {_dump_lines(records)}')
+        if self.bands is not None:
+            lines.append(f' "bands": {bands_text(self.bands, self.problem.memories[0].name)}')
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
     def _memories(self) -> list[dict[str, object]]:
@@ -147,6 +154,23 @@ class PlanFile:
                 f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
                 f"model given has {digest[:12]}...; plan it again",
             )
+
+    def check_run(self, program: Program) -> None:
+        """Check that turns and rows are those of a program with the records of the plan.
+
+        Raises:
+            StaleRecordsError: Something of them differs.
+        """
+        if self.bands is None:
+            return
+        found, stated = run_of(program, self.problem, self.plan), self.bands.run
+        for what, ours, theirs in (
+            ("turns", found.turns, stated.turns),
+            ("rows of tensors", found.tensors, stated.tensors),
+            ("inputs and outputs", (found.inputs, found.outputs), (stated.inputs, stated.outputs)),
+        ):
+            if ours != theirs:
+                raise StaleRecordsError(f"the {what} are not those of the model; plan it again")
 
     def check_against(self, digest: str, problem: Problem) -> None:
         """Check that the plan was made for this model file and these records.

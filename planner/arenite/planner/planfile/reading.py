@@ -12,6 +12,7 @@ from arenite.planner.memory import Memory
 from arenite.planner.outline import Stair
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.planfile import values
+from arenite.planner.planfile.bands import Bands, read_bands
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     DuplicateNameError,
@@ -27,6 +28,7 @@ from arenite.planner.planfile.values import MAX_NUMBER, Object
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.verify import verify
+from arenite.planner.verify_run import verify_run
 
 _MAX_MEBIBYTES = 64
 
@@ -51,16 +53,20 @@ def read(path: Path) -> PlanFile:
     """
     with about_file(path):
         document = _document(path)
+        problem = _problem(document)
         plan_file = PlanFile(
             model=_model(values.member(document, "model")),
             target=values.text(document, "target"),
             boundary=Boundary(values.choice(document, "boundary", tuple(Boundary))),
             alignment=values.alignment(document, "alignment"),
             aliases=_aliases(document),
-            problem=_problem(document),
+            problem=problem,
             plan=_plan(document),
+            bands=_bands(document, problem),
         )
-        verify(plan_file.problem, plan_file.plan)
+        verify(problem, plan_file.plan)
+        if plan_file.bands is not None:
+            verify_run(plan_file.bands.run, problem.rectangles(plan_file.plan.offsets))
         _check_totals(document, plan_file)
     return plan_file
 
@@ -77,7 +83,7 @@ def _document(path: Path) -> Object:
         raise UnknownVersionError(
             f"version {reprlib.repr(version)}; this Arenite reads version {VERSION}{remedy}"
         )
-    values.check_fields(document, "the file", _FIELDS)
+    values.check_fields(document, "the file", _FIELDS, ("bands",))
     return document
 
 
@@ -154,6 +160,12 @@ def _problem(document: Object) -> Problem:
         return Problem(tuple(records.values()), order, tuple(memories.values()))
     except ModelError as error:
         raise InconsistentError(error.reason) from error
+
+
+def _bands(document: Object, problem: Problem) -> Bands | None:
+    if "bands" not in document:
+        return None
+    return read_bands(values.member(document, "bands"), problem.memories, len(problem.steps))
 
 
 def _memories(document: Object) -> dict[str, Memory]:

@@ -1,6 +1,6 @@
 """Fit a program into a budget by running parts of it in bands of rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -183,20 +183,29 @@ class Banding:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            banded = unfold(expand(self.program, map(self._banded, regions)))
-            found = derive(banded, self._rules)
+            found = derive(run_in_bands(self._regions, regions), self._rules)
             plan = self._place(found.problem)
             seconds = sum(edge.seconds for edge in path)
             known = self._known[regions] = Banded(found, plan, self.program, regions, seconds)
             self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known
 
-    def _banded(self, region: Region) -> BandedRegion:
-        regions = self._regions
+
+def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
+    """Return a program with some regions in bands, what runs in strips as ordinary steps.
+
+    Args:
+        regions: Those of the program.
+        chosen: Some that do not overlap, in order; each of their steps can run row by row.
+    """
+
+    def banded(region: Region) -> BandedRegion:
         steps = [each for each in regions.steps[region.start : region.stop] if each]
         return BandedRegion(
             region.start, tuple(steps), regions.turns(region), regions.boundary(region)
         )
+
+    return unfold(expand(regions.program, map(banded, chosen)))
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:

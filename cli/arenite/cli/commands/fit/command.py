@@ -26,7 +26,7 @@ from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies.fit import find_policy
 
-_PAGE, _PICTURE = ".html", ".svg"
+_PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 
 _FALLBACK = "joint"
 """The policy where bands do not meet a budget."""
@@ -56,8 +56,8 @@ _FALLBACK = "joint"
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Program file to write, MODEL.arena; without a budget a page of the frontier, "
-    "PAGE.html, or a picture of the memory maps, PICTURE.svg.",
+    help="Program file to write, MODEL.arena, or its plan, PLAN.json; without a budget a page of "
+    "the frontier, PAGE.html, or a picture of the memory maps, PICTURE.svg.",
 )  # fmt: skip
 @click.option(
     "--measure", is_flag=True, help="Run each program of the frontier and show its latency."
@@ -150,7 +150,11 @@ def fit(
         )
         return
     chosen: Fit = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
-    held = fitting.held(chosen) if output is None else fitting.write(output, chosen)
+    if output is not None and output.suffix == SUFFIX:
+        held = fitting.write(output, chosen)
+    else:
+        results.write(output, lambda: fitting.plan_file(chosen).to_bytes())
+        held = fitting.held(chosen)
     results.show(
         shown.fit_as_json(fitting, chosen, budget, held, output),
         shown.with_map(
@@ -163,16 +167,17 @@ def _check_output(output: Path | None, *, is_frontier: bool) -> None:
     """Refuse an output of the other kind before anything is read.
 
     Raises:
-        UsageError: It is neither page nor picture for a frontier, or not a program for a budget.
+        UsageError: It is neither page nor picture for a frontier, or neither program nor plan for
+            a budget.
     """
     if output is None:
         return
-    wanted = (_PAGE, _PICTURE) if is_frontier else (SUFFIX,)
+    wanted = (_PAGE, _PICTURE) if is_frontier else (SUFFIX, _PLAN)
     if output.suffix not in wanted:
         what = (
             "the frontier is a page or a picture"
             if is_frontier
-            else "what fits a budget is a program"
+            else "what fits a budget is a program or a plan"
         )
         names = " or ".join(f"*{suffix}" for suffix in wanted)
         raise click.UsageError(f"-o {output}: {what}; name it {names}")

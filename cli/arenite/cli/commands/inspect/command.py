@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.cli.commands.inspect.program import inspect_program
+from arenite.cli.commands.inspect.program import show_program
 from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
@@ -51,12 +51,14 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     """Show what MODEL needs, what limits it and what could lower its peak.
 
     Lists operators, tensors and the load at every step. Where our runtime runs the model, it
-    also shows whose kernels run each operator. Of an .arena file it shows what it holds, and
-    which kernels run it here if it was built with --tune.
+    also shows whose kernels run each operator.
+
+    Of a program file, MODEL.arena: which steps run in bands, how many rows at a time and in how
+    many turns, what binds, and which kernels run it here if it was built with --tune.
     """
-    if model.suffix == SUFFIX:
+    if model.suffix.lower() == SUFFIX:
         refuse_beside(f"the {SUFFIX} file", *_DECIDED_BY_PROGRAM)
-        inspect_program(model, as_json=as_json)
+        show_program(model, as_json=as_json)
         return
     chosen = choose_target(reading, model)
     source = chosen.source

@@ -1,0 +1,170 @@
+"""Program files that are looked at rather than run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from arenite.planner.planfile.errors import WrongModelError
+from arenite.planner.problem import Rectangle
+from arenite.planner.run import Run
+from arenite.planner.verify import WrongHeightError
+from arenite.planner.verify_run import verify_run
+from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of
+from arenite.runtime.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """A program that the core has accepted.
+
+    Attributes:
+        root: The root table of its schema.
+        run: What its turns touch.
+        rectangles: What its records take.
+    """
+
+    root: Root
+    run: Run
+    rectangles: tuple[Rectangle, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the program of a file.
+
+        Raises:
+            ProgramError: The core refuses it.
+            MissingDependencyError: A step needs ONNX Runtime, which is absent.
+        """
+        with Session(path) as session:
+            return cls.of(session)
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Return the program of a session."""
+        root = root_of(session.flatbuffer())
+        return cls(root, run_of(root), tuple(rectangles_of(root)))
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal digest of the model that it was made of."""
+        return str(self.root["digest"])
+
+    @property
+    def heights(self) -> Mapping[str, int]:
+        """Bytes of each memory, by name."""
+        return {memory["name"]: memory["size"] for memory in self.root["memories"]}
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps."""
+        return len(self.root["steps"])
+
+    def check(self) -> None:
+        """Check that its turns find what they read, and that its memories have their sizes.
+
+        Raises:
+            InvalidPlanError: By the subclass of the first rule broken.
+        """
+        verify_run(self.run, self.rectangles)
+        used: Counter[str] = Counter()
+        for each in self.rectangles:
+            used[each.memory] = max(used[each.memory], each.offset + each.size)
+        for memory, height in self.heights.items():
+            if used[memory] != height:
+                raise WrongHeightError(
+                    f"memory {memory!r}: {height} B stated, {used[memory]} B used"
+                )
+
+    def check_model(self, path: Path, model: Path, digest: str) -> None:
+        """Check that it was made of a model file.
+
+        Args:
+            path: The program file.
+            model: The model file.
+            digest: That of the model file.
+
+        Raises:
+            WrongModelError: It was made of another.
+        """
+        if digest != self.digest:
+            raise WrongModelError(
+                f"made of a model with digest {self.digest[:12]}..., {model.name!r} has "
+                f"{digest[:12]}...; build it again",
+                path=path,
+            )
+
+    def regions(self) -> Sequence["TurnsByRows"]:
+        """Return the stretches of turns by rows, in order."""
+        found: list[TurnsByRows] = []
+        turns = self.run.turns
+        start = 0
+        while start < len(turns):
+            stop = start
+            while stop < len(turns) and turns[stop].rows:
+                stop += 1
+            if stop > start:
+                found.append(TurnsByRows.of(self, range(start, stop)))
+            start = max(stop, start + 1)
+        return found
+
+    def live_at(self, turn: int) -> Mapping[str, int]:
+        """Return the bytes that are live at a turn, by the name of the record."""
+        found: Counter[str] = Counter()
+        for each in self.rectangles:
+            if each.start <= turn < each.end:
+                found[each.name] += each.size
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def binding(self) -> int | None:
+        """Return the first turn at which most bytes are live, None if none are at any."""
+        changes: Counter[int] = Counter()
+        for each in self.rectangles:
+            changes[each.start] += each.size
+            changes[each.end] -= each.size
+        load, most, binding = 0, 0, None
+        for turn in sorted(changes):
+            load += changes[turn]
+            if load > most:
+                most, binding = load, turn
+        return binding
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsByRows:
+    """Turns one after another that each make rows of a step: a region, or several.
+
+    Attributes:
+        start: The first turn.
+        stop: The turn after the last.
+        first: Name of the step of the first turn.
+        last: Name of the step of the last.
+        num_steps: Steps that have turns among them.
+        rows: Rows that most of the turns of the last step make.
+        most_rows: Most rows that a turn makes.
+    """
+
+    start: int
+    stop: int
+    first: str
+    last: str
+    num_steps: int
+    rows: int
+    most_rows: int
+
+    @classmethod
+    def of(cls, program: ProgramFile, turns: range) -> Self:
+        """Return what some turns of a program do."""
+        some = program.run.turns[turns.start : turns.stop]
+        last = some[-1].step
+        usual = Counter(turn.rows for turn in some if turn.step == last)
+        return cls(
+            turns.start,
+            turns.stop,
+            some[0].step,
+            last,
+            len({turn.step for turn in some}),
+            min(usual, key=lambda rows: (-usual[rows], rows)),
+            max(turn.rows for turn in some),
+        )
