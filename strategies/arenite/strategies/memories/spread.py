@@ -220,18 +220,24 @@ class _Search:
         ]
         left.sort(key=lambda index: (-savings[index] / self._records[index].size, index))
         for index in left:
-            offset = self._lowest_gap(index, offsets, memory)
-            if offset + self._records[index].size <= memory.capacity:
+            offset = self._gap(index, offsets, memory)
+            if offset is not None and offset + self._records[index].size <= memory.capacity:
                 offsets[index] = offset
 
-    def _lowest_gap(self, index: int, offsets: _Offsets, memory: Memory) -> int:
+    def _gap(self, index: int, offsets: _Offsets, memory: Memory) -> int | None:
+        """Return where a record still finds room; None if that is not where it must lie."""
         record = self._records[index]
         taken = sorted(
             (offset, offset + self._records[other].size)
             for other, offset in offsets.items()
             if record.meets(self._records[other])
         )
-        return lowest_gap(taken, record.size, max(record.alignment, memory.alignment))
+        alignment = max(record.alignment, memory.alignment)
+        if record.offset is None:
+            return lowest_gap(taken, record.size, alignment)
+        end = record.offset + record.size
+        is_free = all(stop <= record.offset or end <= start for start, stop in taken)
+        return record.offset if is_free and record.offset % alignment == 0 else None
 
 
 def _room(memories: Iterator[Memory]) -> int | None:
