@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from arenite.planner.problem import UsageRecord
 
-_MOST_SETS = 2_000
+MOST_SETS = 2_000
+"""Sets of live records that are kept at most, unless stated."""
 
 _Value: TypeAlias = tuple[float, int]  # what is saved, then bytes, of all that was taken
 
@@ -46,7 +47,7 @@ def best_choice(
     room: int | None,
     room_elsewhere: int | None,
     pinned: Mapping[int, bool],
-    most_sets: int = _MOST_SETS,
+    most_sets: int = MOST_SETS,
 ) -> Choice | None:
     """Return what the memory should hold; None if there is no room for the rest elsewhere.
 

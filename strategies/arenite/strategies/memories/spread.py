@@ -15,7 +15,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
 from arenite.strategies.gap_search import lowest_gap
-from arenite.strategies.memories.frontier import best_choice
+from arenite.strategies.memories.frontier import MOST_SETS, best_choice
 
 Place: TypeAlias = Callable[[Problem], Plan]
 
@@ -46,6 +46,7 @@ def spread(
     traffic: Sequence[Traffic],
     place: Place,
     pinned: Mapping[str, str] | None = None,
+    most_sets: int = MOST_SETS,
 ) -> Spread:
     """Return the records in memories such that their traffic costs little.
 
@@ -55,6 +56,7 @@ def spread(
         traffic: What is read and written of each record.
         place: Places the records of one memory.
         pinned: Names of records with the names of the memories that they must lie in.
+        most_sets: Sets of live records that a choice for a memory keeps at most.
 
     Raises:
         InfeasibleError: Proved: the memories are too small.
@@ -64,7 +66,7 @@ def spread(
         taken back.
     """
     _check_room(problem.records, memories)
-    search = _Search(problem.records, traffic, place, pinned or {})
+    search = _Search(problem.records, traffic, place, pinned or {}, most_sets)
     ranked = sorted(memories, key=lambda each: each.read + each.write)
     found = search.fill(range(len(problem.records)), ranked)
     if found is None:
@@ -116,11 +118,13 @@ class _Search:
         traffic: Sequence[Traffic],
         place: Place,
         pinned: Mapping[str, str],
+        most_sets: int,
     ) -> None:
         self._records = records
         self._traffic = traffic
         self._place = place
         self._pinned = pinned
+        self._most_sets = most_sets
         self._makers: dict[str, None] = {}
         self.least_cost = 0.0
 
@@ -158,7 +162,14 @@ class _Search:
             index: self._traffic[index].cost_in(others[0]) - self._traffic[index].cost_in(here)
             for index in indices
         }
-        elsewhere = _room(each.memory for each in others)
+        has_outlines = any(self._records[index].outline for index in indices)
+        # Choices go by whole rectangles, so what outlines leave to others must not rule one out.
+        elsewhere = None if has_outlines else _room(each.memory for each in others)
+        if has_outlines and min(savings.values()) >= 0:
+            everything = self._all_by_outlines(indices, memory)
+            if everything is not None:
+                yield everything
+                return
         is_first = len(indices) == len(self._records)
         room = memory.capacity
         seen: set[frozenset[int]] = set()
@@ -173,6 +184,7 @@ class _Search:
                     for position, index in enumerate(indices)
                     if self._pin(index) is not None
                 },
+                self._most_sets,
             )
             if choice is None:
                 return
@@ -191,6 +203,16 @@ class _Search:
             if not excess or room is None:
                 return
             room -= max(room // 32, 1)
+
+    def _all_by_outlines(self, indices: Sequence[int], memory: Memory) -> _Offsets | None:
+        """Return where all lie, if they fit by their outlines."""
+        if any(self._pin(index) not in (None, memory.name) for index in indices):
+            return None
+        bound = Problem.of(self._records[index] for index in indices).lower_bound
+        if memory.capacity is not None and bound > memory.capacity:
+            return None
+        offsets = self._placed(indices, memory)
+        return offsets if len(offsets) == len(indices) else None
 
     def _prove(self, saving: float, last: CostedMemory) -> None:
         # Loads bound what placements can do, unless records may lie over one another.
