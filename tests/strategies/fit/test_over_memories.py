@@ -3,6 +3,7 @@
 import pytest
 
 from arenite.planner.memory import Memory
+from arenite.planner.operators.bands import Band
 from arenite.planner.several_memories import CostedMemory, excess_of, traffic_of
 from arenite.planner.verify import verify
 from arenite.strategies import native
@@ -36,8 +37,8 @@ def over(ways, kinds):
     return found
 
 
-@pytest.mark.parametrize("share", [0.4, 0.6, 0.9])
-def test_rows_lie_in_both_memories_and_the_outputs_are_those_of_the_whole(ways, share):
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3, 0.4, 0.6, 0.9])
+def test_rows_lie_in_either_memory_and_the_outputs_are_those_of_the_whole(ways, share):
     lowered, ways = ways
     found = over(ways, memories(int(share * ways.whole.height)))
     fast, slow = found.banded.plan.heights
@@ -45,6 +46,19 @@ def test_rows_lie_in_both_memories_and_the_outputs_are_those_of_the_whole(ways, 
     assert slow or share > 0.5  # less than that has no room for the graph input
     arrays = fed(lowered)
     assert_same_bits(outputs(lowered, found.banded, arrays), outputs(lowered, ways.whole, arrays))
+
+
+def test_all_rows_of_a_tensor_lie_in_one_memory(ways):
+    _, ways = ways
+    banded = over(ways, memories(ways.whole.height // 10)).banded
+    program = banded.derivation.program
+    memories_of = {}
+    for step in program.steps:
+        if isinstance(step.operator, Band):
+            for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs):
+                memories_of.setdefault(pieces.tensor, set()).add(program.tensors[name].memory)
+    assert all(len(held) == 1 for held in memories_of.values())
+    assert set.union(*memories_of.values()) == {"sram", "psram"}
 
 
 def test_its_time_is_that_of_its_turns_and_of_what_slow_bytes_take_longer(ways):

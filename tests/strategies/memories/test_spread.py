@@ -136,3 +136,15 @@ def test_a_gap_at_a_fixed_offset_is_filled():
     found = spread_out([beyond, within], traffic=[Traffic(99, 99), Traffic(1, 1)])
     verify(found.problem, found.plan)
     assert [record.memory for record in found.problem.records] == ["slow", "fast"]
+
+
+def test_what_belongs_together_lies_in_one_memory():
+    records = [UsageRecord(f"r{index}", 60, index, index + 1) for index in range(2)]
+    records.append(UsageRecord("wide", 80, 0, 1))
+    traffic = [Traffic(50, 50), Traffic(60, 60), Traffic(99, 99)]
+    apart = spread_out(records, traffic=traffic)
+    assert [record.memory for record in apart.problem.records] == ["slow", "fast", "fast"]
+    assert apart.cost == apart.least_cost
+    found = spread_out(records, traffic=traffic, together=[("r0", "r1")])
+    assert [record.memory for record in found.problem.records] == ["fast", "fast", "slow"]
+    assert found.least_cost == 0  # nothing is proved of such

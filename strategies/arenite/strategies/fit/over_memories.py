@@ -5,11 +5,12 @@ What runs in bands fits a quick one, and takes more turns. So programs from whol
 spread over the memories, and that one is taken whose turns and slow bytes take least.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.planner.costs import Costs
 from arenite.planner.errors import PlanError
+from arenite.planner.operators.bands import Band
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.several_memories import (
     CostedMemory,
@@ -23,12 +24,9 @@ from arenite.strategies.fit.bands import Banded, Place
 from arenite.strategies.fit.binding import BandsLimitError, Binding, binding_of
 from arenite.strategies.fit.recomputing import Recomputing
 from arenite.strategies.memories import Spread, spread
-from arenite.strategies.memories.frontier import MOST_SETS
 
 _LOWEST = 3
 """Programs that are tried in other ways where none fits by the costs."""
-_FEWEST_SETS, _SETS_BY_RECORDS = 50, 40_000
-"""Sets of live records that a choice for a memory keeps; the fewer, the more records there are."""
 _DEAR = 1e6
 """What a byte costs in a memory that is to hold as little as can be."""
 
@@ -187,12 +185,9 @@ class _Search:
     def _spread(self, banded: Banded, memories: Sequence[CostedMemory]) -> Spread | None:
         problem = banded.derivation.problem
         traffic = self._traffic(banded)
-        num_records = max(1, len(problem.records))
         try:
-            return spread(
-                problem, memories, traffic, self._place,
-                most_sets=min(MOST_SETS, max(_FEWEST_SETS, _SETS_BY_RECORDS // num_records)),
-            )  # fmt: skip
+            together = _rows_together(banded)
+            return spread(problem, memories, traffic, self._place, together=together)
         except PlanError:
             return None
 
@@ -220,6 +215,19 @@ class _Search:
 
     def _traffic(self, banded: Banded) -> tuple[Traffic, ...]:
         return traffic_of(banded.derivation.problem, banded.derivation.program)
+
+
+def _rows_together(banded: Banded) -> Iterable[set[str]]:
+    """Return the records that hold rows of one tensor: a step finds all of them in one memory."""
+    program, problem = banded.derivation.program, banded.derivation.problem
+    record_of = {name: record.name for record in problem.records for name in record.tensors}
+    found: dict[str, set[str]] = {}
+    for step in program.steps:
+        if isinstance(step.operator, Band):
+            for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs):
+                if pieces.firsts and name in record_of:
+                    found.setdefault(pieces.tensor, set()).add(record_of[name])
+    return found.values()
 
 
 def _with_dear(

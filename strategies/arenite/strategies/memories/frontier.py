@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from arenite.planner.problem import UsageRecord
 
-MOST_SETS = 2_000
-"""Sets of live records that are kept at most, unless stated."""
+_MOST_SETS = 2_000
 
 _Value: TypeAlias = tuple[float, int]  # what is saved, then bytes, of all that was taken
 
@@ -47,7 +46,7 @@ def best_choice(
     room: int | None,
     room_elsewhere: int | None,
     pinned: Mapping[int, bool],
-    most_sets: int = MOST_SETS,
+    most_sets: int = _MOST_SETS,
 ) -> Choice | None:
     """Return what the memory should hold; None if there is no room for the rest elsewhere.
 
