@@ -6,7 +6,14 @@ from arenite.planner.errors import ModelError
 from arenite.planner.importers import read
 from arenite.planner.memory import Memory
 from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned, traffic_of
+from arenite.planner.several_memories import (
+    CostedMemory,
+    Traffic,
+    assigned,
+    cost_of,
+    excess_of,
+    traffic_of,
+)
 from support.tiny_onnx import parse, save
 
 CHAIN = """(float[8] x) => (float[8] y) { a = Relu(x) b = Add(a, a) y = Add(a, b) }"""
@@ -46,3 +53,12 @@ def test_every_record_is_assigned_to_a_memory_that_there_is():
     for wrong in ({}, {"a": "three"}):
         with pytest.raises(ModelError, match="record 'a' is assigned to no memory"):
             assigned(problem, memories, wrong)
+
+
+def test_the_excess_is_what_costs_beyond_one_a_byte_add():
+    records = [UsageRecord("a", 7, 0, 1, memory="fast"), UsageRecord("b", 7, 0, 1, memory="slow")]
+    kinds = [CostedMemory(Memory("fast"), 0.5, 1), CostedMemory(Memory("slow"), 4, 6)]
+    problem = Problem(tuple(records), (), tuple(each.memory for each in kinds))
+    traffic = [Traffic(100, 10), Traffic(100, 10)]
+    assert excess_of(problem, kinds, traffic) == 100 * 3 + 10 * 5
+    assert cost_of(problem, kinds, traffic) == 50 + 10 + 400 + 60

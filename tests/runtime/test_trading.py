@@ -5,9 +5,11 @@ import pytest
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites.rescheduling import SPILLED
+from arenite.runtime.compiler import lower_model
 from arenite.runtime.session import Session
 from arenite.strategies.fit import find_policy
 from support.running import PoisonedSession
+from support.tiny_onnx import parse, save
 from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded
 
 POLICIES = ("sqrt", "greedy-chains", "joint", "offload-prefetch")
@@ -76,3 +78,9 @@ def test_a_budget_that_is_met_once_storage_is_shared_is_met(lowered):
     least = traded(lowered, find_policy("greedy-chains"), LEAST)
     found = traded(lowered, find_policy("greedy-chains"), Budget(least.height))
     assert found.height <= least.height
+
+
+def test_a_program_without_bytes_fits_any_budget(tmp_path):
+    model = save(tmp_path, parse("(float[0,3] x) => (y) { y = Relu(x) }"))
+    found = traded(lower_model(model), find_policy("sqrt"), Budget(1))
+    assert found.height == 0

@@ -91,6 +91,23 @@ def cost_of(
     )
 
 
+def excess_of(
+    problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
+) -> float:
+    """Return what reading and writing costs beyond a cost of 1 a byte; nothing costs less.
+
+    Args:
+        problem: The records, each in one of the memories.
+        memories: The memories.
+        traffic: What is read and written of each record.
+    """
+    beyond = [
+        replace(each, read=max(0.0, each.read - 1), write=max(0.0, each.write - 1))
+        for each in memories
+    ]
+    return cost_of(problem, beyond, traffic)
+
+
 def assigned(
     problem: Problem, memories: Sequence[Memory], memory_of: Mapping[str, str]
 ) -> Problem:

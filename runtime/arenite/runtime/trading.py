@@ -102,7 +102,7 @@ def trade(
     """
     limit = budget.bytes_of(height)
     before = simulate(program, costs)
-    target = None if limit is None else max(1, limit * peak_of(program) // height)
+    target = None if limit is None else max(1, limit * peak_of(program) // max(1, height))
     lowest: int | None = None
     for _ in range(_ATTEMPTS):
         try:

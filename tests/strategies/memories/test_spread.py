@@ -119,3 +119,32 @@ def test_memories_that_are_too_small_are_refused():
         spread_out([UsageRecord(f"r{index}", 40, 0, 1) for index in range(3)], memories)
     with pytest.raises(SearchLimitError, match="'a' of 50 B, 'b' of 60 B"):
         spread_out([UsageRecord(f"r{index}", 35, 0, 1) for index in range(3)], memories)
+
+
+def test_a_record_with_a_fixed_offset_lies_there_in_whichever_memory():
+    fixed = UsageRecord("fixed", 60, 0, 2, offset=64)
+    found = spread_out([fixed, UsageRecord("free", 30, 0, 2)])
+    verify(found.problem, found.plan)
+    assert [record.memory for record in found.problem.records] == ["slow", "fast"]
+    assert found.plan.offsets[0] == 64
+
+
+def test_a_gap_at_a_fixed_offset_is_filled():
+    # What saves most ends beyond the memory where it must lie, and makes way.
+    beyond = UsageRecord("beyond", 50, 0, 2, offset=60)
+    within = UsageRecord("within", 60, 0, 2, offset=40)
+    found = spread_out([beyond, within], traffic=[Traffic(99, 99), Traffic(1, 1)])
+    verify(found.problem, found.plan)
+    assert [record.memory for record in found.problem.records] == ["slow", "fast"]
+
+
+def test_what_belongs_together_lies_in_one_memory():
+    records = [UsageRecord(f"r{index}", 60, index, index + 1) for index in range(2)]
+    records.append(UsageRecord("wide", 80, 0, 1))
+    traffic = [Traffic(50, 50), Traffic(60, 60), Traffic(99, 99)]
+    apart = spread_out(records, traffic=traffic)
+    assert [record.memory for record in apart.problem.records] == ["slow", "fast", "fast"]
+    assert apart.cost == apart.least_cost
+    found = spread_out(records, traffic=traffic, together=[("r0", "r1")])
+    assert [record.memory for record in found.problem.records] == ["fast", "fast", "slow"]
+    assert found.least_cost == 0  # nothing is proved of such

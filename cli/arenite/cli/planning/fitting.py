@@ -33,6 +33,7 @@ from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.policy import Policy
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
+from arenite.planner.several_memories import CostedMemory
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
@@ -44,6 +45,7 @@ from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
 from arenite.strategies.fit.bands import Banded
 from arenite.strategies.fit.binding import BandsLimitError
+from arenite.strategies.fit.over_memories import SpreadOut, quickest_over
 from arenite.strategies.fit.recomputing import Recomputing
 from arenite.strategies.fit.stated import stated
 
@@ -96,11 +98,13 @@ class Fit:
         banded: The program and its plan.
         whole: The program that runs whole.
         traded: What a policy made of it; None if it made nothing.
+        spread_out: How it lies in several memories; None if it lies in one.
     """
 
     banded: Banded
     whole: Banded
     traded: Traded | None = None
+    spread_out: SpreadOut | None = None
 
     @property
     def height(self) -> int:
@@ -215,6 +219,19 @@ class Fitting:
         if slowdown is not None and fit.slowdown > slowdown:
             raise SlowdownError(size, fit.slowdown, slowdown)
         return fit
+
+    def over(self, memories: Sequence[CostedMemory]) -> Fit:
+        """Return the quickest program over several memories.
+
+        Raises:
+            MemoriesLimitError: None that was found fits.
+        """
+        with self._stoppable():
+            found = quickest_over(
+                self._banding, memories, self._costs, self._placed, self._should_stop
+            )
+            verify(found.banded.derivation.problem, found.banded.plan)
+        return Fit(found.banded, self.whole, spread_out=found)
 
     def frontier(self) -> list[Fit]:
         """Return programs that need less and less, as many as are found in time."""

@@ -1,5 +1,6 @@
 """Rows of what an operator makes, as a step of their own."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands, Operator
@@ -73,6 +74,24 @@ class Band(Operator):
     def label(self) -> str:
         """Name of the operator."""
         return self.operator.label
+
+    def pieces_by_name(
+        self, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> Iterator[tuple[str, Pieces]]:
+        """Yield the tensors of its step, each with the operand that it is or is a piece of.
+
+        Args:
+            inputs: Names of the tensors that the step reads.
+            outputs: Names of those that it writes.
+        """
+        for operands, names in ((self.inputs, inputs), (self.outputs, outputs)):
+            place = 0
+            for pieces in operands:
+                count = 1 if pieces is None else pieces.count
+                if pieces is not None:
+                    for name in names[place : place + count]:
+                        yield name, pieces
+                place += count
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return those of these rows."""

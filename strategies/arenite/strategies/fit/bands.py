@@ -22,6 +22,7 @@ from arenite.strategies.fit.paths import (
     SearchStoppedError,
     least_peak,
     quickest,
+    quickest_above,
     smoothest,
 )
 from arenite.strategies.fit.regions import Regions
@@ -167,6 +168,22 @@ class Banding:
                     yield lowest
         except SearchStoppedError:
             return
+
+    def above(self, room: int, byte_s: float) -> Banded:
+        """Return what is the quickest where steps that run whole may exceed a room, at a price.
+
+        Args:
+            room: Bytes that bands stay within.
+            byte_s: Seconds that each byte above it adds to a step.
+
+        Returns:
+            Its plan, as any other's, is of one memory; the program that runs whole once the
+            search is stopped.
+        """
+        try:
+            return self._planned(quickest_above(self._edges, room, byte_s))
+        except SearchStoppedError:
+            return self.whole
 
     def _lower(self) -> Iterator[Banded]:
         top, levels, least = self._top, self._levels, least_peak(self._edges)

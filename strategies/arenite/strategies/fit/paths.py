@@ -160,16 +160,45 @@ def quickest(edges: Edges, peak: int) -> Path | None:
     return _cheapest(edges, peak, lambda edge: edge.seconds)
 
 
+def quickest_above(edges: Edges, room: int, byte_s: float) -> Path:
+    """Return the way through that takes the least time where bytes above a room take more.
+
+    Args:
+        edges: The edges.
+        room: Bytes of a quick memory; what runs in bands stays within it.
+        byte_s: Seconds that each byte above it adds to a step that runs whole.
+    """
+
+    def price(edge: Edge) -> float:
+        return edge.seconds + max(0, edge.peak - room) * byte_s
+
+    def ways(place: int) -> Iterator[Edge]:
+        if edges.loads[place] > room:
+            yield edges.whole(place)
+        yield from edges.within(place, room)
+
+    path = _cheapest_of(len(edges.loads), ways, price)
+    assert path is not None  # a step that runs whole may take any bytes
+    return path
+
+
 def _cheapest(
     edges: Edges, peak: int, price: Callable[[Edge], float], *, smooth: bool = False
 ) -> Path | None:
-    goal = len(edges.loads)
+    return _cheapest_of(
+        len(edges.loads), lambda place: edges.within(place, peak, smooth=smooth), price
+    )
+
+
+def _cheapest_of(
+    goal: int, ways: Callable[[int], Iterator[Edge]], price: Callable[[Edge], float]
+) -> Path | None:
     cost = {0: 0.0}
     came: dict[int, tuple[int, Edge]] = {}
     for place in range(goal):
         if place not in cost:
             continue
-        for edge in edges.within(place, peak, smooth=smooth):
+        for edge in ways(place):
             total = cost[place] + price(edge)
             if total < cost.get(edge.stop, math.inf):
                 cost[edge.stop] = total

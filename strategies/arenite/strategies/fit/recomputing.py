@@ -80,6 +80,10 @@ class Recomputing:
         assert refusal is not None
         raise refusal
 
+    def above(self, room: int, byte_s: float) -> Banded:
+        """Return what `Banding.above` does; it makes no row again."""
+        return self._plain.above(room, byte_s)
+
     def frontier(self) -> Iterator[Banded]:
         """Yield programs that need less and less, and take longer and longer."""
         yield self.whole

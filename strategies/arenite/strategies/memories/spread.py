@@ -5,7 +5,7 @@ is placed, and what does not fit by its offset makes way for what does. The rest
 memory. Where the rest finds no room, another choice is tried.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
 from arenite.strategies.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
+from arenite.strategies.memories.units import Unit, units_of
 
 Place: TypeAlias = Callable[[Problem], Plan]
 
@@ -46,6 +47,7 @@ def spread(
     traffic: Sequence[Traffic],
     place: Place,
     pinned: Mapping[str, str] | None = None,
+    together: Iterable[Collection[str]] = (),
 ) -> Spread:
     """Return the records in memories such that their traffic costs little.
 
@@ -55,6 +57,7 @@ def spread(
         traffic: What is read and written of each record.
         place: Places the records of one memory.
         pinned: Names of records with the names of the memories that they must lie in.
+        together: Names of records of which all lie in one memory, in groups that may overlap.
 
     Raises:
         InfeasibleError: Proved: the memories are too small.
@@ -64,9 +67,10 @@ def spread(
         taken back.
     """
     _check_room(problem.records, memories)
-    search = _Search(problem.records, traffic, place, pinned or {})
+    units = units_of(problem.records, together)
+    search = _Search(problem.records, traffic, place, pinned or {}, units)
     ranked = sorted(memories, key=lambda each: each.read + each.write)
-    found = search.fill(range(len(problem.records)), ranked)
+    found = search.fill(units, ranked)
     if found is None:
         sizes = ", ".join(_named(each.memory) for each in memories)
         raise SearchLimitError(
@@ -116,11 +120,13 @@ class _Search:
         traffic: Sequence[Traffic],
         place: Place,
         pinned: Mapping[str, str],
+        units: Sequence[Unit],
     ) -> None:
         self._records = records
         self._traffic = traffic
         self._place = place
         self._pinned = pinned
+        self._units = units
         self._makers: dict[str, None] = {}
         self.least_cost = 0.0
 
@@ -129,61 +135,61 @@ class _Search:
         return " + ".join(self._makers)
 
     def fill(
-        self, indices: Sequence[int], memories: Sequence[CostedMemory]
+        self, units: Sequence[Unit], memories: Sequence[CostedMemory]
     ) -> dict[str, _Offsets] | None:
         """Return where records lie in the first of the memories and in those after it."""
         here, *others = memories
-        name = here.memory.name
         if not others:
-            if any(self._pin(index) not in (None, name) for index in indices):
-                return None
-            offsets = self._placed(indices, here.memory)
-            return {name: offsets} if len(offsets) == len(indices) else None
-        for offsets in self._choices(indices, here, others):
-            rest = [index for index in indices if index not in offsets]
+            offsets = self._all(units, here.memory)
+            return None if offsets is None else {here.memory.name: offsets}
+        for offsets in self._choices(units, here, others):
+            rest = [unit for unit in units if unit.members[0] not in offsets]
             below = self.fill(rest, others)
             if below is not None:
-                return {name: offsets, **below}
+                return {here.memory.name: offsets, **below}
         return None
 
-    def _pin(self, index: int) -> str | None:
-        return self._pinned.get(self._records[index].name)
+    def _pins(self, unit: Unit) -> set[str]:
+        names = (self._records[index].name for index in unit.members)
+        return {self._pinned[name] for name in names if name in self._pinned}
 
     def _choices(
-        self, indices: Sequence[int], here: CostedMemory, others: Sequence[CostedMemory]
+        self, units: Sequence[Unit], here: CostedMemory, others: Sequence[CostedMemory]
     ) -> Iterator[_Offsets]:
         """Yield what may lie in a memory, first what saves most."""
         memory = here.memory
-        savings = {
-            index: self._traffic[index].cost_in(others[0]) - self._traffic[index].cost_in(here)
-            for index in indices
-        }
-        elsewhere = _room(each.memory for each in others)
-        is_first = len(indices) == len(self._records)
+        savings = [self._cost_in(unit, others[0]) - self._cost_in(unit, here) for unit in units]
+        has_outlines = any(unit.is_loose for unit in units)
+        # Choices go by whole rectangles, so what outlines leave to others must not rule one out.
+        elsewhere = None if has_outlines else _room(each.memory for each in others)
+        if has_outlines and min(savings) >= 0:
+            everything = self._all(units, memory)
+            if everything is not None:
+                yield everything
+                return
+        pins = [self._pins(unit) for unit in units]
         room = memory.capacity
         seen: set[frozenset[int]] = set()
         for _ in range(_MOST_CHOICES):
             choice = best_choice(
-                [self._records[index] for index in indices],
-                list(savings.values()),
+                [unit.record for unit in units],
+                savings,
                 room,
                 elsewhere,
-                {
-                    position: self._pin(index) == memory.name
-                    for position, index in enumerate(indices)
-                    if self._pin(index) is not None
-                },
+                {position: memory.name in names for position, names in enumerate(pins) if names},
             )
             if choice is None:
                 return
-            if is_first and not seen and choice.exact and len(others) == 1:
+            if units is self._units and not seen and choice.exact and len(others) == 1:
                 self._prove(choice.saving, others[0])
-            wanted = [index for index, taken in zip(indices, choice.taken, strict=True) if taken]
+            wanted = [unit for unit, taken in zip(units, choice.taken, strict=True) if taken]
             offsets = self._placed(wanted, memory)
-            excess = len(wanted) - len(offsets)
-            self._fill_gaps(offsets, savings, memory)
+            excess = sum(len(unit.members) for unit in wanted) - len(offsets)
+            self._fill_gaps(offsets, units, savings, memory)
             holds_pinned = all(
-                index in offsets for index in indices if self._pin(index) == memory.name
+                unit.members[0] in offsets
+                for unit, names in zip(units, pins, strict=True)
+                if memory.name in names
             )
             if holds_pinned and frozenset(offsets) not in seen:
                 seen.add(frozenset(offsets))
@@ -192,46 +198,89 @@ class _Search:
                 return
             room -= max(room // 32, 1)
 
+    def _cost_in(self, unit: Unit, memory: CostedMemory) -> float:
+        return sum(self._traffic[index].cost_in(memory) for index in unit.members)
+
+    def _all(self, units: Sequence[Unit], memory: Memory) -> _Offsets | None:
+        """Return where all lie in a memory; None if they may not, or do not fit."""
+        if any(self._pins(unit) - {memory.name} for unit in units):
+            return None
+        indices = [index for unit in units for index in unit.members]
+        least = self._problem(indices, memory).lower_bound
+        if memory.capacity is not None and least > memory.capacity:
+            return None
+        offsets = self._placed(units, memory)
+        return offsets if len(offsets) == len(indices) else None
+
     def _prove(self, saving: float, last: CostedMemory) -> None:
         # Loads bound what placements can do, unless records may lie over one another.
-        if not any(record.overlaps or record.outline for record in self._records):
+        if not any(record.overlaps for record in self._records) and not any(
+            unit.is_loose for unit in self._units
+        ):
             self.least_cost = sum(each.cost_in(last) for each in self._traffic) - saving
 
-    def _placed(self, indices: Sequence[int], memory: Memory) -> _Offsets:
-        """Return where those records lie that end within the memory."""
-        names = {self._records[index].name for index in indices}
-        records = [in_memory(self._records[index], memory, names) for index in indices]
-        plan = self._place(Problem(tuple(records), (), (replace(memory, capacity=None),)))
+    def _placed(self, units: Sequence[Unit], memory: Memory) -> _Offsets:
+        """Return where those lie of which all ends within the memory."""
+        indices = sorted(index for unit in units for index in unit.members)
+        problem = self._problem(indices, memory)
+        plan = self._place(problem)
         self._makers.setdefault(plan.strategy)
-        return {
+        within = {
             index: offset
-            for index, record, offset in zip(indices, records, plan.offsets, strict=True)
+            for index, record, offset in zip(indices, problem.records, plan.offsets, strict=True)
             if memory.capacity is None or offset + record.size <= memory.capacity
         }
+        complete = [unit for unit in units if all(index in within for index in unit.members)]
+        return {index: within[index] for unit in complete for index in unit.members}
 
-    def _fill_gaps(self, offsets: _Offsets, savings: Mapping[int, float], memory: Memory) -> None:
+    def _problem(self, indices: Iterable[int], memory: Memory) -> Problem:
+        """Return the records in a memory, of any height."""
+        found = [self._records[index] for index in indices]
+        names = {record.name for record in found}
+        records = (in_memory(record, memory, names) for record in found)
+        return Problem(tuple(records), (), (replace(memory, capacity=None),))
+
+    def _fill_gaps(
+        self,
+        offsets: _Offsets,
+        units: Sequence[Unit],
+        savings: Sequence[float],
+        memory: Memory,
+    ) -> None:
         """Add what still fits between the records that are there, first what saves most a byte."""
         if memory.capacity is None:
             return
         left = [
-            index
-            for index, saving in savings.items()
-            if index not in offsets and saving >= 0 and self._pin(index) in (None, memory.name)
+            (-saving / unit.record.size, unit.members)
+            for unit, saving in zip(units, savings, strict=True)
+            if unit.members[0] not in offsets
+            and saving >= 0
+            and not self._pins(unit) - {memory.name}
         ]
-        left.sort(key=lambda index: (-savings[index] / self._records[index].size, index))
-        for index in left:
-            offset = self._lowest_gap(index, offsets, memory)
-            if offset + self._records[index].size <= memory.capacity:
-                offsets[index] = offset
+        for _, members in sorted(left):
+            found = dict(offsets)
+            for index in members:
+                offset = self._gap(index, found, memory)
+                if offset is None or offset + self._records[index].size > memory.capacity:
+                    break
+                found[index] = offset
+            else:
+                offsets.update(found)
 
-    def _lowest_gap(self, index: int, offsets: _Offsets, memory: Memory) -> int:
+    def _gap(self, index: int, offsets: _Offsets, memory: Memory) -> int | None:
+        """Return where a record still finds room; None if that is not where it must lie."""
         record = self._records[index]
         taken = sorted(
             (offset, offset + self._records[other].size)
             for other, offset in offsets.items()
             if record.meets(self._records[other])
         )
-        return lowest_gap(taken, record.size, max(record.alignment, memory.alignment))
+        alignment = max(record.alignment, memory.alignment)
+        if record.offset is None:
+            return lowest_gap(taken, record.size, alignment)
+        end = record.offset + record.size
+        is_free = all(stop <= record.offset or end <= start for start, stop in taken)
+        return record.offset if is_free and record.offset % alignment == 0 else None
 
 
 def _room(memories: Iterator[Memory]) -> int | None:

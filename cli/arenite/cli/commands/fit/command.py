@@ -7,7 +7,9 @@ import click
 
 from arenite.cli.commands.fit import page, shown
 from arenite.cli.console.results import Results
+from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.fitting import link_option
+from arenite.cli.options.memories import memories_option
 from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
@@ -23,6 +25,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.importers import InputValues, Shapes
+from arenite.planner.several_memories import CostedMemory
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies.fit import find_policy
 
@@ -73,6 +76,7 @@ _FALLBACK = "joint"
     "instead of running in bands.",
 )  # fmt: skip
 @link_option
+@memories_option
 @order_option
 @dim_option
 @shape_option
@@ -94,6 +98,7 @@ def fit(
     costs_path: Path | None,
     policy_name: str | None,
     link: Link | None,
+    memories: tuple[CostedMemory, ...],
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
@@ -112,16 +117,23 @@ def fit(
     made again when they are needed, or spilled to a temporary file meanwhile, beside the
     computation.
 
-    Without --budget or --slowdown it shows the frontier: what each size costs.
+    With --memory it chooses what runs in bands and where each tensor lies, so that computing and
+    reading and writing the slower memories takes least.
+
+    Without --budget, --slowdown or --memory it shows the frontier: what each size costs.
 
     Ctrl-C keeps the best so far.
     """
     if as_json and with_map:
         raise click.UsageError("--map and --json exclude each other")
-    is_frontier = budget is None and slowdown is None
+    if memories:
+        refuse_beside("--memory", "budget", "slowdown", "policy_name", "link")
+    is_frontier = budget is None and slowdown is None and not memories
     _check_output(output, is_frontier=is_frontier)
     if measure and not is_frontier:
-        raise click.UsageError("--measure is for the frontier; it goes without --budget")
+        raise click.UsageError(
+            "--measure is for the frontier; it goes without --budget and --memory"
+        )
     if policy_name is not None and budget is None:
         raise click.UsageError("--policy meets a budget; give it one with --budget")
     policy = None if policy_name is None else find_policy(policy_name)
@@ -149,7 +161,11 @@ def fit(
             ),
         )
         return
-    chosen: Fit = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
+    chosen: Fit
+    if memories:
+        chosen = fitting.over(memories)
+    else:
+        chosen = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
     if output is not None and output.suffix == SUFFIX:
         held = fitting.write(output, chosen)
     else:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
+from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.render import operator_map
@@ -50,6 +51,7 @@ def fit_as_json(
             for each in _strips(fit.banded.base)
         ],
         **_traded_as_json(fit.traded),
+        **memories.as_json(fit),
         "output": output and str(output),
     }
 
@@ -87,9 +89,10 @@ def fit_text(
 
     def show(console: Console) -> None:
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
-        rows = [
+        rows: list[tuple[str, RenderableType]] = [
             ("arena", f"{both(fit.height)}, {_distance(fit)}"),
-            ("whole", both(fitting.whole.height)),
+            ("whole", memories.whole(fit)),
+            *memories.rows(fit),
         ]
         if budget is not None:
             size = budget.bytes_of(fitting.whole.height)
@@ -104,7 +107,7 @@ def fit_text(
         ]
         if output is not None:
             rows.append(("written", str(output)))
-        console.print(facts((label, _lines(text)) for label, text in rows))
+        console.print(facts((label, _lines(cell)) for label, cell in rows))
 
     return show
 
@@ -213,14 +216,18 @@ def _strips_in_words(operator: Strips) -> str:
     return f"{plural(len(names), 'step')}, {plural(len(operator.strips), 'strip')}: {_ends(names)}"
 
 
-def _lines(text: str) -> Text:
+def _lines(text: RenderableType) -> RenderableType:
     """Return lines as a cell; names in them are printable already, or alone on the line."""
+    if not isinstance(text, str):
+        return text
     return Text("\n").join(name(line) for line in text.split("\n"))
 
 
 def _distance(fit: Fit) -> str:
     """Return how far the arena is above its bound; what is spilled lies elsewhere."""
     plan = fit.banded.plan
+    if len(plan.heights) > 1 and fit.spread_out is not None:
+        return f"in {len(plan.heights)} memories"
     if fit.traded is None:
         return distance(plan)
     height, bound = plan.heights[0], plan.lower_bounds[0]
@@ -269,9 +276,10 @@ def _bytes_moved(traded: Traded | None) -> int:
 
 
 def _price(fit: Fit) -> str:
-    if fit.traded is None and not fit.banded.regions:
+    if fit.traded is None and not fit.banded.regions and not fit.slowdown:
         return "none"
+    than = "" if fit.spread_out is None else " than whole in one memory, a byte at a cost of 1"
     return (
-        f"{percent(fit.slowdown)} more time, predicted; {fit.multiply_adds_ratio:.3f} times the "
-        "multiply-adds"
+        f"{percent(fit.slowdown)} more time{than}, predicted; {fit.multiply_adds_ratio:.3f} times "
+        "the multiply-adds"
     )
