@@ -125,3 +125,28 @@ def test_a_view_touches_no_memory() -> None:
     assert operator("Reshape").bytes_touched(operands) == 0
     assert operator("Relu").bytes_touched(operands) == 128
     assert not Operator().repeatable
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "result"),
+    [
+        ("Conv", [tensor(2, 4, 6, 6), tensor(8, 2, 3, 3)], tensor(2, 8, 4, 4)),
+        ("ConvTranspose", [tensor(2, 8, 4, 4), tensor(8, 2, 3, 3)], tensor(2, 4, 6, 6)),
+        ("CONV_2D", [tensor(2, 6, 6, 4), tensor(8, 3, 3, 2)], tensor(2, 4, 4, 8)),
+        (
+            "TRANSPOSE_CONV",
+            [tensor(4), tensor(2, 3, 3, 8), tensor(2, 4, 4, 8)],
+            tensor(2, 6, 6, 2),
+        ),
+    ],
+)
+def test_a_convolution_and_the_transposed_one_multiply_as_often(op_type, inputs, result):
+    multiply_adds = operator(op_type).multiply_adds(operands(inputs, result))
+    assert multiply_adds == 2 * 4 * 4 * 8 * 2 * 3 * 3
+
+
+@pytest.mark.parametrize("op_type", ["ConvTranspose", "TRANSPOSE_CONV"])
+def test_a_transposed_convolution_without_filters_multiplies_nothing(op_type):
+    assert operator(op_type).multiply_adds(operands([tensor(4)], tensor(2, 6, 6, 2))) == 0
+    empty = [tensor(4), tensor(0, 3, 3, 0), tensor(2, 4, 4, 8)]
+    assert operator(op_type).multiply_adds(operands(empty, tensor(2, 6, 6, 0))) == 0

@@ -23,11 +23,6 @@ class Chain:
     seconds: float
     gain: int
 
-    @property
-    def price(self) -> float:
-        """Seconds for each byte."""
-        return self.seconds / self.gain
-
 
 @dataclass(frozen=True, slots=True)
 class ChainLimits:
@@ -42,8 +37,21 @@ class ChainLimits:
     small: float = 1e-4
 
 
-Price = Callable[[Chain], float]
-"""What a greedy choice minimises."""
+Price = Callable[[Chain, int], float]
+"""What a greedy choice minimises, of a chain and the bytes by which the peak is too high."""
+
+
+def per_byte(chain: Chain, excess: int, power: float = 1.0, *, capped: bool = False) -> float:
+    """Return the seconds of a chain for each byte that it gains.
+
+    Args:
+        chain: The chain.
+        excess: Bytes by which the peak is too high.
+        power: Of the bytes: below 1 it prefers short chains to those that gain much.
+        capped: Whether only bytes count that have to go.
+    """
+    gain = min(chain.gain, excess) if capped else chain.gain
+    return chain.seconds / float(gain**power)
 
 
 def find_chain(
@@ -101,7 +109,7 @@ def lower_by_chains(
     limit: int,
     should_stop: ShouldStop,
     limits: ChainLimits = ChainLimits(),
-    price: Price | None = None,
+    price: Price = per_byte,
 ) -> None:
     """Insert chains until the peak is within the limit or no chain lowers it.
 
@@ -110,20 +118,21 @@ def lower_by_chains(
 
     Cost: O(chains x (instances over the peak + slots)).
     """
-    _Greedy(draft, limits, price or (lambda chain: chain.price)).run(limit, should_stop)
+    _Greedy(draft, limit, limits, price).run(should_stop)
 
 
 class _Greedy:
-    def __init__(self, draft: Draft, limits: ChainLimits, price: Price) -> None:
+    def __init__(self, draft: Draft, limit: int, limits: ChainLimits, price: Price) -> None:
         self._draft = draft
+        self._limit = limit
         self._limits = limits
         self._price = price
         self._banned: set[tuple[int, int]] = set()
         self._prices: dict[tuple[int, int], float] = {}
 
-    def run(self, limit: int, should_stop: ShouldStop) -> None:
+    def run(self, should_stop: ShouldStop) -> None:
         draft = self._draft
-        while draft.peak > limit and not should_stop():
+        while draft.peak > self._limit and not should_stop():
             if not self._lower(int(np.argmax(draft.loads))):
                 return
 
@@ -144,7 +153,7 @@ class _Greedy:
                 break  # prices seldom fall, so what was dearer still is
             slot = draft.slot(run)
             chain = find_chain(draft, instance, slot, peak_slot, self._limits)
-            price = float("inf") if chain is None else self._price(chain)
+            price = float("inf") if chain is None else self._price(chain, peak - self._limit)
             self._prices[storage, run] = price
             if chain is not None and (best is None or price < best[0]):
                 best = (price, chain, storage, run)

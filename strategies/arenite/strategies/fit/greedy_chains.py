@@ -8,7 +8,7 @@ from typing import ClassVar
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
 from arenite.strategies.fit.base import SchedulePolicy, schedule_of
-from arenite.strategies.fit.chains import Chain, ChainLimits, lower_by_chains, prune
+from arenite.strategies.fit.chains import ChainLimits, Price, lower_by_chains, per_byte, prune
 from arenite.strategies.fit.choosing import cheapest
 from arenite.strategies.fit.draft import Draft
 from arenite.strategies.fit.work import Work
@@ -21,7 +21,8 @@ class GreedyChains(SchedulePolicy):
     Attributes:
         most_steps: Most steps of a chain.
         prunes: Whether what turns out to be needless is left out at the end.
-        powers: Of the bytes by which the seconds of a chain are divided; the best result stays.
+        powers: Of the bytes that a chain gains, by which its seconds are divided.
+        capped_powers: The same, of those of the bytes alone that have to go.
     """
 
     name: ClassVar[str] = "greedy-chains"
@@ -31,6 +32,7 @@ class GreedyChains(SchedulePolicy):
     most_steps: int = 12
     prunes: bool = True
     powers: tuple[float, ...] = (1.0, 0.8)
+    capped_powers: tuple[float, ...] = (1.0, 0.9)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the cheapest schedule within the limit, the lowest if none is."""
@@ -38,14 +40,18 @@ class GreedyChains(SchedulePolicy):
 
     def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:
         """Yield a draft for each power."""
+        capped = self.capped_powers if limit else ()  # without a limit, all bytes have to go
         for power in self.powers:
-            draft = Draft(work)
-            price = partial(_price, power=power)
-            lower_by_chains(draft, limit or 0, should_stop, ChainLimits(self.most_steps), price)
-            if self.prunes:
-                prune(draft, max(limit or 0, draft.peak), should_stop)
-            yield draft
+            yield self._draft(work, limit, should_stop, partial(per_byte, power=power))
+        for power in capped:
+            price = partial(per_byte, power=power, capped=True)
+            yield self._draft(work, limit, should_stop, price)
 
-
-def _price(chain: Chain, power: float) -> float:
-    return chain.seconds / float(chain.gain**power)
+    def _draft(
+        self, work: Work, limit: int | None, should_stop: ShouldStop, price: Price
+    ) -> Draft:
+        draft = Draft(work)
+        lower_by_chains(draft, limit or 0, should_stop, ChainLimits(self.most_steps), price)
+        if self.prunes:
+            prune(draft, max(limit or 0, draft.peak), should_stop)
+        return draft

@@ -1,13 +1,15 @@
 """Swaps that hide behind the computation, and chains of steps for the rest."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
 from arenite.strategies.fit.base import SchedulePolicy, schedule_of
-from arenite.strategies.fit.chains import ChainLimits, lower_by_chains, prune
+from arenite.strategies.fit.chains import ChainLimits, lower_by_chains, per_byte, prune
 from arenite.strategies.fit.draft import Draft
 from arenite.strategies.fit.greedy_chains import GreedyChains
 from arenite.strategies.fit.spilling import (
@@ -29,6 +31,8 @@ class Joint(SchedulePolicy):
     Attributes:
         counts: Numbers of swaps to try.
         most_steps: Most steps of a chain.
+        more_swaps: How many further swaps are tried one by one beside the best number of them.
+        small: Part of the peak below which a tensor is not swapped by when it leaves.
     """
 
     name: ClassVar[str] = "joint"
@@ -38,53 +42,105 @@ class Joint(SchedulePolicy):
 
     counts: tuple[int, ...] = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
     most_steps: int = 12
+    more_swaps: int = 16
+    small: float = 0.01
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the quickest schedule within the limit, or the lowest if none is."""
-        best: tuple[int, float, Schedule] | None = None
-        for draft in self._drafts(work, limit or 0, should_stop):
-            peak = max(draft.peak, limit or 0)
-            transfers = time_moves(draft, peak)
-            if best is None or (peak, transfers.seconds) < best[:2]:
-                best = (peak, transfers.seconds, schedule_of(draft, transfers.moves))
+        return _Search(self, work, limit or 0, should_stop).run()
+
+
+class _Search:
+    def __init__(self, policy: Joint, work: Work, limit: int, should_stop: ShouldStop) -> None:
+        self._policy = policy
+        self._work = work
+        self._limit = limit
+        self._should_stop = should_stop
+        self._given = Draft(work)
+        self._gaps = [
+            gap for gap in all_gaps(self._given, limit) if slack_s(self._given, gap) >= 0
+        ]
+        self._tried: set[tuple[bool, frozenset[tuple[int, int]]]] = set()
+        self._best: tuple[int, float, Schedule] | None = None
+
+    def run(self) -> Schedule:
+        work, limit, should_stop = self._work, self._limit, self._should_stop
+        limits = ChainLimits(self._policy.most_steps)
+        for draft in GreedyChains(limits.most_steps).drafts(work, limit, should_stop):
+            self._offer(draft)
             if should_stop():
                 break
-        assert best is not None
-        return best[2]
-
-    def _drafts(self, work: Work, limit: int, should_stop: ShouldStop) -> Iterator[Draft]:
-        """Yield drafts to choose from, within the limit where swaps and chains reach it."""
-        given = Draft(work)
-        gaps = [gap for gap in all_gaps(given, limit) if slack_s(given, gap) >= 0]
-        by_slack = sorted(gaps, key=lambda gap: -slack_s(given, gap))
-        by_size = sorted(gaps, key=lambda gap: -work.sizes[gap.instance.storage])
-        yield from GreedyChains(self.most_steps).drafts(work, limit, should_stop)
-        choices = [by_slack[:count] for count in self.counts if count]
-        choices += [list(hidden_gaps(given, limit, order)) for order in (by_slack, by_size)]
-        seen: set[frozenset[tuple[int, int]]] = set()
-        for choice in choices:
-            draft = Draft(work)
-            swapped = _swap(draft, limit, choice)
-            if swapped not in seen:
-                seen.add(swapped)
-                lower_by_chains(draft, limit, should_stop, ChainLimits(self.most_steps))
-                prune(draft, max(limit, draft.peak), should_stop)
-                yield draft
+        quickest: tuple[list[Gap], bool] = ([], False)
+        for choice, capped in product(self._choices(), (False, True) if limit else (False,)):
+            if should_stop():
+                break
+            if self._swap(choice, capped=capped):
+                quickest = choice, capped
+        if limit:
+            self._swap_more(*quickest)
         # Where chains do not get there, what is farthest leaves as well, or instead.
-        for most_steps in (self.most_steps, 0):
+        for most_steps in (limits.most_steps, 0):
+            if should_stop():
+                break
             draft = Draft(work)
             lower_by_chains(draft, limit, should_stop, ChainLimits(most_steps))
             choose_gaps(draft, limit, farthest_next(draft), should_stop)
-            yield draft
+            self._offer(draft)
+        assert self._best is not None
+        return self._best[2]
 
+    def _offer(self, draft: Draft) -> bool:
+        """Keep a draft if it is better than those before; tell whether it is."""
+        peak = max(draft.peak, self._limit)
+        transfers = time_moves(draft, peak)
+        if self._best is not None and (peak, transfers.seconds) >= self._best[:2]:
+            return False
+        self._best = (peak, transfers.seconds, schedule_of(draft, transfers.moves))
+        return True
 
-def _swap(draft: Draft, limit: int, gaps: Sequence[Gap]) -> frozenset[tuple[int, int]]:
-    """Let instances leave until the limit is met; return what left and from where."""
-    swapped: set[tuple[int, int]] = set()
-    for gap in gaps:
-        if draft.peak <= limit:
-            break
-        storage = gap.instance.storage
-        draft.spare(draft.instances[storage][0], gap.left, gap.back)
-        swapped.add((storage, gap.left))
-    return frozenset(swapped)
+    def _choices(self) -> list[list[Gap]]:
+        """Return the gaps to be swapped, in several numbers and by several rules."""
+        given, limit, sizes = self._given, self._limit, self._work.sizes
+        by_slack = sorted(self._gaps, key=lambda gap: -slack_s(given, gap))
+        by_size = sorted(self._gaps, key=lambda gap: -sizes[gap.instance.storage])
+        by_leaving = sorted(self._large(), key=lambda gap: given.slot(gap.left))
+        choices = [
+            order[:count]
+            for order in (by_slack, by_leaving)
+            for count in self._policy.counts
+            if count
+        ]
+        return choices + [list(hidden_gaps(given, limit, order)) for order in (by_slack, by_size)]
+
+    def _large(self) -> list[Gap]:
+        least = self._policy.small * self._given.peak
+        return [gap for gap in self._gaps if self._work.sizes[gap.instance.storage] > least]
+
+    def _swap_more(self, choice: list[Gap], capped: bool) -> None:
+        """Add swaps one by one, those with the largest tensors first, where that is quicker."""
+        sizes = self._work.sizes
+        rest = [gap for gap in self._large() if gap not in choice]
+        rest.sort(key=lambda gap: -sizes[gap.instance.storage])
+        for gap in rest[: self._policy.more_swaps]:
+            if self._should_stop():
+                return
+            if self._swap([*choice, gap], capped=capped):
+                choice = [*choice, gap]
+
+    def _swap(self, choice: Sequence[Gap], *, capped: bool) -> bool:
+        """Let instances leave until the limit is met, and add chains; tell whether it is best."""
+        draft, limit, should_stop = Draft(self._work), self._limit, self._should_stop
+        swapped: set[tuple[int, int]] = set()
+        for gap in choice:
+            if draft.peak <= limit:
+                break
+            storage = gap.instance.storage
+            draft.spare(draft.instances[storage][0], gap.left, gap.back)
+            swapped.add((storage, gap.left))
+        if (capped, frozenset(swapped)) in self._tried:
+            return False
+        self._tried.add((capped, frozenset(swapped)))
+        price = partial(per_byte, capped=capped)
+        lower_by_chains(draft, limit, should_stop, ChainLimits(self._policy.most_steps), price)
+        prune(draft, max(limit, draft.peak), should_stop)
+        return self._offer(draft)

@@ -164,6 +164,19 @@ class _Conv(_Sliding, ImportedProduct):
         return groups if isinstance(groups, int) else None
 
 
+class _ConvTranspose(ImportedProduct):
+    """Reads x, a filter Cin, Cout / group, kh, kw, and an optional bias."""
+
+    __slots__ = ()
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of x times the weights that each is multiplied by."""
+        source, weights = operands.source, operands.input(1)
+        if source is None or weights is None or not weights.shape or not weights.shape[0]:
+            return 0
+        return source.num_elements * (weights.num_elements // weights.shape[0])
+
+
 class _Pool(_Sliding):
     __slots__ = ()
 
@@ -241,7 +254,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     ),
     "Concat": ImportedConcatenation,
     "Conv": _Conv,
-    "ConvTranspose": ImportedProduct,
+    "ConvTranspose": _ConvTranspose,
     "Gemm": _Gemm,
     "MatMul": _MatMul,
     "Pad": _Pad,

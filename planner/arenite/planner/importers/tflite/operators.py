@@ -158,6 +158,19 @@ class _FullyConnected(Imported):
         return result.num_elements * weights.shape[-1]
 
 
+class _TransposeConv(Imported):
+    """Reads the shape of its result, a filter Cout, kh, kw, Cin, and x."""
+
+    __slots__ = ()
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of x times the weights that each is multiplied by."""
+        weights, source = operands.input(1), operands.input(2)
+        if weights is None or source is None or not weights.shape or not weights.shape[-1]:
+            return 0
+        return source.num_elements * (weights.num_elements // weights.shape[-1])
+
+
 class SubgraphEntry(Imported):
     """Copies what it reads to the inputs of a subgraph, whose steps follow until its exit."""
 
@@ -189,6 +202,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "FULLY_CONNECTED": _FullyConnected,
     "SPLIT": _SplitAxisFirst,
     "SPLIT_V": _Split,
+    "TRANSPOSE_CONV": _TransposeConv,
 }  # fmt: skip
 """The class of each operator that something is known about."""
 
