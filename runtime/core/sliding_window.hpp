@@ -8,17 +8,18 @@
 
 namespace arenite {
 
-// Returns the window of a filter whose second and third axes are its rows and columns.
+// Returns the window of a filter whose second and third axes, or two others, are its rows and
+// columns.
 template <typename Attributes>
 SlidingWindow filter_window(const Operands& operands, const Attributes& attributes,
-                            const TensorView& filter) {
-  require(operands, filter.shape[1] < (1u << 24) && filter.shape[2] < (1u << 24),
-          "its filter is too large");
-  return {
-      {static_cast<std::uint32_t>(filter.shape[1]), static_cast<std::uint32_t>(filter.shape[2])},
-      numbers<2>(operands, attributes.strides(), 1),
-      numbers<2>(operands, attributes.dilations(), 1),
-      numbers<4>(operands, attributes.padding(), 0)};
+                            const TensorView& filter, std::size_t axis = 1) {
+  const std::size_t rows = filter.shape[axis];
+  const std::size_t columns = filter.shape[axis + 1];
+  require(operands, rows < (1u << 24) && columns < (1u << 24), "its filter is too large");
+  return {{static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(columns)},
+          numbers<2>(operands, attributes.strides(), 1),
+          numbers<2>(operands, attributes.dilations(), 1),
+          numbers<4>(operands, attributes.padding(), 0)};
 }
 
 // Requires images N, H, W, C, the second with as many rows and columns as there are windows.

@@ -10,7 +10,7 @@ from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.convolution import PANEL, Conv2D, MatMul
+from arenite.runtime.operators.convolution import PANEL, Conv2D, MatMul, TransposedConv2D
 from arenite.runtime.operators.detection import DetectionPostProcess
 from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.operators.spectrum import Rfft2D
@@ -76,6 +76,29 @@ def random_tiles():
     return operator, "Conv2D", kernel, [Given((1, rows, columns, inputs)), weights], [result]
 
 
+def random_transposed():
+    sizes = GENERATOR.integers(1, 6, (4, 2)).tolist()
+    strides, dilations, kernel, lengths = map(tuple, sizes)
+    groups = int(GENERATOR.integers(1, 4))
+    inputs, outputs = map(int, GENERATOR.choice([1, 1, 18], 2))
+    operator = TransposedConv2D(
+        strides=strides, dilations=dilations, groups=groups, by_inputs=True
+    )
+    attributes = {"strides": strides, "dilations": dilations, "groups": groups, "by_inputs": True}
+    made = [
+        stride * (length - 1) + dilation * (taps - 1) + 1
+        for stride, length, dilation, taps in zip(strides, lengths, dilations, kernel, strict=True)
+    ]
+    operands = [Given((2, *lengths, groups * inputs)), Given((groups * inputs, outputs, *kernel))]
+    return (
+        operator,
+        "TransposedConv2D",
+        attributes,
+        operands,
+        [Given((2, *made, groups * outputs))],
+    )
+
+
 def operands_of(inputs, outputs):
     """Return what an operator is asked about, of the operands of a step."""
     one, other = (
@@ -95,6 +118,7 @@ RANDOM = {
     "DetectionPostProcess": random_detection,
     "Rfft2D": random_transform,
     "Conv2D": random_tiles,
+    "TransposedConv2D": random_transposed,
 }
 
 

@@ -1,5 +1,6 @@
 """Training steps in our runtime, within the arena of their plan, beside ONNX Runtime."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ def test_a_network_trains_as_in_onnxruntime(name, tmp_path):
     feeds = {key: each for key, each in feeds_of(step).items() if key in step.inputs}
     stock = StepRunner(path)
     with Session(build(path, tmp_path)) as session:
+        assert "onnxruntime" not in session.backends()
         for _ in range(NUM_RUNS):
             ours, theirs = session.run(feeds)["loss"], stock.run(feeds)["loss"]
             np.testing.assert_allclose(ours.reshape(()), theirs, rtol=1e-4)
@@ -32,3 +34,14 @@ def test_a_network_trains_as_in_onnxruntime(name, tmp_path):
             np.testing.assert_allclose(
                 state, stock.states[key], rtol=0, atol=1e-3 * scale, err_msg=key
             )
+
+
+def test_a_network_trains_where_onnxruntime_is_absent(tmp_path, monkeypatch):
+    step = step_of(tmp_path, network("resnet"), replace(NETWORKS["resnet"][1], rate=0.01))
+    path = tmp_path / "step.onnx"
+    onnx.save(step.model, path)
+    feeds = {key: each for key, each in feeds_of(step).items() if key in step.inputs}
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with Session(build(path, tmp_path)) as session:
+        losses = [float(session.run(feeds)["loss"]) for _ in range(NUM_RUNS)]
+    assert losses[-1] < losses[0]

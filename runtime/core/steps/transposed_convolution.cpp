@@ -9,7 +9,9 @@
 #include "registry.hpp"
 #include "sliding_window.hpp"
 #include "steps/images.hpp"
+#include "steps/transposed_by_inputs.hpp"
 #include "steps/transposed_filter.hpp"
+#include "steps/transposed_images.hpp"
 
 namespace arenite {
 
@@ -65,7 +67,7 @@ class TransposedStep final : public Step {
         row_offsets_.back().push_back(result_.row_offsets[row.first + q * row.stride]);
       }
       for (std::size_t i = 0; i < columns_.size(); i += together_) {
-        if (row.num_taps != 0 && columns_[i].num_taps != 0) {
+        if (has_taps(row, columns_[i])) {
           filters_.push_back(pack(filter, row, {&columns_[i], together_}, T{}));
         } else if (zeros_.empty()) {
           // One tap of zeros, whichever phases they are of.
@@ -91,53 +93,6 @@ class TransposedStep final : public Step {
   bool has_packed(std::size_t input) const override { return input == 1; }
 
  private:
-  // What makes the pixels of two phases.
-  struct Part {
-    Kernel kernel;
-    Image<const T> source;
-    Image<T> result;
-  };
-
-  Part part(const Phase& row, const std::vector<std::uint64_t>& offsets, const Phase& column,
-            const Element* filter) const {
-    const bool is_empty = row.num_taps == 0 || column.num_taps == 0;
-    const auto taps = [is_empty](const Phase& phase) {
-      return is_empty ? 1u : static_cast<std::uint32_t>(phase.num_taps);
-    };
-    Part made{kernel_, source_, result_};
-    // Windows lead beyond the last rows and columns, where there may be less of the source than of
-    // the result.
-    made.kernel.window = {{taps(row), taps(column)},
-                          {1, 1},
-                          {row.dilation, column.dilation},
-                          {row.padding, 1, 1, column.padding}};
-    made.kernel.filter = filter;
-    auto& source = made.source;
-    const std::size_t rows = std::min(row.skipped, source.rows);
-    const std::size_t columns = std::min(column.skipped, source.columns);
-    source.data += columns * source.pixel_stride;
-    source.columns -= columns;
-    source.rows -= rows;
-    if (source.row_offsets != nullptr) {
-      source.row_offsets += rows;
-    } else {
-      source.data += rows * source.row_stride;
-    }
-    auto& result = made.result;
-    result.data += column.first * result.pixel_stride;
-    result.columns = column.count;
-    result.pixel_stride *= column.stride;
-    result.channels *= together_;
-    result.rows = row.count;
-    if (result.row_offsets != nullptr) {
-      result.row_offsets = offsets.data();
-    } else {
-      result.data += row.first * result.row_stride;
-      result.row_stride *= row.stride;
-    }
-    return made;
-  }
-
   void make(RowRange rows, std::size_t image) const {
     std::size_t filter = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -150,16 +105,20 @@ class TransposedStep final : public Step {
       const std::size_t count = before(rows.first + rows.count) - first;
       for (std::size_t k = 0; k < columns_.size(); k += together_) {
         const Phase& column = columns_[k];
-        const bool is_empty = row.num_taps == 0 || column.num_taps == 0;
-        const Element* packed = (is_empty ? zeros_ : filters_[filter]).data();
-        filter += is_empty ? 0 : 1;
+        const bool is_made = has_taps(row, column);
+        const Element* packed = (is_made ? filters_[filter] : zeros_).data();
+        filter += is_made ? 1 : 0;
         if (count == 0) {
           continue;
         }
-        Part made = part(row, row_offsets_[i], column, packed);
-        made.source.data += image * source_.rows * source_.row_stride;
-        made.result.data += image * result_.rows * result_.row_stride;
-        convolve(made.kernel, made.source, made.result, {first, count}, threads_);
+        PhaseImages<T> images(row, column, source_, result_, row_offsets_[i]);
+        images.result.channels *= together_;
+        images.source.data += image * source_.rows * source_.row_stride;
+        images.result.data += image * result_.rows * result_.row_stride;
+        Kernel kernel = kernel_;
+        kernel.window = images.window;
+        kernel.filter = packed;
+        convolve(kernel, images.source, images.result, {first, count}, threads_);
       }
     }
   }
@@ -221,7 +180,9 @@ SlidingWindow require_window(const Operands& operands,
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
   require(operands, filter.rank() == 4, "its filter must have rank 4");
-  const SlidingWindow window = filter_window(operands, attributes, filter);
+  // Its taps are the last axes, or those before the last.
+  const std::size_t axis_of_rows = attributes.by_inputs() ? 2 : 1;
+  const SlidingWindow window = filter_window(operands, attributes, filter, axis_of_rows);
   const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
   require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
   require(operands, source.shape[0] == result.shape[0] && source.size > 0 && result.size > 0,
@@ -251,15 +212,23 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto* bias = optional_input(operands, 2);
   const SlidingWindow window = require_window(operands, attributes);
   const std::size_t groups = attributes.groups();
+  const bool by_inputs = attributes.by_inputs();
   require(operands,
-          groups > 0 && filter.size > 0 && filter.shape[0] % groups == 0 &&
-              filter.shape[3] * groups == source.shape[3] && result.shape[3] == filter.shape[0],
+          groups > 0 && filter.size > 0 &&
+              (by_inputs ? filter.shape[0] % groups == 0 && filter.shape[0] == source.shape[3] &&
+                               result.shape[3] / groups == filter.shape[1] &&
+                               result.shape[3] % groups == 0
+                         : filter.shape[0] % groups == 0 &&
+                               filter.shape[3] * groups == source.shape[3] &&
+                               result.shape[3] == filter.shape[0]),
           "groups and channels do not fit");
-  require(operands, filter.is_constant && filter.coded_size == 0, "its weights are not constant");
-  require(operands, bias == nullptr || bias->num_elements() == filter.shape[0],
+  require(operands, (by_inputs || filter.is_constant) && filter.coded_size == 0,
+          "its weights are not constant");
+  require(operands, bias == nullptr || bias->num_elements() == result.shape[3],
           "its bias does not fit");
   require(operands, result.type == source.type, "input and output differ in type");
   require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
+  require(operands, !by_inputs || source.type == Type::float32, "a filter by inputs is of floats");
   switch (source.type) {
     case Type::float32: {
       require(operands,
@@ -270,6 +239,9 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
                                nullptr,
                                {bias == nullptr ? nullptr : bias->as<float>(), nullptr,
                                 attributes.min(), attributes.max()}};
+      if (by_inputs) {
+        return make_transposed_by_inputs(operands, kernel);
+      }
       return std::make_unique<TransposedStep<float, Convolution, float>>(operands, window, kernel);
     }
     case Type::int8:

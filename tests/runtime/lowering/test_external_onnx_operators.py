@@ -39,8 +39,6 @@ CASES = {
     '{y = ScatterND<reduction="add">(x, i, u)}',
     "scatter of elements": "(float[4,3] x, int64[2,3] i, float[2,3] u) => (float[4,3] y) "
     '{y = ScatterElements<reduction="add">(x, i, u)}',
-    "one hot": "(int64[4] x) => (float[4,3] y) <int64 d = {3}, float[2] v = {0,1}> "
-    "{y = OneHot(x, d, v)}",
     "einsum": "(float[4,3] x, float[3,5] z) => (float[4,5] y) "
     '{y = Einsum<equation="ij,jk->ik">(x, z)}',
     "resize by cubes": "(float[1,2,3,3] x) => (float[1,2,6,6] y) <float[4] s = {1,1,2,2}> "

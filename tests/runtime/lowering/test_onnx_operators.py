@@ -119,6 +119,17 @@ CASES = {
     "int64[3,2] i = {0,1,0,-1,-1,3}> {c = Conv(x, w) y = GatherND(c, i)}",
     "gather of one element": "(float[5,6] x) => (float y) <int64[2] i = {4,5}> "
     "{y = GatherND(x, i)}",
+    "one hot": "(int64[2,3] i) => (y) <int64 d = {4}, float[2] v = {-0.5,2}> "
+    "{y = OneHot<axis=1>(i, d, v)}",
+    "one hot from either end": "(int64[1,4] o) => (float[1,4,3] y) <int64[4] s = {2,-1,-3,7}, "
+    "int64 d = {3}, float[2] v = {0,1}> {i = Sub(s, o) y = OneHot(i, d, v)}",
+    "scatter to the places of a max pool": "(float[2,3,4,6] x, float[36] g) => (y) "
+    "<float z = {0}, int64[1] n = {-1}> {m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
+    "c = Clip(x, z, z) d = Reshape(c, n) j = Reshape(i, n) "
+    'y = ScatterElements<axis=0, reduction="add">(d, j, g)}',
+    "scatter onto numbers": "(float[2,3,4,6] x, float[36] g, float[144] d) => (y) "
+    "<int64[1] n = {-1}> {m, i = MaxPool<kernel_shape=[3,2], pads=[1,0,1,0], strides=[2,2]>(x) "
+    'j = Reshape(i, n) y = ScatterElements<axis=0, reduction="add">(d, j, g)}',
     "depth to space": "(float[1,8,4,5] x) => (y) {y = DepthToSpace<blocksize=2>(x)}",
     "depth to space by columns": "(float[1,8,4,5] x) => (y) "
     '{y = DepthToSpace<blocksize=2, mode="CRD">(x)}',

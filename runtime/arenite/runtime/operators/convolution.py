@@ -234,7 +234,9 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
 class TransposedConv2D(Clamped):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
 
-    `adjustment` rows and columns are added at the bottom and at the right.
+    `adjustment` rows and columns are added at the bottom and at the right. With `by_inputs` the
+    filter, of floats, is Cin, Cout / groups, kh, kw and may be made in the run: then it is packed
+    in working memory.
     """
 
     number: ClassVar[int] = 3
@@ -244,19 +246,35 @@ class TransposedConv2D(Clamped):
     padding: Sides = NO_PADDING
     adjustment: Pair = (0, 0)
     groups: int = 1
+    by_inputs: bool = False
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the input times the weights that each is multiplied by."""
         weights, source = _filter(operands, 4), operands.source
-        if weights is None or source is None or not weights.shape[3]:
+        if weights is None or source is None or not source.shape or not source.shape[-1]:
             return 0
-        products = weights.num_elements // weights.shape[3] // self.groups
-        return source.num_elements * products
+        return source.num_elements * weights.num_elements // source.shape[-1]
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of a filter that is packed in the run, for one phase of the strides."""
+        weights, source = _filter(operands, 4), operands.source
+        if not self.by_inputs or weights is None or source is None or not source.shape:
+            return 0
+        inputs, outputs = source.shape[-1] // self.groups, weights.shape[1]
+        taps = math.prod(
+            -(-taps // (stride // math.gcd(stride, dilation)))
+            for taps, stride, dilation in zip(
+                weights.shape[2:], self.strides, self.dilations, strict=True
+            )
+        )
+        if inputs == outputs == 1:
+            return FLOAT_BYTES * self.groups * taps
+        return FLOAT_BYTES * self.groups * align_up(outputs, PANEL) * inputs * taps
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image."""
+        """Tell whether it makes one image, by a filter that is a constant."""
         source, result = operands.source, operands.result
-        if _filter(operands, 4) is None or source is None or result is None:
+        if self.by_inputs or _filter(operands, 4) is None or source is None or result is None:
             return False
         return len(source.shape) == len(result.shape) == 4 and makes_one_image(operands)
 
@@ -265,7 +283,7 @@ class TransposedConv2D(Clamped):
         # Not super(): a dataclass with slots is a copy of the class that this names.
         everything = Clamped.input_region(self, operands, position, region)
         weights, source, result = _filter(operands, 4), operands.source, operands.result
-        if position or weights is None or source is None or result is None:
+        if position or self.by_inputs or weights is None or source is None or result is None:
             return everything
         if len(source.shape) != 4 or len(result.shape) != 4 or 0 in result.shape:
             return everything
@@ -286,6 +304,18 @@ class TransposedConv2D(Clamped):
         high = (made[1] - 1 + before) // stride + 1
         low = min(max(low, 0), length)
         return low, max(min(high, length), low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackFilter(RuntimeOperator):
+    """Reads a filter of floats, Cout, Cin / groups, kh, kw, and packs it for a Conv2D.
+
+    Makes panels, kh, kw, Cin / groups, 16: for weights that are made in the run.
+    """
+
+    number: ClassVar[int] = 36
+
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

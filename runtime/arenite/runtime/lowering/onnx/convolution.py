@@ -1,19 +1,27 @@
 """Conv, ConvTranspose, and ONNX Runtime's FusedConv."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import channels_last
+from arenite.runtime.lowering.layout import as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
 from arenite.runtime.lowering.onnx.windows import pair, window
 from arenite.runtime.lowering.translators import Layout
 from arenite.runtime.operators.base import Pair, Sides
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.convolution import (
+    PANEL,
+    Conv2D,
+    DepthwiseConv2D,
+    PackFilter,
+    TransposedConv2D,
+)
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 
 
@@ -45,7 +53,7 @@ def fused_conv(t: Translation) -> None:
 def _conv(t: Translation, name: str) -> Value:
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")
-    weights = as_image_filter(t.array(1))
+    weights = _image_filter(t)
     source, pads = _without_pad(t)
     groups = t.attribute("group", 1)
     num_outputs, _, *kernel = weights.shape
@@ -56,7 +64,7 @@ def _conv(t: Translation, name: str) -> Value:
         operator = DepthwiseConv2D(
             strides=opening.strides, dilations=opening.dilations, padding=opening.padding
         )
-        stored = weights.transpose(1, 2, 3, 0)
+        order = (1, 2, 3, 0)
     else:
         operator = Conv2D(
             strides=opening.strides,
@@ -64,12 +72,44 @@ def _conv(t: Translation, name: str) -> Value:
             padding=opening.padding,
             groups=groups,
         )
-        stored = weights.transpose(0, 2, 3, 1)
+        order = (0, 2, 3, 1)
+    if weights.array is not None:
+        stored = t.builder.constant(weights.array.transpose(order), t.source(1))
+    elif isinstance(operator, DepthwiseConv2D):
+        stored = t.builder.in_order(weights, order, name)
+    else:
+        stored = _packed(t, weights, groups, name)
     shape = (source.shape[0], num_outputs, *opening.output)
-    constant = t.builder.constant(stored, t.source(1))
     return t.emit(
-        operator, [source, constant, bias],
+        operator, [source, stored, bias],
         shape=shape, order=channels_last(4), name=name,
+    )  # fmt: skip
+
+
+def _image_filter(t: Translation) -> Value:
+    """Return the filter with a rank of 4, as the model has it."""
+    value = t.value(1)
+    if value.array is not None:
+        value = replace(value, array=as_image_filter(value.array))
+        assert value.array is not None
+        return replace(value, shape=value.array.shape)
+    if len(value.shape) == 3:
+        value = t.builder.reshaped(value, (*value.shape[:2], 1, value.shape[2]), t.target)
+    if len(value.shape) != 4:
+        raise NotLoweredError(f"its filter has rank {len(value.shape)}, not 4")
+    return t.builder.as_written(value, t.target)
+
+
+def _packed(t: Translation, weights: Value, groups: int, name: str) -> Value:
+    """Emit the step that packs a filter in the run."""
+    outputs, *inner = weights.shape
+    if groups < 1 or outputs % groups:
+        raise NotLoweredError(f"its {outputs} outputs are not {groups} groups")
+    panels = groups * -(-outputs // groups // PANEL)
+    shape = (panels, inner[1], inner[2], inner[0], PANEL)
+    return t.emit(
+        PackFilter(groups=groups), [weights],
+        shape=shape, order=as_written(5), name=f"{name}/filter",
     )  # fmt: skip
 
 
@@ -79,26 +119,29 @@ def conv_transpose(t: Translation) -> None:
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")
     source = t.image()
-    weights = as_image_filter(t.array(1))
+    weights = _image_filter(t)
     groups = t.attribute("group", 1)
     num_inputs, per_group, *kernel = weights.shape
-    stored = (
-        weights.reshape(groups, num_inputs // groups, per_group, *kernel)
-        .transpose(0, 2, 3, 4, 1)
-        .reshape(groups * per_group, *kernel, num_inputs // groups)
-    )
     height_width = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
     strides, dilations = pair(t.integers("strides")), pair(t.integers("dilations"))
     padding, adjustment = _transposed_padding(
         t, source.shape[2:], (kernel[0], kernel[1]), strides, dilations, height_width
     )
     bias = t.value(2) if t.has(2) else None
+    stored = weights
+    if weights.array is not None:
+        array = (
+            weights.array.reshape(groups, num_inputs // groups, per_group, *kernel)
+            .transpose(0, 2, 3, 4, 1)
+            .reshape(groups * per_group, *kernel, num_inputs // groups)
+        )
+        stored = t.builder.constant(array, t.source(1))
     operator = TransposedConv2D(
-        strides=strides, dilations=dilations, padding=padding, adjustment=adjustment, groups=groups
-    )
-    constant = t.builder.constant(stored, t.source(1))
+        strides=strides, dilations=dilations, padding=padding, adjustment=adjustment,
+        groups=groups, by_inputs=weights.array is None,
+    )  # fmt: skip
     shape = (source.shape[0], groups * per_group, *height_width)
-    t.finish(t.emit(operator, [source, constant, bias], shape=shape, order=channels_last(4)))
+    t.finish(t.emit(operator, [source, stored, bias], shape=shape, order=channels_last(4)))
 
 
 def as_image_filter(weights: Array) -> Array:

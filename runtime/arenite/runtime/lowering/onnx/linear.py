@@ -18,8 +18,11 @@ from arenite.runtime.operators.elementwise import BinaryFunction
 
 @translates("Gemm")
 def gemm(t: Translation) -> None:
-    """Translate alpha * A * B + beta * C with constant B."""
+    """Translate alpha * A * B + beta * C."""
     _check_type(t)
+    if t.builder.array(t.source(1)) is None:
+        _gemm_of_two(t)
+        return
     alpha, beta = t.attribute("alpha", 1.0), t.attribute("beta", 1.0)
     weights = t.array(1) if t.attribute("transB", 0) else t.array(1).T
     if t.attribute("transA", 0):
@@ -49,6 +52,37 @@ def gemm(t: Translation) -> None:
     if separate:
         result = combine(t, BinaryFunction.ADD, result, t.value(2), t.target)
     t.finish(result)
+
+
+def _gemm_of_two(t: Translation) -> None:
+    """Translate alpha * A * B + beta * C where B is made in the run."""
+    operands = [
+        t.builder.transposed(t.value(position), (1, 0))
+        if t.attribute(name, 0)
+        else t.value(position)
+        for position, name in ((0, "transA"), (1, "transB"))
+    ]
+    (one, transpose_a), (other, transpose_b) = (_matrix(t, each) for each in operands)
+    alpha = t.attribute("alpha", 1.0)
+    rest = (alpha != 1.0) + t.has(2)
+    value = t.emit(
+        MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other],
+        name=f"{t.target}/product" if rest else "",
+    )  # fmt: skip
+    if alpha != 1.0:
+        name = f"{t.target}/scaled" if t.has(2) else t.target
+        value = _scaled(t, value, alpha, name)
+    if t.has(2):
+        addend, beta = t.value(2), t.attribute("beta", 1.0)
+        if beta != 1.0:
+            addend = _scaled(t, addend, beta, f"{t.target}/addend")
+        value = combine(t, BinaryFunction.ADD, value, addend, t.target)
+    t.finish(value)
+
+
+def _scaled(t: Translation, value: Value, factor: float, name: str) -> Value:
+    constant = t.builder.constant(np.float32(factor).reshape(1), f"{name}/factor")
+    return combine(t, BinaryFunction.MULTIPLY, value, constant, name)
 
 
 @translates("MatMul")

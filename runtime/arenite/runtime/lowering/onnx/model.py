@@ -14,6 +14,7 @@ from arenite.runtime.lowering.layout import Order, as_written, channels_last
 from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their translators are listed
     convolution,
     elementwise,
+    indexing,
     linear,
     movement,
     normalisation,

@@ -9,11 +9,17 @@ from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_channels
 from arenite.runtime.lowering.layout import as_written, channels_last
+from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.translators import Layout
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.elementwise import MultiplyAdd
+from arenite.runtime.operators.elementwise import (
+    BinaryFunction,
+    MultiplyAdd,
+    Unary,
+    UnaryFunction,
+)
 from arenite.runtime.operators.normalisation import (
     Hardmax,
     InstanceNorm,
@@ -26,10 +32,13 @@ from arenite.runtime.operators.normalisation import (
 
 @translates("BatchNormalization", layout=Layout.CHANNELS_LAST)
 def batch_normalisation(t: Translation) -> None:
-    """Translate a batch norm of constants: a scale and a shift of channels."""
+    """Translate a batch norm: a scale and a shift of channels."""
     _check_type(t)
     if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
         raise NotLoweredError("it is in training mode")
+    if any(t.builder.array(t.source(position)) is None for position in range(1, 5)):
+        _batch_normalisation_of_the_run(t)
+        return
     gamma, beta, mean, variance = (t.array(p).astype(np.float64) for p in range(1, 5))
     factor = gamma / np.sqrt(variance + t.attribute("epsilon", 1e-5))
     scale = factor.astype(np.float32)
@@ -40,6 +49,29 @@ def batch_normalisation(t: Translation) -> None:
         return
     value = t.builder.in_order(value, channels_last(len(value.shape)), t.target)
     factors, terms = t.builder.constant(scale, t.source(1)), t.builder.constant(shift, t.source(2))
+    t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
+
+
+def _batch_normalisation_of_the_run(t: Translation) -> None:
+    """Translate a batch norm by numbers that are made in the run: so are scale and shift."""
+    gamma, beta, mean, variance = (t.builder.as_written(t.value(p), t.target) for p in range(1, 5))
+
+    def binary(function: BinaryFunction, one: Value, other: Value, name: str) -> Value:
+        return combine(t, function, one, other, f"{t.target}/{name}")
+
+    epsilon = np.float32(t.attribute("epsilon", 1e-5)).reshape(1)
+    added = binary(
+        BinaryFunction.ADD, variance, t.builder.constant(epsilon, f"{t.target}/epsilon"), "added"
+    )
+    root = t.emit(
+        Unary(function=UnaryFunction.SQUARE_ROOT), [added], shape=added.shape, order=added.order,
+        name=f"{t.target}/deviation",
+    )  # fmt: skip
+    factors = binary(BinaryFunction.DIVIDE, gamma, root, "factors")
+    moved = binary(BinaryFunction.MULTIPLY, mean, factors, "moved")
+    terms = binary(BinaryFunction.SUBTRACT, beta, moved, "terms")
+    value = t.value()
+    value = t.builder.in_order(value, channels_last(len(value.shape)), t.target)
     t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
 
 
