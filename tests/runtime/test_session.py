@@ -59,7 +59,7 @@ def test_images_are_fed_channels_last_however_many_they_have(channels, tmp_path)
     image = np.arange(channels * 5 * 7, dtype=np.float32).reshape(1, channels, 5, 7)
     with Session(build(path, tmp_path)) as session:
         (port,) = session.inputs
-        session._native.feed(0, image)  # noqa: SLF001  # what run copies, before steps overwrite it
+        session._native.feed(0, image)  # what run copies, before steps overwrite it
         assert np.array_equal(port.view, image)
 
 
