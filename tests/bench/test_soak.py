@@ -45,6 +45,6 @@ def test_what_grows_is_told(more):
 
 def test_a_leak_is_noticed():
     kept = []
-    found = holdings(lambda: kept.append(bytearray(1 << 16)), 100)
+    found = holdings(lambda: kept.append(bytearray(b"1" * (1 << 20))), 100)
     assert len(found) == 10
     assert found[-1].has_grown(found[0])
