@@ -20,6 +20,8 @@ constexpr std::size_t kPartsPerThread = 4;
 
 // Panels that are too few for a copy of the source to be worth its time.
 constexpr std::size_t kFewPanels = 8;
+// Pixels that are enough to read panels for where they are copied again for each part of these.
+constexpr std::size_t kManyPixels = 128;
 
 constexpr std::size_t divide_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
@@ -56,7 +58,7 @@ class Run {
         panels_(divide_up(outputs_, kPanel)),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_(panels_ <= kFewPanels && windows_.are_rows_readable()),
+        is_in_place_((panels_ <= kFewPanels || would_copy_again()) && windows_.are_rows_readable()),
         depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
         most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
     choose_parts(num_threads);
@@ -78,6 +80,13 @@ class Run {
 
  private:
   std::size_t num_pixels() const { return rows_.count * result_.columns; }
+
+  // Whether tiles would be copied for each part of the panels, and are worth the pointers to them.
+  bool would_copy_again() const {
+    const auto& kernel = convolution_.window.kernel;
+    return kernel[0] * kernel[1] == 1 && depth_ * panels_ * kPanel > kCached &&
+           num_pixels() >= kManyPixels;
+  }
 
   // Panels are shared out as many together as are multiplied together.
   std::size_t panels_together() const { return most_panels(std::min(num_pixels(), most_pixels_)); }
@@ -177,8 +186,14 @@ class Run {
       if (is_first) {
         tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + tile.channel;
       }
-      const MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
-      if (tile.channel + count * kPanel <= outputs_) {
+      MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
+      std::size_t made = count * kPanel;
+      const MultiplyTile to_half = kernels_.multiply_to_half[count - 1][pixels.count - 1];
+      if (to_half != nullptr && tile.channel + made - kPanel / 2 >= outputs_) {
+        multiply = to_half;
+        made -= kPanel / 2;
+      }
+      if (tile.channel + made <= outputs_) {
         multiply(tile);
       } else {
         multiply_edge(multiply, tile, pixels.count, count * kPanel, scratch);
