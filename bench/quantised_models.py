@@ -6,8 +6,9 @@ Outputs are compared on the same random inputs, in quanta, the least difference 
 or of two numbers that are dequantised: with LiteRT's XNNPACK delegate and its reference kernels,
 or with ONNX Runtime. Latency is measured in fresh processes, in turn, one thread; below 1
 ours is faster. Without arguments the models are those in `../shared/models/tflite` of 8 bits,
-and two of `bench/zoo` that `onnxruntime.quantization` makes QDQ and QLinear models of, with
-random weights and random calibration: these show speed, and rounding at its worst.
+two of `bench/zoo` as TFLite models of 8 bits, and three that `onnxruntime.quantization` makes
+QDQ and QLinear models of. Those of the zoo have random weights and random calibration: they show
+speed, and rounding at its worst.
 """
 
 import sys
@@ -32,13 +33,16 @@ from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, EngineError, Entry, compiled_entry, race
 from harness.inputs import each_of, shared_tflite
 from quantised_networks import quantised_networks
+from quantised_tflite import quantised_tflite
+from zoo import NETWORKS
 
 QUANTISED = (
     "hello_world_int8", "keyword_scrambled", "kws_ref_model", "micro_speech_quantized",
     "mobilenet_v1_0.5_160_quant", "person_detect", "pretrainedResnet_quant",
     "tf2_mobilenet_v2_1.0_224_ptq", "vww_96_int8", "deeplabv3_mnv2_dm05_pascal_quant",
 )  # fmt: skip
-CONVERTED = ("mobilenet-v2", "blazeface")
+WRITTEN = ("resnet50", "inception-v3")
+CONVERTED = ("mobilenet-v2", "blazeface", "resnet50")
 NUM_SEEDS = 3
 
 Array = NDArray[Any]
@@ -82,8 +86,12 @@ class Row:
 
 
 def default_models(folder: Path) -> Iterator[Path]:
-    """Yield the models that are there; those of ONNX are written to a folder."""
+    """Yield the models that are there; those of the zoo are written to a folder."""
     yield from shared_tflite(QUANTISED)
+    for name in WRITTEN:
+        path = folder / f"{name}-int8.tflite"
+        path.write_bytes(quantised_tflite(NETWORKS[name]()))
+        yield path
     yield from quantised_networks(folder, CONVERTED)
 
 
@@ -217,7 +225,7 @@ def shown(rows: Sequence[Row]) -> Table:
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 if a model needs a fallback."""
-    options = parser(__doc__, models="8-bit TFLite models, and two of the zoo", rounds=5)
+    options = parser(__doc__, models="8-bit TFLite models, and some of the zoo", rounds=5)
     parsed = options.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:

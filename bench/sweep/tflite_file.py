@@ -1,4 +1,4 @@
-"""TFLite files of one operator, with the subgraphs that it enters, if any."""
+"""TFLite files of one operator, with the subgraphs that it enters, if any; or of several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -92,6 +92,44 @@ def file_of(operator: Operator) -> bytes:
     model.operatorCodes, model.subgraphs = [], []
     for each in (operator, *operator.entered):
         model.subgraphs.append(_subgraph(model, each))
+    return _bytes(model)
+
+
+def file_of_network(
+    operators: Sequence[Operator], inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> bytes:
+    """Return the bytes of a model of operators in order, each tensor an object of its own."""
+    model = schema.ModelT()
+    model.version, model.buffers, model.operatorCodes = 3, [schema.BufferT()], []
+    graph = schema.SubGraphT()
+    graph.name, graph.tensors, graph.operators = b"network", [], []
+    places: dict[int, int] = {}
+
+    def place(each: Tensor) -> int:
+        if id(each) not in places:
+            places[id(each)] = len(graph.tensors)
+            graph.tensors.append(_tensor(model, each, f"t{len(graph.tensors)}"))
+        return places[id(each)]
+
+    graph.inputs = [place(each) for each in inputs]
+    codes: dict[str, int] = {}
+    for each in operators:
+        node = schema.OperatorT()
+        node.inputs = [-1 if tensor is None else place(tensor) for tensor in each.inputs]
+        node.outputs = [place(tensor) for tensor in each.outputs]
+        if each.code not in codes:
+            codes[each.code] = len(codes)
+            model.operatorCodes.append(_code(each.code))
+        node.opcodeIndex = codes[each.code]
+        if each.options is not None:
+            _set_options(node, *each.options)
+        graph.operators.append(node)
+    graph.outputs = [place(each) for each in outputs]
+    model.subgraphs = [graph]
+    return _bytes(model)
+
+
+def _bytes(model: Any) -> bytes:
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())

@@ -1,4 +1,5 @@
-// Compares convolutions and pools of 8-bit integers of random shapes with plain loops, to the bit.
+// Compares convolutions, pools and sums of 8-bit integers of random shapes with plain loops, to the
+// bit.
 //
 //     int8_kernels COUNT SEED
 //
@@ -19,6 +20,7 @@
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/convolution/depthwise_int8.hpp"
 #include "kernels/pool_int8.hpp"
+#include "kernels/quantised_sum.hpp"
 #include "scattered_rows.hpp"
 
 namespace {
@@ -410,6 +412,44 @@ bool check_pool(Dice& dice, pthreadpool_t threads) {
   return true;
 }
 
+// Sums by vectors beside those of one pair, into a third array and into one of the two.
+template <typename T>
+bool check_sums(Dice& dice) {
+  constexpr int kLow = std::numeric_limits<T>::min();
+  constexpr int kHigh = std::numeric_limits<T>::max();
+  const auto scale = [&dice] {
+    return arenite::Scale{std::ldexp(float(dice.between(1, 1000)), dice.between(-16, -6)),
+                          dice.between(kLow, kHigh)};
+  };
+  arenite::Scale one = scale(), other = scale(), target = scale();
+  if (!arenite::QuantisedSum::fits(one.scale / target.scale, other.scale / target.scale)) {
+    return true;
+  }
+  arenite::QuantisedSum sum(one, other, target, dice.one_in(2));
+  sum.min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
+  sum.max = dice.one_in(2) ? kHigh : dice.between(sum.min, kHigh);
+  const auto add = arenite::find_quantised_add<T>(sum);
+  if (add == nullptr) {
+    return true;
+  }
+  const auto count = std::size_t(dice.between(1, 300));
+  const auto left = random_elements<T>(dice, count, kLow, kHigh);
+  const auto right = random_elements<T>(dice, count, kLow, kHigh);
+  std::unique_ptr<T[]> made(new T[count]);
+  for (std::size_t i = 0; i < count; ++i) {
+    made[i] = sum.of(left[i], right[i]);
+  }
+  T* const to = dice.one_in(2) ? left.get() : right.get();
+  add(sum, left.get(), right.get(), to, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (to[i] != made[i]) {
+      std::printf("sum %zu of %zu: %d instead of %d\n", i, count, int(to[i]), int(made[i]));
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -426,7 +466,8 @@ int main(int argc, char** argv) {
                                                    : check_pool<std::uint8_t>(dice, pool))
                           : is_signed ? check<std::int8_t>(dice, is_depthwise, pool)
                                       : check<std::uint8_t>(dice, is_depthwise, pool);
-    if (!is_right) {
+    const bool adds = is_signed ? check_sums<std::int8_t>(dice) : check_sums<std::uint8_t>(dice);
+    if (!is_right || !adds) {
       std::printf("in case %d of seed %d\n", i, seed);
       ++wrong;
     }
@@ -437,7 +478,7 @@ int main(int argc, char** argv) {
     }
   }
   if (wrong == 0) {
-    std::printf("%d convolutions and pools, no difference\n", count);
+    std::printf("%d convolutions and pools, and sums, no difference\n", count);
   }
   return wrong == 0 ? 0 : 1;
 }

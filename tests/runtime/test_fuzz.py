@@ -61,4 +61,4 @@ def test_int8_kernels_equal_a_naive_loop_to_the_bit(sanitised, vectors):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{COUNT} convolutions and pools, no difference" in done.stdout
+    assert f"{COUNT} convolutions and pools, and sums, no difference" in done.stdout

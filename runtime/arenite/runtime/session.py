@@ -256,6 +256,7 @@ class Session:
         self._process = os.getpid() if has_threads else None
         self._label = label
         self._inputs = self._ports(self._native.inputs())
+        self._inputs_by_name = {port.name: port for port in self._inputs}
         self._outputs = self._ports(self._native.outputs())
         self._segments = self._make_segments(label, options.threads)
 
@@ -455,13 +456,13 @@ class Session:
             raise SessionForkedError
 
     def _check(self, inputs: Mapping[str, Array]) -> None:
-        known = {port.name: port for port in self._inputs}
-        for name in inputs:
-            if name not in known:
-                raise InputNameError(name, known, missing=False)
+        known = self._inputs_by_name
+        if inputs.keys() != known.keys():
+            for name in inputs:
+                if name not in known:
+                    raise InputNameError(name, known, missing=False)
+            raise InputNameError(next(n for n in known if n not in inputs), known, missing=True)
         for name, port in known.items():
-            if name not in inputs:
-                raise InputNameError(name, known, missing=True)
             array = np.asarray(inputs[name])
             if array.dtype != port.dtype:
                 raise InputTypeError(name, str(array.dtype), str(port.dtype))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/quantised.hpp"
@@ -42,5 +43,17 @@ struct QuantisedSum {
     return static_cast<T>(std::min(std::max((sum >> shift) + zero_point, min), max));
   }
 };
+
+// Makes sums of as many pairs, whose bytes are all of one type: each as `QuantisedSum::of` makes
+// it. A target may be one of the sources.
+using AddQuantised = void (*)(const QuantisedSum& sum, const void* one, const void* other,
+                              void* target, std::size_t count);
+
+// The one for the vectors at hand; null: there is none, or factors that it does not take.
+template <typename T>
+AddQuantised find_quantised_add(const QuantisedSum& sum);
+
+extern template AddQuantised find_quantised_add<std::int8_t>(const QuantisedSum& sum);
+extern template AddQuantised find_quantised_add<std::uint8_t>(const QuantisedSum& sum);
 
 }  // namespace arenite

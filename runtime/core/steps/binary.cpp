@@ -164,6 +164,27 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands,
   return step;
 }
 
+// Sums of pairs by vectors of bytes; where one of two is broadcast, one by one.
+template <typename T>
+class QuantisedSumStep final : public BroadcastStep<T, T> {
+ public:
+  QuantisedSumStep(const Operands& operands, const QuantisedSum& sum, AddQuantised add)
+      : BroadcastStep<T, T>(operands), sum_(sum), add_(add) {}
+
+ private:
+  void make(const Walk<T, T>& walk, std::size_t first, std::size_t count) const override {
+    const auto& inner = walk.broadcast.inner;
+    if (walk.broadcast.num_rows == 1 && inner.strides[0] == 1 && inner.strides[1] == 1) {
+      add_(sum_, walk.one + first, walk.other + first, walk.target + first, count);
+      return;
+    }
+    make_part(walk, first, count, [sum = sum_](T a, T b) { return sum.of(a, b); });
+  }
+
+  QuantisedSum sum_;
+  AddQuantised add_;
+};
+
 template <typename T>
 std::unique_ptr<Step> make_quantised_sum(const Operands& operands,
                                          const program::Binary& attributes) {
@@ -173,6 +194,10 @@ std::unique_ptr<Step> make_quantised_sum(const Operands& operands,
   QuantisedSum sum(one, other, target, attributes.function() == BinaryFunction::subtract);
   sum.min = target.quantise<T>(attributes.min());
   sum.max = target.quantise<T>(attributes.max());
+  const bool are_pairs = operands.inputs[0]->shape == operands.inputs[1]->shape;
+  if (const auto add = are_pairs ? find_quantised_add<T>(sum) : nullptr) {
+    return std::make_unique<QuantisedSumStep<T>>(operands, sum, add);
+  }
   return make_elementwise<T, T, Copies::for_wider_vectors>(operands,
                                                            [=](T a, T b) { return sum.of(a, b); });
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -49,6 +50,7 @@ struct alignas(kVector) Stack {
   std::uint8_t gathered[kPixels * (kGathered + 3 * kVector)];
   std::int32_t start[kBlock];
   float scales[kBlock];
+  bool may_overflow;  // where a scale is not below 1, scaled sums may not fit 32 bits
 };
 
 constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
@@ -83,6 +85,7 @@ struct Panels {
   const float* scales;
   std::size_t channels;  // that are kept of them
   const QuantisedStore& store;
+  bool may_overflow;
   std::uint8_t* to;
   std::size_t step_to;
 };
@@ -94,19 +97,22 @@ struct Limits {
         zero_points(_mm512_set1_epi16(static_cast<short>(store.zero_point))),
         min(_mm512_set1_epi16(static_cast<short>(store.min))),
         max(_mm512_set1_epi16(static_cast<short>(store.max))),
-        is_unsigned(store.max > 127) {}
+        is_unsigned(store.max > 127),
+        is_whole(store.max - store.min == 255) {}
 
   __m512 high;
   __m512i zero_points;
   __m512i min;
   __m512i max;
   bool is_unsigned;
+  bool is_whole;  // as wide as the type: packing clamps
 };
 
-// What is too low becomes the lowest integer, and saturates.
+// What is too low becomes the lowest integer, and saturates; so would what is too high.
+template <bool MayOverflow>
 ARENITE_FOR_VNNI ARENITE_INLINE __m512i scaled(__m512i sums, __m512 scales, const Limits& limits) {
   const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scales);
-  return _mm512_cvtps_epi32(_mm512_min_ps(product, limits.high));
+  return _mm512_cvtps_epi32(MayOverflow ? _mm512_min_ps(product, limits.high) : product);
 }
 
 // Four vectors of scaled sums as bytes, one behind another.
@@ -114,8 +120,10 @@ ARENITE_FOR_VNNI ARENITE_INLINE __m512i packed(__m512i a, __m512i b, __m512i c, 
                                                const Limits& limits) {
   __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(a, b), limits.zero_points);
   __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(c, d), limits.zero_points);
-  low = _mm512_min_epi16(_mm512_max_epi16(low, limits.min), limits.max);
-  high = _mm512_min_epi16(_mm512_max_epi16(high, limits.min), limits.max);
+  if (!limits.is_whole) {
+    low = _mm512_min_epi16(_mm512_max_epi16(low, limits.min), limits.max);
+    high = _mm512_min_epi16(_mm512_max_epi16(high, limits.min), limits.max);
+  }
   const __m512i bytes =
       limits.is_unsigned ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
   // Packing takes turns among four lanes of each vector; this undoes it.
@@ -185,9 +193,16 @@ ARENITE_FOR_VNNI void make_tile(const Panels& given, std::size_t pixel) {
     scales[j] = _mm512_load_ps(given.scales + j * kInt8Panel);
   }
   constexpr std::size_t kCount = Pixels * Panels_;
+  if (given.may_overflow) {
 #pragma GCC unroll 28
-  for (std::size_t v = 0; v < kCount; ++v) {
-    made[v] = scaled(made[v], scales[v % Panels_], limits);
+    for (std::size_t v = 0; v < kCount; ++v) {
+      made[v] = scaled<true>(made[v], scales[v % Panels_], limits);
+    }
+  } else {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      made[v] = scaled<false>(made[v], scales[v % Panels_], limits);
+    }
   }
   std::uint8_t* to = given.to + pixel * given.step_to;
   const bool is_dense = given.step_to == Panels_ * kInt8Panel && given.channels == given.step_to;
@@ -400,6 +415,7 @@ class Work {
   void begin(const Block& block, Stack& stack) const {
     const auto& store = given_.convolution.store;
     const std::size_t first = block.group * outputs_ + block.channel;
+    stack.may_overflow = false;
     for (std::size_t i = 0; i < divide_up(block.channels, kInt8Panel) * kInt8Panel; ++i) {
       std::uint32_t sum;
       std::memcpy(&sum, panel(block, i) + i % kInt8Panel * sizeof sum, sizeof sum);
@@ -408,6 +424,7 @@ class Work {
       stack.start[i] =
           static_cast<std::int32_t>(bias - static_cast<std::uint32_t>(given_.zero) * sum);
       stack.scales[i] = i < block.channels ? store.scales[first + i] : 0.0f;
+      stack.may_overflow |= !(std::fabs(stack.scales[i]) < 1.0f);
     }
   }
 
@@ -541,6 +558,7 @@ class Work {
                           stack.scales + first,
                           count,
                           given_.convolution.store,
+                          stack.may_overflow,
                           to + first,
                           given_.result.pixel_stride};
       // Tiles of nearly the same size.
