@@ -1,13 +1,14 @@
 """Our runtime beside ONNX Runtime and LiteRT: outputs, latency, memory.
 
-    python bench/native_runtime.py [--table] [--threads 1,2] [--peers] [--vectors avx2]
+    python bench/native_runtime.py [--table[=NAME,...]] [--threads 1,2] [--peers] [--vectors avx2]
                                    [--seconds S] [--rounds N] [--json] [MODEL ...]
 
 Every engine runs in fresh processes, in turn; a latency is the median over the rounds of the ratio
 of ours to the other's, so below 1 ours is faster. Without arguments the models are the nine
 networks of the `onnx` package, those of `bench/zoo`, and the floating-point models in
 `../shared/models`, where present. The weights of the `onnx` package's networks are constants.
-`--table` takes the ten networks of floats that engines are usually compared by instead.
+`--table` takes the ten networks of floats that engines are usually compared by instead, or some
+by their names.
 `--peers` runs ONNX models in ncnn and MNN too, where these are installed and take the model.
 `--vectors avx2` runs every engine without AVX-512, as `harness/vectors.py` says. On the first
 model it shows whether each then leaves the registers of AVX-512 alone, and how much slower it is.
@@ -112,10 +113,10 @@ TABLE = (
 )  # fmt: skip
 
 
-def table_models(folder: Path) -> Iterator[Path]:
-    """Yield the networks of `TABLE` that are there, written to a folder while they are needed."""
+def table_models(names: Sequence[str], folder: Path) -> Iterator[Path]:
+    """Yield the networks of these names that are there, written to a folder while needed."""
     stored = {path.stem: path for path in (*light_networks(), *shared_onnx())}
-    for name in TABLE:
+    for name in names:
         if name in stored:
             yield stored[name]
         elif name in (*NETWORKS, "vgg16"):
@@ -123,7 +124,7 @@ def table_models(folder: Path) -> Iterator[Path]:
             yield path
             path.unlink()
         else:
-            note(f"{name}: left out: it is not in ../shared")
+            note(f"{name}: left out: it is not in the zoo, nor in ../shared")
 
 
 def default_models(folder: Path) -> Iterator[Path]:
@@ -193,11 +194,16 @@ def wide(entry: Entry, files: Mapping[str, Path], engines: Iterable[str]) -> dic
 
 
 def difference(ours: Sequence[NDArray[Any]], theirs: Sequence[NDArray[Any]]) -> float:
-    """Return the largest difference of two sets of outputs, each relative to its largest."""
-    pairs = [
-        (own.astype(np.float64), other.astype(np.float64))
-        for own, other in zip(ours, theirs, strict=True)
-    ]
+    """Return the largest difference of two sets of outputs, each relative to its largest.
+
+    An engine that converts models may have outputs of several shapes in another order.
+    """
+    left = list(theirs)
+    pairs = []
+    for own in ours:
+        fitting = (number for number, other in enumerate(left) if other.shape == own.shape)
+        other = left.pop(next(fitting, 0))
+        pairs.append((own.astype(np.float64), other.astype(np.float64)))
     return max(
         float(np.max(np.abs(a - b), initial=0.0) / max(np.max(np.abs(b), initial=0.0), 1e-12))
         for a, b in pairs
@@ -258,7 +264,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser(__doc__, models="every network of the onnx package and the zoo", rounds=5)
     options.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
-    options.add_argument("--table", action="store_true", help="ten usual networks of floats")
+    options.add_argument(
+        "--table", nargs="?", const=",".join(TABLE), metavar="NAME,...",
+        help="ten usual networks of floats, or those of these names",
+    )  # fmt: skip
     options.add_argument("--peers", action="store_true", help="beside ncnn and MNN too")
     options.add_argument("--vectors", choices=[AVX2], help="the widest that engines may use")
     options.add_argument(
@@ -267,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = options.parse_args(arguments)
     threads = [int(count) for count in parsed.threads.split(",")]
     wanted = Wanted(threads, parsed.rounds, parsed.seconds, parsed.peers, parsed.vectors)
-    find = table_models if parsed.table else default_models
+    find = partial(table_models, parsed.table.split(",")) if parsed.table else default_models
     rows: list[Row] = []
     slowed: list[Slowed] = []
     with tempfile.TemporaryDirectory() as folder:

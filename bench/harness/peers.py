@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import onnx
+
 from arenite.planner.importers import load
 from harness.command import note
 from harness.inputs import dims_of
@@ -31,9 +33,13 @@ def converted_peers(model: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         place.mkdir()
         wanted = place / ("model.ncnn.param" if peer == "ncnn" else "model.mnn")
         command = _pnnx(model, place) if peer == "ncnn" else _mnnconvert(model, wanted)
-        done = subprocess.run(
-            command, cwd=place, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
+        try:
+            done = subprocess.run(
+                command, cwd=place, capture_output=True, text=True, check=False, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            note(f"{peer} is left out: it takes more than {_SECONDS} s to convert {model.name}")
+            continue
         if done.returncode or not wanted.is_file():
             said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]
             note(f"{peer} is left out: it does not convert {model.name}: {said[-1][:_LONGEST]}")
@@ -44,14 +50,23 @@ def converted_peers(model: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 def _pnnx(model: Path, place: Path) -> list[str]:
     # Its package imports PyTorch, the program inside it does not.
     (folder,) = find_spec("pnnx").submodule_search_locations  # type: ignore[union-attr,misc]
-    link = place / "model.onnx"
-    link.symlink_to(model.resolve())
+    wanted = place / "model.onnx"
+    onnx.save(without_given_inputs(onnx.load(model)), wanted)
     program = load(model, dims=dims_of(model))
     shapes = (
         str(list(port.shape(program.tensors[port.tensor].shape))).replace(" ", "") + "f32"
         for port in program.inputs
     )
-    return [f"{folder}/pnnx", link.name, f"inputshape={','.join(shapes)}", "fp16=0"]
+    return [f"{folder}/pnnx", wanted.name, f"inputshape={','.join(shapes)}", "fp16=0"]
+
+
+def without_given_inputs(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model that does not list constants among its inputs, as old files do."""
+    constants = {each.name for each in model.graph.initializer}
+    inputs = [each for each in model.graph.input if each.name not in constants]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    return model
 
 
 def _mnnconvert(model: Path, wanted: Path) -> list[str]:
