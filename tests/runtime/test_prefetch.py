@@ -22,7 +22,8 @@ from support.children import in_child
 from support.coded_programs import KINDS, code, network
 from support.edited_programs import edited
 from support.hostile_programs import load
-from support.running import PoisonedSession, random_feeds
+from support.running import PoisonedSession, random_feeds, with_random_weights
+from support.tiny_onnx import parse, save
 
 AHEAD = WeightBudget(30, is_percent=True)
 TURNS = WeightBudget(30, is_percent=True, in_turn=True)
@@ -72,6 +73,19 @@ def test_outputs_have_the_bits_of_resident_weights(path, percent, threads, coded
             feeds = random_feeds(session, seed)
             for name, array in session.run(feeds).items():
                 assert array.tobytes() == expected.run(feeds)[name].tobytes()
+
+
+RESIDUAL = """(float[1,32,9,9] x) => (y)
+<float[64,32,1,1] v, float[64,64,3,3] w, float[64] b>
+{ a = Conv(x, v) c = Conv<pads=[1,1,1,1]>(a, w, b) d = Add(c, a) y = Relu(d) }"""
+
+
+def test_what_a_convolution_adds_keeps_its_place_in_the_sums(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(RESIDUAL)))
+    whole, streamed = (pieces(compiled_with(path, budget)) for budget in (None, AHEAD))
+    with Session.of_pieces(whole, "whole") as expected, PoisonedSession(streamed) as session:
+        feeds = random_feeds(session)
+        assert session.run(feeds)["y"].tobytes() == expected.run(feeds)["y"].tobytes()
 
 
 def test_two_windows_at_a_time_keep_to_the_budget(path):
