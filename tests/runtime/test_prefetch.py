@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from arenite.planner.derive import derive
+from arenite.planner.errors import OrderError
 from arenite.planner.problem import load_spans
 from arenite.planner.program import COMPUTE
 from arenite.runtime.compiler import compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.prefetch import derive_ahead
+from arenite.runtime.rewrites.prefetch import derive_ahead, loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import IN_TURN, WeightBudget, WeightBudgetError
 from arenite.runtime.session import Session
@@ -119,6 +120,23 @@ def test_loads_go_as_far_ahead_as_a_limit_allows(plain, percent):
     for each in either:
         computing = [step.name for step in each.program.steps if step.lane == COMPUTE]
         assert computing == [step.name for step in found.program.steps if step.lane == COMPUTE]
+
+
+def test_an_order_moves_loads_alone(plain):
+    lowered = lower_model(plain, weight_budget=AHEAD)
+    found = derive(lowered.program, rules())
+    ahead = derive_ahead(found, rules())
+    order = [step.name for step in ahead.program.steps]
+    assert loads_as_in(found, order, rules()) == ahead
+    computing = [step.name for step in ahead.program.steps if step.lane == COMPUTE]
+    swapped = [computing[1] if name == computing[0] else computing[0] if name == computing[1]
+               else name for name in order]  # fmt: skip
+    assert loads_as_in(found, swapped, rules()) is found
+    assert loads_as_in(found, order[:-1], rules()) is found
+    first = next(step.name for step in found.program.steps if step.lane != COMPUTE)
+    order.remove(first)
+    with pytest.raises(OrderError, match="before it is written"):
+        loads_as_in(found, [*order, first], rules())
 
 
 def test_in_turn_there_is_one_window_and_no_lane(plain):
