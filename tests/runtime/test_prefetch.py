@@ -12,7 +12,7 @@ from arenite.planner.errors import OrderError
 from arenite.planner.problem import load_spans
 from arenite.planner.program import COMPUTE
 from arenite.runtime.compiler import compile_model, lower_model, rules
-from arenite.runtime.errors import ProgramError
+from arenite.runtime.errors import ProgramError, SessionForkedError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.prefetch import derive_ahead, loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
@@ -193,6 +193,22 @@ def test_on_one_processor_no_thread_is_started(plain, processors, more):
             session.run(random_feeds(session))
 
     assert in_child(run) == 0
+
+
+def test_a_child_is_refused_and_may_close_it(plain):
+    with Session.of_pieces(pieces(compiled_with(plain, AHEAD)), "streamed") as session:
+        feeds = random_feeds(session)
+        (expected,) = session.run(feeds).values()
+
+        def used():
+            with pytest.raises(SessionForkedError, match="nothing moves beside it"):
+                session.run(feeds)
+            session.close()
+
+        if session._native.has_lane:
+            assert in_child(used) == 0
+        (again,) = session.run(feeds).values()
+        assert again.tobytes() == expected.tobytes()
 
 
 def test_loads_are_profiled(plain):
