@@ -6,10 +6,11 @@ Cases: `vgg16`, weights random, pruned and shared as Deep Compression published;
 of the weights kept, 5 bits; `mobilenet-v2`, all kept, 6 bits; `mobilenet-v2-bytes`, the same
 without Huffman codes; `resnet50-dense` and
 `mobilenet-v2-dense`, as they are, streamed from the mapped file. Each variant, a budget of
-resident weights, runs in `arenite-run`, one thread, interleaved with the others and with ONNX
-Runtime, which runs the same weights in a Python process. Latency is relative to our own run with
-all weights resident. Exits with 1 if outputs differ from ONNX Runtime's by more than 1e-4 of the
-largest.
+resident weights, runs in `arenite-run`, one thread that computes, interleaved with the others and
+with ONNX Runtime, which runs the same weights in a Python process. Each budget runs twice: with a
+lane, a thread that fills a second window meanwhile and takes a second core, and in turn, on one.
+Latency is wall time, relative to our own run with all weights resident. Exits with 1 if outputs
+differ from ONNX Runtime's by more than 1e-4 of the largest.
 """
 
 import sys
@@ -67,7 +68,7 @@ class Row:
         variant: The budget, or the other runtime.
         file: Bytes of the program or the model.
         resident: Bytes of weights that stay, uncoded.
-        window: Bytes of the largest window.
+        window: Bytes of the windows that are live together.
         arena: Bytes of the arena.
         peak_rss: Median of the processes, in bytes.
         latency: Ratio to our run with all weights resident, over the rounds.
@@ -125,7 +126,7 @@ class Variant:
         name: The budget.
         file: The program.
         resident: Bytes of weights that stay, uncoded.
-        window: Bytes of the largest window.
+        window: Bytes of the windows that are live together.
         arena: Bytes of the arena.
         outputs: Where a run leaves its first output.
     """
@@ -189,22 +190,33 @@ def rows_of(name: str, case: Case, runner: Path, rounds: int) -> Iterator[Row]:
 
 
 def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
-    """Yield a program for each budget, that without one first."""
-    for percent in (100, *case.budgets):
-        budget = None if percent == 100 else WeightBudget(percent, is_percent=True)
+    """Yield a program without a budget, then two for each: with a lane and in turn."""
+    budgets = [
+        WeightBudget(percent, is_percent=True, in_turn=in_turn)
+        for percent in case.budgets
+        for in_turn in (False, True)
+    ]
+    for number, budget in enumerate([None, *budgets]):
         compiled = compile_model(model, weight_budget=budget)
-        file = folder / f"{percent}.arena"
+        file = folder / f"{number}.arena"
         outcome = search(find("best"), compiled.source.problem, watched=False)
         code = None if case.recipe is None else code_of(huffman=case.huffman)
         write_program(file, compiled, outcome, code=code)
         streaming = compiled.streaming
         total = sum(each.nbytes for each in compiled.program.constants.values())
         yield Variant(
-            f"{percent:g} % resident", file,
+            name_of(budget), file,
             total if streaming is None else streaming.resident,
-            0 if streaming is None else streaming.window,
-            outcome.plan.height, folder / f"{percent}.out",
+            0 if streaming is None else streaming.at_once * streaming.window,
+            outcome.plan.height, folder / f"{number}.out",
         )  # fmt: skip
+
+
+def name_of(budget: WeightBudget | None) -> str:
+    """Return what a variant is called."""
+    if budget is None:
+        return "all resident"
+    return f"{budget.amount:g} % resident, {'in turn' if budget.in_turn else 'lane'}"
 
 
 def shown(rows: Sequence[Row]) -> Table:
@@ -216,7 +228,7 @@ def shown(rows: Sequence[Row]) -> Table:
         cells.append((row.case, row.variant, *in_mb, row.latency.text(".2f")))
     return table(
         "Streamed weights",
-        ("case", "variant", "file", "resident", "window", "arena", "peak", "latency (range)"),
+        ("case", "variant", "file", "resident", "windows", "arena", "peak", "latency (range)"),
         cells,
         num_names=2,
         caption="sizes in MB (10^6 B)",

@@ -2,6 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 
 #include "arenite.h"
 
-enum { NUM_TOP = 5, MAX_RUNS = 1000000 };
+enum { NUM_TOP = 5, MAX_RUNS = 1000000, PIECE = 4096 };
 
 static const char usage[] =
     "usage: arenite-run MODEL.arena [--input FILE.raw]... [--output FILE.raw] [--runs N] "
@@ -176,46 +179,71 @@ static void print_values(const arenite_tensor* tensor, const void* data) {
   printf("\n");
 }
 
-static int read_input(const char* path, const arenite_tensor* tensor, void* data) {
-  FILE* stream = fopen(path, "rb");
-  if (stream == NULL) {
-    return failed(path, "cannot be opened");
+/* Where an input comes from; no stream: zeros. */
+typedef struct source {
+  const char* path;
+  FILE* stream;
+} source;
+
+/* Reads an input to where the session has it, piece by piece: a whole array of it would be memory
+ * that the model does not need. */
+static int feed(const source* from, const arenite_tensor* tensor) {
+  const size_t size = element_size(tensor), rank = tensor->rank;
+  const size_t length = rank > 0 ? tensor->shape[rank - 1] : 1;
+  const ptrdiff_t stride = rank > 0 ? tensor->strides[rank - 1] : 0;
+  const size_t num_lines = length > 0 ? tensor->size / size / length : 0;
+  char piece[PIECE];
+  memset(piece, 0, sizeof piece);
+  if (from->stream != NULL && fseek(from->stream, 0, SEEK_SET) != 0) {
+    return failed(from->path, "cannot be read again before each run");
   }
-  const size_t read = fread(data, 1, tensor->size, stream);
-  const int is_whole = read == tensor->size && fgetc(stream) == EOF;
-  fclose(stream);
-  if (!is_whole) {
-    fprintf(stderr, "error: %s: input %s has %zu B, not this file's\n", path, tensor->name,
+  int is_whole = 1;
+  for (size_t line = 0; line < num_lines && is_whole; ++line) {
+    char* to = tensor->data;
+    for (size_t axis = rank - 1, rest = line; rank > 0 && axis-- > 0;) {
+      to += (ptrdiff_t)(rest % tensor->shape[axis]) * tensor->strides[axis];
+      rest /= tensor->shape[axis];
+    }
+    for (size_t done = 0; done < length && is_whole;) {
+      const size_t left = length - done, most = sizeof piece / size;
+      const size_t count = left < most ? left : most;
+      is_whole = from->stream == NULL || fread(piece, size, count, from->stream) == count;
+      for (size_t i = 0; i < count; ++i, ++done) {
+        memcpy(to + (ptrdiff_t)done * stride, piece + i * size, size);
+      }
+    }
+  }
+  if (!is_whole || (from->stream != NULL && fgetc(from->stream) != EOF)) {
+    fprintf(stderr, "error: %s: input %s has %zu B, not this file's\n", from->path, tensor->name,
             tensor->size);
     return 1;
   }
   return 0;
 }
 
-/* The arrays that are fed before each run: from the files, then zeros. Null on failure. */
-static void** read_inputs(const arenite_session* session, const arguments* given) {
+/* What is fed before each run: the files, then zeros. Null on failure. */
+static source* open_inputs(const arenite_session* session, const arguments* given) {
   const size_t count = arenite_session_num_inputs(session);
-  void** arrays = calloc(count + 1, sizeof *arrays);
-  if (arrays == NULL || given->num_inputs > count) {
+  source* sources = calloc(count + 1, sizeof *sources);
+  if (sources == NULL || given->num_inputs > count) {
     fprintf(stderr, "error: the model has %zu inputs, not %zu\n", count, given->num_inputs);
     return NULL;
   }
   for (size_t i = 0; i < count; ++i) {
-    const arenite_tensor* tensor = arenite_session_input(session, i);
-    arrays[i] = calloc(tensor->size + 1, 1);
-    if (arrays[i] == NULL) {
-      failed(tensor->name, "no memory");
-      return NULL;
+    if (i < given->num_inputs) {
+      sources[i].path = given->inputs[i];
+      sources[i].stream = fopen(sources[i].path, "rb");
+      if (sources[i].stream == NULL) {
+        failed(sources[i].path, "cannot be opened");
+        return NULL;
+      }
     }
-    if (i < given->num_inputs && read_input(given->inputs[i], tensor, arrays[i]) != 0) {
-      return NULL;
-    }
-    print_tensor("input", tensor);
+    print_tensor("input", arenite_session_input(session, i));
   }
-  return arrays;
+  return sources;
 }
 
-static int time_runs(arenite_session* session, void* const* inputs, const arguments* given) {
+static int time_runs(arenite_session* session, const source* sources, const arguments* given) {
   double* spent = malloc(given->runs * sizeof *spent);
   if (spent == NULL) {
     return failed(given->model, "no memory for the times");
@@ -223,9 +251,8 @@ static int time_runs(arenite_session* session, void* const* inputs, const argume
   for (unsigned run = 0; run < given->runs; ++run) {
     arenite_session_reset(session);
     for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-      const size_t size = arenite_session_input(session, i)->size;
-      if (arenite_session_feed(session, i, inputs[i], size) != ARENITE_OK) {
-        return failed(given->model, arenite_last_error());
+      if (feed(&sources[i], arenite_session_input(session, i)) != 0) {
+        return 1;
       }
     }
     const double begun = now_ms();
@@ -318,16 +345,21 @@ int main(int argc, char** argv) {
   printf("weights  %zu B\n", arenite_model_weights_size(model));
   print_resident(session);
   printf("load     %.3f ms\n", now_ms() - begun);
-  void** inputs = read_inputs(session, &given);
-  if (inputs == NULL || time_runs(session, inputs, &given) != 0 ||
+#ifdef __GLIBC__
+  malloc_trim(0); /* what it took to check the file, before weights are read */
+#endif
+  source* sources = open_inputs(session, &given);
+  if (sources == NULL || time_runs(session, sources, &given) != 0 ||
       print_outputs(session, given.output) != 0) {
     return 1;
   }
   print_memory();
   for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-    free(inputs[i]);
+    if (sources[i].stream != NULL) {
+      fclose(sources[i].stream);
+    }
   }
-  free(inputs);
+  free(sources);
   free(given.inputs);
   arenite_session_destroy(session);
   arenite_model_close(model);

@@ -164,6 +164,10 @@ def test_weights_are_loaded_while_bands_of_other_steps_run(run_json, tmp_path):
         with PoisonedSession(program) as poisoned:
             (outputs,) = poisoned.run(feeds).values()
         assert outputs.tobytes() == expected.tobytes()
+    plan, again = tmp_path / "beside.json", tmp_path / "again.arena"
+    run_json("fit", model, "--budget", "80KiB", "--weights", "60%", "-o", plan)
+    run_json("build", model, "--plan", plan, "-o", again)
+    assert program_of(again) == program_of(beside)
     root = program_of(beside)
     turns = [root["steps"][turn["step"]] for turn in root["turns"]]
     loads = [i for i, step in enumerate(turns) if step["kernel_type"] == "LoadWeights"]

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from arenite.planner.derive import derive
+from arenite.planner.errors import OrderError
 from arenite.planner.problem import load_spans
 from arenite.planner.program import COMPUTE
 from arenite.runtime.compiler import compile_model, lower_model, rules
-from arenite.runtime.errors import ProgramError
+from arenite.runtime.errors import ProgramError, SessionForkedError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.prefetch import derive_ahead
+from arenite.runtime.rewrites.prefetch import derive_ahead, loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import IN_TURN, WeightBudget, WeightBudgetError
 from arenite.runtime.session import Session
@@ -22,7 +23,8 @@ from support.children import in_child
 from support.coded_programs import KINDS, code, network
 from support.edited_programs import edited
 from support.hostile_programs import load
-from support.running import PoisonedSession, random_feeds
+from support.running import PoisonedSession, random_feeds, with_random_weights
+from support.tiny_onnx import parse, save
 
 AHEAD = WeightBudget(30, is_percent=True)
 TURNS = WeightBudget(30, is_percent=True, in_turn=True)
@@ -74,6 +76,19 @@ def test_outputs_have_the_bits_of_resident_weights(path, percent, threads, coded
                 assert array.tobytes() == expected.run(feeds)[name].tobytes()
 
 
+RESIDUAL = """(float[1,32,9,9] x) => (y)
+<float[64,32,1,1] v, float[64,64,3,3] w, float[64] b>
+{ a = Conv(x, v) c = Conv<pads=[1,1,1,1]>(a, w, b) d = Add(c, a) y = Relu(d) }"""
+
+
+def test_what_a_convolution_adds_keeps_its_place_in_the_sums(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(RESIDUAL)))
+    whole, streamed = (pieces(compiled_with(path, budget)) for budget in (None, AHEAD))
+    with Session.of_pieces(whole, "whole") as expected, PoisonedSession(streamed) as session:
+        feeds = random_feeds(session)
+        assert session.run(feeds)["y"].tobytes() == expected.run(feeds)["y"].tobytes()
+
+
 def test_two_windows_at_a_time_keep_to_the_budget(path):
     compiled = compiled_with(path, AHEAD)
     streaming = compiled.streaming
@@ -105,6 +120,23 @@ def test_loads_go_as_far_ahead_as_a_limit_allows(plain, percent):
     for each in either:
         computing = [step.name for step in each.program.steps if step.lane == COMPUTE]
         assert computing == [step.name for step in found.program.steps if step.lane == COMPUTE]
+
+
+def test_an_order_moves_loads_alone(plain):
+    lowered = lower_model(plain, weight_budget=AHEAD)
+    found = derive(lowered.program, rules())
+    ahead = derive_ahead(found, rules())
+    order = [step.name for step in ahead.program.steps]
+    assert loads_as_in(found, order, rules()) == ahead
+    computing = [step.name for step in ahead.program.steps if step.lane == COMPUTE]
+    swapped = [computing[1] if name == computing[0] else computing[0] if name == computing[1]
+               else name for name in order]  # fmt: skip
+    assert loads_as_in(found, swapped, rules()) is found
+    assert loads_as_in(found, order[:-1], rules()) is found
+    first = next(step.name for step in found.program.steps if step.lane != COMPUTE)
+    order.remove(first)
+    with pytest.raises(OrderError, match="before it is written"):
+        loads_as_in(found, [*order, first], rules())
 
 
 def test_in_turn_there_is_one_window_and_no_lane(plain):
@@ -161,6 +193,22 @@ def test_on_one_processor_no_thread_is_started(plain, processors, more):
             session.run(random_feeds(session))
 
     assert in_child(run) == 0
+
+
+def test_a_child_is_refused_and_may_close_it(plain):
+    with Session.of_pieces(pieces(compiled_with(plain, AHEAD)), "streamed") as session:
+        feeds = random_feeds(session)
+        (expected,) = session.run(feeds).values()
+
+        def used():
+            with pytest.raises(SessionForkedError, match="nothing moves beside it"):
+                session.run(feeds)
+            session.close()
+
+        if session._native.has_lane:
+            assert in_child(used) == 0
+        (again,) = session.run(feeds).values()
+        assert again.tobytes() == expected.tobytes()
 
 
 def test_loads_are_profiled(plain):

@@ -202,14 +202,14 @@ def lower_model(
     """
     with about_file(path):
         model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
-        program = lower(model)
+        program = fuse_sums(lower(model))
     streaming = None
     if weight_budget is not None:
         streaming = stream_weights(
             program, weight_budget.bytes_of(program), in_turn=weight_budget.in_turn
         )
         program = streaming.program
-    return Lowered(path.name, model_digest(path), fuse_sums(program), streaming)
+    return Lowered(path.name, model_digest(path), program, streaming)
 
 
 def runs_by_rows(program: Program, row_step: RowStep) -> bool:

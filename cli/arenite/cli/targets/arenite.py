@@ -1,5 +1,6 @@
 """Our own runtime."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,7 @@ from arenite.runtime.compiler import (
     rules,
     runs_by_rows,
 )
+from arenite.runtime.rewrites.prefetch import loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies.fit.stated import made_again
@@ -96,7 +98,11 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
             weight_budget=WeightBudget.parse(budget) if budget else None,
         )
         allowed = partial(runs_by_rows, lowered.program)
-        return lowered.compiled(made_again(lowered.program, plan_file.bands, rules(), allowed))
+        found = made_again(lowered.program, plan_file.bands, rules(), allowed)
+        if lowered.loads_beside:
+            counted = replace(rules(), outlines=True)
+            found = loads_as_in(found, plan_file.problem.steps, counted)
+        return lowered.compiled(found)
     return compile_model(
         path,
         dims=reading.dims,

@@ -11,6 +11,7 @@ peak, or than a second window beside the steps that read one.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from arenite.planner.derive import Derivation, records
@@ -54,6 +55,30 @@ def derive_ahead(found: Derivation, rules: Rules, limit: int | None = None) -> D
     if order is not None:
         order = replace(order, steps=tuple(step.name for step in ahead.steps))
     return Derivation(ahead, records(ahead, rules), order)
+
+
+def loads_as_in(found: Derivation, order: Sequence[str], rules: Rules) -> Derivation:
+    """Return a program whose loads are where an order has them, and its records.
+
+    An order that differs in anything else leaves the program as it is: its storage was shared for
+    the order that it has.
+
+    Args:
+        found: The program and its records.
+        order: Names of its steps.
+        rules: How memory is counted.
+
+    Raises:
+        OrderError: Something would be read before it is loaded.
+    """
+    loads = {step.name for step in found.program.steps if _is_beside(step)}
+    computing = [step.name for step in found.program.steps if step.name not in loads]
+    if len(order) != len(found.program.steps) or computing != [
+        name for name in order if name not in loads
+    ]:
+        return found
+    program = found.program.reordered(order)
+    return Derivation(program, records(program, rules), found.order)
 
 
 def load_ahead(program: Program, problem: Problem, limit: int | None = None) -> Program:

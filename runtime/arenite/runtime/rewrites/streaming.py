@@ -20,7 +20,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.runtime.operators.convolution import PANEL, Conv2D, FullyConnected
+from arenite.runtime.operators.convolution import PANEL, Conv2D, Convolution, FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
 from arenite.runtime.rewrites.prefetch import loads_beside
 from arenite.runtime.rewrites.unread import without_unread
@@ -149,7 +149,11 @@ def _layers(program: Program) -> list[_Layer]:
     uses = Counter(program.root(name)[0] for step in program.steps for name in step.reads)
     found: list[_Layer] = []
     for step in program.steps:
-        own = [program.constants.get(name) for name in step.inputs[1:] if name]
+        own = [
+            program.constants.get(name)
+            for position, name in enumerate(step.inputs)
+            if name and position not in (0, Convolution.ADDEND)
+        ]
         weights = own[0] if _is_plain(step) and all(array is not None for array in own) else None
         if (
             weights is None
@@ -212,15 +216,40 @@ class _Tiler:
 
     def _tile(
         self, step: Step, name: str, part: str, panels: range, channels: range
-    ) -> tuple[Step, Step]:
-        """Return the step that loads panels of the weights, and the one that uses them."""
+    ) -> list[Step]:
+        """Return the step that loads panels of the weights, and the one that uses them.
+
+        Where that adds, a step before them takes its channels of the addend, so that sums are
+        made in the same order as of the whole.
+        """
         weights = self._cut(step.inputs[1], panels)
-        others = [self._cut(source, channels) if source else "" for source in step.inputs[2:]]
+        others = [
+            self._cut(source, channels) if source and position != Convolution.ADDEND else ""
+            for position, source in enumerate(step.inputs[2:], 2)
+        ]
+        made: list[Step] = []
+        addend = step.inputs[Convolution.ADDEND] if len(step.inputs) > Convolution.ADDEND else ""
+        if addend:
+            if len(panels) < self._tensors[step.inputs[1]].shape[0]:
+                made.append(self._slice(addend, channels))
+                addend = made[0].outputs[0]
+            others[Convolution.ADDEND - 2] = addend
         stated = self._tensors[weights]
         window = self._names.take(f"{name}/window")
         self._tensors[window] = replace(stated, name=window, kind=TensorKind.ACTIVATION)
         load = Step(self._names.take(f"{name}/load"), LoadWeights(), (weights,), (window,))
-        return load, Step(name, step.operator, (step.inputs[0], window, *others), (part,))
+        use = Step(name, step.operator, (step.inputs[0], window, *others), (part,))
+        return [*made, load, use]
+
+    def _slice(self, source: str, channels: range) -> Step:
+        """Return the step that copies some channels of a tensor."""
+        shape = self._tensors[source].shape
+        part = self._part(source, len(channels), f"{source}/channels {channels.start}")
+        move = Move(
+            shape=(math.prod(shape[:-1]), len(channels)), input_start=channels.start,
+            input_strides=(shape[-1], 1), output_strides=(len(channels), 1),
+        )  # fmt: skip
+        return Step(self._names.take(part), Copy(moves=(move,)), (source,), (part,))
 
     def _part(self, whole: str, channels: int, hint: str) -> str:
         name = self._names.take(hint)
