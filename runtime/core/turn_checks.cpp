@@ -26,6 +26,10 @@ std::string interval(RowRange rows) {
   return std::to_string(rows.first) + " to " + std::to_string(rows.first + rows.count);
 }
 
+[[noreturn]] void refuse_missing(const std::string& label, std::size_t row) {
+  refuse(label + " has no turn for row " + std::to_string(row));
+}
+
 // Bytes of a row along axis 1.
 std::uint64_t row_size(const TensorView& view) {
   return view.size / std::max<std::size_t>(view.shape[1], 1);
@@ -146,22 +150,34 @@ void TurnChecks::Progress::add(RowRange rows) {
   made.emplace(first, end);
 }
 
+// Turns that find a row at another place than before are of another step of the same name, so these
+// make the rows together.
 void TurnChecks::finish() const {
+  std::map<std::string, Progress> together;
   for (std::size_t i = 0; has_turns(program_) && i < progress_.size(); ++i) {
     const Progress& progress = progress_[i];
     if (progress.is_whole) {
       continue;
     }
-    const auto number = static_cast<flatbuffers::uoffset_t>(i);
-    const std::string label = label_of(*program_.steps()->Get(number));
+    const std::string label =
+        label_of(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(i)));
     if (progress.made.empty()) {
       refuse(label + " has no turn");
     }
+    if (progress.next != 0) {
+      refuse_missing(label, progress.next);
+    }
+    Progress& all = together[label];
+    all.extent = std::max(all.extent, progress.extent);
+    for (const auto& [first, end] : progress.made) {
+      all.add({first, end - first});
+    }
+  }
+  for (const auto& [label, progress] : together) {
     const auto [first, end] = *progress.made.begin();
     const std::size_t missing = first > 0 ? 0 : end;
-    if (missing < progress.extent || progress.next != 0) {
-      refuse(label + " has no turn for row " +
-             std::to_string(missing < progress.extent ? missing : progress.next));
+    if (missing < progress.extent) {
+      refuse_missing(label, missing);
     }
   }
 }

@@ -7,6 +7,7 @@ from arenite.runtime.session import Session
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.trading import CARRIED, some_feeds, step_file
+from support.unets import SMALL_UNET
 
 
 @pytest.fixture
@@ -71,6 +72,32 @@ def test_a_model_that_infers_is_fitted_by_a_policy_where_bands_do_not_get_there(
     with Session(output) as session, Session(model, strategy=_best) as entire:
         feeds = some_feeds(session.inputs)
         assert session.run(feeds)["y"].tobytes() == entire.run(feeds)["y"].tobytes()
+
+
+def test_rows_are_spilled_where_neither_bands_nor_the_policy_get_there(
+    run, run_json, refused, tmp_path
+):
+    model = save(tmp_path, with_random_weights(parse(SMALL_UNET)))
+    output, entire = tmp_path / "small.arena", tmp_path / "whole.arena"
+    assert "with what is carried spilled or made again" in refused("fit", model, "--budget", 4096)
+    assert "comes to" in refused("fit", model, "--budget", "15KiB", "--policy", "joint")
+    found = run_json("fit", model, "--budget", "15KiB", "-o", output)
+    assert found["height"] <= 15 * 1024
+    assert found["regions"]
+    assert found["policy"] == "offload-prefetch"
+    assert found["spilled_bytes"] > 0
+    assert found["macs_ratio"] == 1
+    assert found["predicted_slowdown"] > 0
+    assert found["predicted_s"] > found["predicted_whole_s"]
+    assert run("build", model, "--kernels", "direct", "-o", entire)[0] == 0
+    with Session(output) as session, Session(entire) as whole:
+        assert session.memories[0].size == found["height"]
+        feeds = some_feeds(session.inputs)
+        assert session.run(feeds)["y"].tobytes() == whole.run(feeds)["y"].tobytes()
+    code, out, _ = run("fit", model, "--budget", "15KiB")
+    assert code == 0
+    assert "in bands" in out
+    assert "in a temporary file" in out
 
 
 def _best(problem):

@@ -54,6 +54,13 @@ def turn(index, **changes):
     return lambda root: root["turns"][index].update(changes)
 
 
+def halved(root):
+    """Let the last turn be of another step of the same name."""
+    last = root["turns"][-1]
+    root["steps"].append(dict(root["steps"][last["step"]]))
+    last["step"] = len(root["steps"]) - 1
+
+
 def shapes(shape):
     return lambda root: between(root).update(shape=shape)
 
@@ -127,6 +134,8 @@ EDITS = {
     "rows whose end overflows": (turn(0, first=2**32 - 1, count=2), "runs rows 4294967295 to"),
     "a row and no count": (turn(1, count=0), "runs no rows from row 1 on"),
     "a row that is never made": (lambda r: r["turns"].pop(), "'s1' has no turn for row 4"),
+    "a row that only a step of another name makes": (
+        lambda r: (halved(r), r["steps"][-1].update(name="s2")), "'s1' has no turn for row 4"),
     "a step that never runs": (
         lambda r: [each.update(step=0) for each in r["turns"]], "'s1' has no turn"),
     # When rows are live.
@@ -155,6 +164,10 @@ def test_a_lie_about_rows_is_refused_in_a_sentence(lie):
 
 def test_what_was_edited_loads():
     load(edited(lambda root: None))
+
+
+def test_steps_of_one_name_make_the_rows_together():
+    load(edited(halved))
 
 
 def in_rows(kind, kernel, source, result, turns, scratch=None):

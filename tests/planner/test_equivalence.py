@@ -4,7 +4,8 @@ import pytest
 
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError
-from arenite.planner.program import Step
+from arenite.planner.program import Program, Step
+from support.parts import program_in_parts
 from support.training_programs import Mix, training_program
 
 PROGRAM = training_program(4)
@@ -35,3 +36,17 @@ def test_a_state_that_is_not_updated_is_another_value() -> None:
 def test_other_outputs_are_refused() -> None:
     with pytest.raises(DifferentValuesError, match="other outputs"):
         check_same_values(PROGRAM, replace(PROGRAM, outputs=PROGRAM.outputs[:1]))
+
+
+def test_what_is_written_in_parts_is_what_all_its_parts_are() -> None:
+    one, two, three = Mix(1), Mix(2), Mix(3)
+    program = program_in_parts(one, two, three)
+    check_same_values(program, program)
+    with pytest.raises(DifferentValuesError, match="'y' is not computed as before"):
+        check_same_values(program, replace(program, steps=_with(program, "last", one)))
+
+
+def _with(program: Program, name: str, operator: Mix) -> tuple[Step, ...]:
+    return tuple(
+        replace(step, operator=operator) if step.name == name else step for step in program.steps
+    )

@@ -27,7 +27,8 @@ Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for 
 `fuzz_corpus` what they came by.
 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
-same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `children`
-that are forked, `c_library` built and installed, `exported_c` compiled here, with `cmsis_nn` or
-what stands in for it, `shared_material` that may lie beside the checkout.
+same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `unets` a
+network with skips, `parts` a tensor in parts, `children` that are forked, `c_library` built and
+installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it,
+`shared_material` that may lie beside the checkout.
 """

@@ -34,10 +34,15 @@ def _expressions(program: Program, numbers: dict[tuple[object, ...], int]) -> di
         return numbers.setdefault(expression, len(numbers))
 
     found: dict[str, int] = {}
+    parts: dict[str, list[tuple[int, int]]] = {}  # offset and expression of what is written in it
 
     def value(name: str) -> int:
         alias = program.tensors[name].alias
-        if name in found or alias is None:
+        if name in found:
+            return found[name]
+        if name in parts:
+            return number("parts", *sorted(parts[name]))
+        if alias is None:
             return found[name]
         return number("part", value(alias.tensor), alias.offset)
 
@@ -51,6 +56,9 @@ def _expressions(program: Program, numbers: dict[tuple[object, ...], int]) -> di
         for position, name in enumerate(step.outputs):
             if name:
                 found[name] = reads[0] if moved else number(id(step.operator), reads, position)
+                alias = program.tensors[name].alias
+                if alias is not None:
+                    parts.setdefault(alias.tensor, []).append((alias.offset, found[name]))
         for position in step.operator.updates:
             found[step.inputs[position]] = number(id(step.operator), reads, "updates", position)
     ends = (*program.output_tensors, *(name for name in found if name in program.tensors))

@@ -9,6 +9,7 @@ from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
+from arenite.planner.operators.bands import Band
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.plan import Plan
 from arenite.planner.policy import AnytimePolicy, Policy
@@ -142,7 +143,8 @@ def _made(
     check_same_values(program, made)
     made = lower_moves(made)
     for step in made.steps:
-        if not isinstance(step.operator, RuntimeOperator):
+        operator = step.operator.operator if isinstance(step.operator, Band) else step.operator
+        if not isinstance(operator, RuntimeOperator):
             raise UnsupportedProgramError(
                 policy.name, f"makes step {step.name!r}, which our runtime does not run"
             )

@@ -50,7 +50,7 @@ def test_rows_lie_in_either_memory_and_the_outputs_are_those_of_the_whole(ways, 
 
 def test_all_rows_of_a_tensor_lie_in_one_memory(ways):
     _, ways = ways
-    banded = over(ways, memories(ways.whole.height // 10)).banded
+    banded = over(ways, memories(ways.whole.height // 5, read=50.0, write=50.0)).banded
     program = banded.derivation.program
     memories_of = {}
     for step in program.steps:

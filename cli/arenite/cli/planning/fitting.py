@@ -35,6 +35,7 @@ from arenite.planner.problem import Problem
 from arenite.planner.program import Program
 from arenite.planner.several_memories import CostedMemory
 from arenite.planner.strategy import run
+from arenite.planner.timing import simulate
 from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
@@ -43,6 +44,7 @@ from arenite.runtime.session import Session, SessionMemory
 from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find
 from arenite.strategies.deadline import time_is_up
+from arenite.strategies.fit import find_policy
 from arenite.strategies.fit.bands import Banded
 from arenite.strategies.fit.binding import BandsLimitError
 from arenite.strategies.fit.over_memories import SpreadOut, quickest_over
@@ -54,6 +56,10 @@ _ROUNDS = 7
 _ROUND_S = 0.05
 """Seconds that a program runs in each round, at least."""
 _SEED = 0
+_LOWEST = 3
+"""Programs in bands, from the least on, of which a policy is asked for less."""
+_ROWS = "offload-prefetch"
+"""That policy: rows are too many for one that searches."""
 
 
 class UnplannableError(PlanError):
@@ -324,7 +330,10 @@ class Fitting:
         return banded
 
     def _within(self, budget: int, fallback: Policy | None) -> Fit:
-        """Return the program in bands, or where they do not get there what else does."""
+        """Return the program in bands, or where they do not get there what else does.
+
+        That is the policy, and where that does not get there either, both.
+        """
         try:
             return self._fit(self._banding.within(budget), budget)
         except BandsLimitError as limit:
@@ -333,17 +342,44 @@ class Fitting:
             try:
                 return self._traded(fallback, budget)
             except (UnmetBudgetError, UnsupportedProgramError):
-                raise limit from None
+                return self._traded_in_bands(budget, limit)
 
     def _traded(self, policy: Policy, budget: int) -> Fit:
         if self.whole.height <= budget:
             return self._fit(self.whole, budget)
+        return self._traded_from(self.whole, policy, budget)
+
+    def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Fit:
+        """Return the quickest of programs in bands of which rows are spilled.
+
+        Raises:
+            BandsLimitError: None fits.
+        """
+        _, *bands = self._banding.frontier()
+        found: list[Fit] = []
+        reached = limit.reached
+        for banded in bands[: -_LOWEST - 1 : -1]:
+            try:
+                found.append(self._traded_from(banded, find_policy(_ROWS), budget))
+            except UnmetBudgetError as error:
+                reached = min(reached, error.reached)
+            except UnsupportedProgramError:
+                continue
+        if not found:
+            raise limit.with_traded(reached) from None
+        return min(found, key=lambda fit: fit.slowdown)
+
+    def _traded_from(self, given: Banded, policy: Policy, budget: int) -> Fit:
+        """Return what a policy makes of the program that runs whole, or of one in bands."""
         found = trade(
-            loads_in_turn(self.program), policy, Budget(budget), self._costs, rules(),
-            self._placed, self.whole.height, self._should_stop,
+            loads_in_turn(given.unshared), policy, Budget(budget), self._costs, rules(),
+            self._placed, given.height, self._should_stop,
         )  # fmt: skip
-        seconds = found.timeline.seconds
-        banded = Banded(found.derivation, found.plan, self.program, (), seconds)
+        if given is not self.whole:
+            found = replace(found, whole_s=simulate(self.program, self._costs).seconds)
+        banded = replace(
+            given, derivation=found.derivation, plan=found.plan, seconds=found.timeline.seconds
+        )
         return Fit(banded, self.whole, found)
 
     def _should_stop(self) -> bool:

@@ -24,6 +24,7 @@ from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
 from arenite.runtime.operators.external import External
 from arenite.runtime.operators.moving import Wait
 from arenite.runtime.program.row_tables import RowTables, is_contiguous
+from arenite.runtime.program.row_variants import RowVariants
 
 _ALIGNMENT = 64
 """Alignment of each constant, in bytes: a cache line."""
@@ -100,7 +101,8 @@ class _Assembler:
         self._beside: dict[str, int] = {}  # steps of another lane by what they make
         self._awaited: set[int] = set()
         self._row_tables = RowTables(program)
-        self._row_tensors: dict[str, int] = {}
+        self._row_variants = RowVariants(program, self._place_of_tensor)
+        self._row_tensors: dict[tuple[str, int], int] = {}
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
@@ -146,17 +148,18 @@ class _Assembler:
         """Return the steps, those that run in bands once, and all turns if there are such."""
         steps: list[dict[str, Any]] = []
         turns: list[dict[str, int]] = []
-        banded: dict[str, int] = {}
+        banded: dict[tuple[str, int], int] = {}
         for number, step in enumerate(self._program.steps):
             band = step.operator
             if not isinstance(band, Band):
                 turns.append({"step": len(steps), "first": 0, "count": 0})
                 steps.append(self._step(number, step) | self._lane(step, len(steps)))
                 continue
-            if band.step not in banded:
-                banded[band.step] = len(steps)
+            key = band.step, self._row_variants.of(step.name)
+            if key not in banded:
+                banded[key] = len(steps)
                 steps.append(self._banded_step(band, step) | self._lane(step, len(steps)))
-            turns.append({"step": banded[band.step], "first": band.first, "count": band.rows})
+            turns.append({"step": banded[key], "first": band.first, "count": band.rows})
         return steps, turns if banded else []
 
     def _lane(self, step: Step, index: int) -> dict[str, Any]:
@@ -172,12 +175,14 @@ class _Assembler:
     def _banded_step(self, band: Band, step: Step) -> dict[str, Any]:
         """Return the step whose rows are made at several turns, from one of these."""
         assert isinstance(band.operator, RuntimeOperator)
+        tables = self._row_variants.tables(band.step, self._row_variants.of(step.name))
+        inputs, outputs = tables[: len(band.inputs)], tables[len(band.inputs) :]
         entry: dict[str, Any] = {
             "name": band.step,
             "kernel_type": type(band.operator).__name__,
             "kernel": self._operator(band.operator),
-            "inputs": [self._operand(each) for each in band.inputs],
-            "outputs": [self._operand(each) for each in band.outputs],
+            "inputs": list(map(self._operand, band.inputs, inputs)),
+            "outputs": list(map(self._operand, band.outputs, outputs)),
         }
         if band.sums:
             name = step.outputs[-1]
@@ -187,20 +192,21 @@ class _Assembler:
             entry["scratch"] = self._working_memory(band.step, size, place)
         return entry
 
-    def _operand(self, pieces: Pieces | None) -> int:
+    def _operand(self, pieces: Pieces | None, table: int) -> int:
         """Return the tensor of an operand: it may have rows at places of their own."""
         if pieces is None:
             return -1
         if not pieces.firsts:
             return self._tensor(pieces.tensor)
-        if pieces.tensor not in self._row_tensors:
-            self._row_tensors[pieces.tensor] = len(self._entries)
-            self._entries.append(self._row_tensor(pieces.tensor))
-        return self._row_tensors[pieces.tensor]
+        key = pieces.tensor, table
+        if key not in self._row_tensors:
+            self._row_tensors[key] = len(self._entries)
+            self._entries.append(self._row_tensor(*key))
+        return self._row_tensors[key]
 
-    def _row_tensor(self, name: str) -> dict[str, Any]:
+    def _row_tensor(self, name: str, table: int) -> dict[str, Any]:
         whole = self._row_tables.whole(name)
-        memory, starts = self._row_tables.rows(name, self._place_of_tensor)
+        memory, starts = self._row_variants.starts(name, table, whole.shape)
         entry = {
             "name": name, "type": _TYPES[whole.dtype],
             "shape": list(whole.shape), **_quantisation(whole),

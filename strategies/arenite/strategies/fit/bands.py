@@ -47,6 +47,7 @@ class Banded:
         base: The program of whose steps the regions are; some may be several in strips.
         regions: What runs in bands.
         seconds: Estimated time of what can run in bands.
+        unshared: The program that it was derived from, none of its storage shared.
     """
 
     derivation: Derivation
@@ -54,6 +55,7 @@ class Banded:
     base: Program
     regions: tuple[Region, ...]
     seconds: float
+    unshared: Program
 
     @property
     def height(self) -> int:
@@ -116,7 +118,7 @@ class Banding:
         self._levels, self._top = _LEVELS, max(loads, default=0)
         self.whole = self.lowest = Banded(
             whole, place(whole.problem), program, (),
-            sum(self._edges.whole(step).seconds for step in range(len(program.steps))),
+            sum(self._edges.whole(step).seconds for step in range(len(program.steps))), program,
         )  # fmt: skip
 
     @property
@@ -200,10 +202,13 @@ class Banding:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            found = derive(run_in_bands(self._regions, regions), self._rules)
+            unshared = run_in_bands(self._regions, regions)
+            found = derive(unshared, self._rules)
             plan = self._place(found.problem)
             seconds = sum(edge.seconds for edge in path)
-            known = self._known[regions] = Banded(found, plan, self.program, regions, seconds)
+            known = self._known[regions] = Banded(
+                found, plan, self.program, regions, seconds, unshared
+            )
             self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from arenite.planner.derive import Derivation
 from arenite.planner.diagnosis import diagnose
@@ -70,14 +71,30 @@ class BandsLimitError(UnmetBudgetError):
         binding: What keeps the least program that was found from taking less; None if nothing
             is live in it.
         is_stopped: Whether the search was stopped before its end.
+        traded: What a policy makes of programs in bands, at the least; None if that is no less.
     """
 
     def __init__(
-        self, budget: int, reached: int, binding: Binding | None, *, is_stopped: bool = False
+        self,
+        budget: int,
+        reached: int,
+        binding: Binding | None,
+        *,
+        is_stopped: bool = False,
+        traded: int | None = None,
     ) -> None:
         super().__init__("bands", budget, reached)
         self.binding = binding
         self.is_stopped = is_stopped
+        self.traded = traded
+
+    def with_traded(self, reached: int) -> Self:
+        """Return the error where a policy on top of bands reaches so many bytes."""
+        if reached >= self.reached:
+            return self
+        return type(self)(
+            self.budget, self.reached, self.binding, is_stopped=self.is_stopped, traded=reached
+        )
 
     def __str__(self) -> str:
         """Return what bands reach, and what binds."""
@@ -87,6 +104,8 @@ class BandsLimitError(UnmetBudgetError):
             least = f"the search was stopped at an arena of {self.reached:,} B"
             remedy = "raise --budget or --time-limit"
         why = "" if self.binding is None else f": {self.binding}"
+        if self.traded is not None:
+            why += f"; with what is carried spilled or made again {self.traded:,} B"
         return f"the budget is {self.budget:,} B, {least}{why}; {remedy}"
 
 

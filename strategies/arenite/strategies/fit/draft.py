@@ -1,7 +1,7 @@
 """A schedule in the making, with the load of every slot kept up to date."""
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,22 +98,32 @@ class Draft:
             self.slot(left) < slot <= self.slot(back) for left, back in instance.absences
         )
 
-    def carried(self, slot: int) -> list[tuple[Instance, int]]:
-        """Return what is live, untouched and movable at a slot, each with its next reader."""
-        slots, work = self._slots, self.work
+    def carried(
+        self, slot: int, among: Iterable[Instance] | None = None
+    ) -> list[tuple[Instance, int]]:
+        """Return what is live, untouched and movable at a slot, each with its next reader.
+
+        Args:
+            slot: The slot.
+            among: What may be, where that is known; by default all instances that can move.
+        """
+        slots = self._slots
         found: list[tuple[Instance, int]] = []
-        for storage, instances in enumerate(self.instances):
-            if not work.may_move[storage] or not work.sizes[storage]:
+        for instance in self.movable() if among is None else among:
+            # Most end before the slot, so that is asked first.
+            if not instance.readers or slots[instance.readers[-1]] <= slot:
                 continue
-            for instance in instances:
-                # Most end before the slot, so that is asked first.
-                if not instance.readers or slots[instance.readers[-1]] <= slot:
-                    continue
-                if self.slot(instance.maker) < slot:
-                    following = next(run for run in instance.readers if self.slot(run) >= slot)
-                    if self.slot(following) > slot and self.is_there(instance, slot):
-                        found.append((instance, following))
+            if self.slot(instance.maker) < slot:
+                following = next(run for run in instance.readers if self.slot(run) >= slot)
+                if self.slot(following) > slot and self.is_there(instance, slot):
+                    found.append((instance, following))
         return found
+
+    def movable(self) -> Iterator[Instance]:
+        """Yield the instances that may move and have bytes, by storage."""
+        for storage, instances in enumerate(self.instances):
+            if self.work.may_move[storage] and self.work.sizes[storage]:
+                yield from instances
 
     def before(self, instance: Instance, reader: int) -> int:
         """Return the run that touches an instance before one of its readers."""

@@ -4,11 +4,13 @@ Two passes. The first chooses what is away, as if moving took no time. The secon
 link with a speed, when there is room, and so decides from when to when each is away indeed.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -79,12 +81,13 @@ def choose_gaps(
 ) -> tuple[Gap, ...]:
     """Let instances leave until every slot is within the limit, or nothing is left to leave.
 
-    Cost: O(gaps x instances).
+    Cost: O(gaps x instances that are live at once).
     """
     gaps: list[Gap] = []
+    present = _Present(draft)
     for slot in range(len(draft.order)):
         while draft.loads[slot] > limit and not should_stop():
-            carried = draft.carried(slot)
+            carried = draft.carried(slot, present.at(slot))
             if not carried:
                 break
             instance, back = choice(slot, carried)
@@ -92,6 +95,24 @@ def choose_gaps(
             draft.spare(instance, left, back)
             gaps.append(Gap(instance, left, back))
     return tuple(gaps)
+
+
+class _Present:
+    """The movable instances that are live at one slot after the other, while no run comes."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        movable = [each for each in enumerate(draft.movable()) if each[1].readers]
+        self._waiting = deque(sorted(movable, key=lambda each: draft.slot(each[1].maker)))
+        self._live: list[tuple[int, Instance]] = []
+
+    def at(self, slot: int) -> list[Instance]:
+        """Return them at a slot that is not before the one asked for last, by storage."""
+        draft = self._draft
+        while self._waiting and draft.slot(self._waiting[0][1].maker) < slot:
+            insort(self._live, self._waiting.popleft(), key=itemgetter(0))
+        self._live = [each for each in self._live if draft.slot(each[1].readers[-1]) > slot]
+        return [instance for _, instance in self._live]
 
 
 def all_gaps(draft: Draft, limit: int) -> tuple[Gap, ...]:

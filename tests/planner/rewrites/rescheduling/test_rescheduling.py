@@ -9,7 +9,8 @@ from arenite.planner.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import Move, Schedule, reschedule
 from arenite.planner.tensors import Alias
 from arenite.strategies.fit.work import Work
-from support.training_programs import results, training_program
+from support.parts import program_in_parts
+from support.training_programs import Mix, results, training_program
 
 
 @pytest.fixture
@@ -105,3 +106,12 @@ def test_a_lowered_view_follows_what_it_lies_in() -> None:
     check_same_values(program, made)
     assert results(made) == results(program)
     assert results(made, lazy=True) == results(program)
+
+
+def test_a_tensor_that_no_step_touches_whole_stays_for_its_parts() -> None:
+    program = program_in_parts(Mix(1), Mix(2), Mix(3))
+    made = reschedule(
+        program, Schedule(tuple(range(5)), (Move("carried", 1, 3, 3, 4),)), PCIE.link
+    )
+    assert made.root("middle") == ("whole", 32)
+    check_same_values(program, made)

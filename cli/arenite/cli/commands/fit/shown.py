@@ -237,11 +237,12 @@ def _distance(fit: Fit) -> str:
 def _means(fit: Fit) -> list[tuple[str, str]]:
     """Return in words by which means the arena is what it is."""
     traded = fit.traded
+    in_bands = [
+        ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
+        *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
+    ]
     if traded is None:
-        return [
-            ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
-            *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
-        ]
+        return in_bands
     timeline = traded.timeline
     moved = "nothing"
     if traded.spilled:
@@ -250,6 +251,7 @@ def _means(fit: Fit) -> list[tuple[str, str]]:
             f"{both(traded.spilled)} in a temporary file"
         )
     return [
+        *(in_bands if fit.banded.regions else []),
         ("policy", traded.policy),
         ("again", plural(traded.num_repeated, "step")),
         ("spilled", moved),

@@ -191,6 +191,10 @@ class _Rewrite:
     def _program_made(self, moves: bool) -> Program:
         used = {name for step in self._steps for name in (*step.reads, *step.writes)}
         used.update(self._program.input_tensors, self._program.output_tensors)
+        for name in list(used):  # parts need what they lie in, though no step may touch it whole
+            while (alias := self._tensors[name].alias) is not None:
+                name = alias.tensor
+                used.add(name)
         tensors = {
             name: tensor
             for name, tensor in self._tensors.items()

@@ -1,0 +1,153 @@
+"""Which turns of a step find every row at one place, and the tables of these places.
+
+A row that was away in another memory comes back to another place, and so may one that is made
+again. A step of the file knows one place of each row; so turns that find a row here, and turns
+that find it there, are of two steps of the same name, whose tensors have tables of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.program import Program
+from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
+from arenite.runtime.program.row_tables import Place
+
+
+@dataclass(slots=True)
+class _Table:
+    """Where rows of a tensor lie.
+
+    Attributes:
+        memory: Their memory.
+        starts: The byte where each begins, by row.
+    """
+
+    memory: str
+    starts: dict[int, int]
+
+    def agrees(self, other: "_Table") -> bool:
+        """Tell whether no row lies at two places."""
+        return self.memory == other.memory and all(
+            self.starts.get(row, start) == start for row, start in other.starts.items()
+        )
+
+
+@dataclass(slots=True)
+class _Variant:
+    """Turns of one step that find every row at one place.
+
+    Attributes:
+        operands: Where the rows are of each operand, inputs first; None for those without rows.
+        numbers: The numbers of these tables among those of their tensors, once all is known.
+    """
+
+    operands: list[_Table | None]
+    numbers: list[int] = field(default_factory=list)
+
+
+class RowVariants:
+    """The variants of all banded steps of a program."""
+
+    def __init__(self, program: Program, place: Callable[[str], Place]) -> None:
+        """Find them.
+
+        Args:
+            program: The program.
+            place: Returns where a piece lies.
+
+        Cost: O(rows of the operands of all turns).
+        """
+        self._program = program
+        self._place = place
+        self._variants: dict[str, list[_Variant]] = {}
+        self._of_step: dict[str, int] = {}
+        self._tables: dict[str, list[_Table]] = {}
+        for step in program.steps:
+            band = step.operator
+            if isinstance(band, Band):
+                found = self._operands(band.inputs, step.inputs)
+                found += self._operands(band.outputs, step.outputs)
+                self._of_step[step.name] = self._add(band.step, found)
+        self._number()
+
+    def of(self, step: str) -> int:
+        """Return the number of the variant that a turn belongs to, by the name of its step."""
+        return self._of_step[step]
+
+    def tables(self, banded: str, variant: int) -> Sequence[int]:
+        """Return for each operand of a variant, inputs first, which table of its tensor it has."""
+        return self._variants[banded][variant].numbers
+
+    def starts(self, tensor: str, table: int, shape: Sequence[int]) -> tuple[str, list[int]]:
+        """Return the memory of a table, and the byte where each of its rows begins."""
+        found = self._tables[tensor][table]
+        # Rows that no step touches may lie anywhere.
+        somewhere = next(iter(found.starts.values()))
+        rows = range(shape[ROW_AXIS])
+        return found.memory, [found.starts.get(row, somewhere) for row in rows]
+
+    def _operands(
+        self, operands: Sequence[Pieces | None], names: Sequence[str]
+    ) -> list[_Table | None]:
+        found: list[_Table | None] = []
+        at = 0
+        for pieces in operands:
+            count = 1 if pieces is None else pieces.count
+            is_cut = pieces is not None and pieces.firsts
+            found.append(
+                self._table(pieces, names[at : at + count]) if pieces and is_cut else None
+            )
+            at += count
+        return found
+
+    def _table(self, pieces: Pieces, names: Sequence[str]) -> _Table:
+        starts: dict[int, int] = {}
+        memories: set[str] = set()
+        for name, first in zip(names, pieces.firsts, strict=True):
+            piece = self._program.tensors[name]
+            memory, begin = self._place(name)
+            memories.add(memory)
+            for row in range(num_rows(piece)):
+                starts[first + row] = begin + row * row_bytes(piece)
+        (memory,) = memories
+        return _Table(memory, starts)
+
+    def _add(self, banded: str, operands: list[_Table | None]) -> int:
+        variants = self._variants.setdefault(banded, [])
+        for number, variant in enumerate(variants):
+            pairs = list(zip(variant.operands, operands, strict=True))
+            if all(one is None or other is None or one.agrees(other) for one, other in pairs):
+                for one, other in pairs:
+                    if one is not None and other is not None:
+                        one.starts.update(other.starts)
+                return number
+        variants.append(_Variant(operands))
+        return len(variants) - 1
+
+    def _number(self) -> None:
+        """Let operands share a table of their tensor wherever no row lies at two places."""
+        firsts = {
+            step.operator.step: step.operator
+            for step in reversed(self._program.steps)
+            if isinstance(step.operator, Band)
+        }
+        for banded, variants in self._variants.items():
+            band = firsts[banded]
+            for variant in variants:
+                for pieces, table in zip(
+                    (*band.inputs, *band.outputs), variant.operands, strict=True
+                ):
+                    number = -1
+                    if pieces is not None and table is not None:
+                        number = self._shared(pieces.tensor, table)
+                    variant.numbers.append(number)
+
+    def _shared(self, tensor: str, table: _Table) -> int:
+        known = self._tables.setdefault(tensor, [])
+        for number, other in enumerate(known):
+            if other.agrees(table):
+                other.starts.update(table.starts)
+                return number
+        known.append(_Table(table.memory, dict(table.starts)))
+        return len(known) - 1
