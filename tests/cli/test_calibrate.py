@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from arenite.cli.commands.calibrate.link import measured_link
 from arenite.cli.planning.costs import (
     DESKTOP,
     FLOAT,
@@ -12,9 +13,11 @@ from arenite.cli.planning.costs import (
     CostsFileError,
     MachineCosts,
     cache_file,
+    in_speeds,
     table,
     with_measured,
 )
+from arenite.planner.costs import Link
 from arenite.runtime.processor import processor_name
 
 SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_label={"Conv2D": 2e9})
@@ -47,6 +50,36 @@ def test_measured_costs_are_kept_by_processor_and_found_again(cache):
     assert known.of("int8") == known.of("uint8") == QUICK
     assert known.of("int16") == SLOW
     assert json.loads(cache.read_text())["processors"].keys() == {"another", processor_name()}
+
+
+def test_a_link_counts_as_measured_where_it_is_not_that_of_a_desktop(cache):
+    assert MachineCosts.known().link_origin.startswith("assumed")
+    cache.write_text(with_measured(cache, processor_name(), {FLOAT: SLOW}))
+    assert MachineCosts.known().link_origin.startswith("assumed")
+    own = replace(SLOW, link=Link(2e9, 3e9, duplex=False))
+    cache.write_text(with_measured(cache, processor_name(), {FLOAT: own}))
+    known = MachineCosts.known()
+    assert (known.link_origin, known.of(FLOAT).link) == ("measured", own.link)
+    assert in_speeds(known.of(FLOAT).link) == "2,000 MB/s out, 3,000 MB/s back"
+    assert in_speeds(Link(24.5e6, 45.5e6)) == "24.5 MB/s out, 45.5 MB/s back"
+
+
+def test_a_link_in_a_stated_file_is_stated(tmp_path):
+    stated = tmp_path / "board.json"
+    own = replace(SLOW, link=Link(2e7, 3e7))
+    stated.write_text(json.dumps(table({"board": {FLOAT: own}})))
+    assert MachineCosts.known(stated).link_origin == "stated"
+
+
+def test_the_file_of_what_is_spilled_is_measured_where_the_runtime_has_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    link = measured_link()
+    assert min(link.out, link.back) > 1e5
+    assert not link.duplex
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    with pytest.raises(FileNotFoundError):
+        measured_link()
 
 
 def test_a_damaged_cache_is_refused_and_measured_anew(cache):
@@ -93,7 +126,7 @@ def test_a_stated_file_comes_before_what_was_measured(cache, tmp_path):
     assert (known.words, known.of(FLOAT)) == ("costs of board, stated", QUICK)
 
 
-def test_the_command_measures_prints_and_keeps(run, run_json, cache):
+def test_the_command_measures_prints_and_keeps(run, run_json, cache, monkeypatch):
     said = run_json("calibrate")
     assert said["processor"] == processor_name()
     assert said["output"] == str(cache)
@@ -102,7 +135,13 @@ def test_the_command_measures_prints_and_keeps(run, run_json, cache):
         assert costs["by_label"].keys() == {"Conv2D", "DepthwiseConv2D"}
         assert min(costs["by_label"].values()) > 1e6
         assert costs["step_s"] > 0
+        assert costs["link"]["out"] != DESKTOP.link.out
+        assert not costs["link"]["duplex"]
     assert MachineCosts.known().words.endswith(", measured")
-    code, out, _ = run("calibrate")
+    assert MachineCosts.known().link_origin == "measured"
+    monkeypatch.setenv("TMPDIR", str(cache / "absent"))
+    code, out, err = run("calibrate")
     assert code == 0
     assert "a turn, ns" in out
+    assert "cannot be measured, and is assumed" in err
+    assert MachineCosts.known().link_origin.startswith("assumed")

@@ -8,6 +8,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from arenite.cli.main import main
+from arenite.cli.planning.costs import FLOAT, cache_file, processor_name, with_measured
+from arenite.planner.costs import Costs, Link
 from arenite.strategies.fit import POLICIES
 
 
@@ -54,6 +56,41 @@ def test_every_policy_is_compared_at_every_budget(compare, step):
     assert any(each["num_repeated"] for each in model["results"])
     assert any(each["bytes_out"] for each in model["results"])
     assert not any(each["wrong"] for each in model["results"])
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Keep costs of this machine as `arenite calibrate` does."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = cache_file()
+    path.parent.mkdir(parents=True)
+    costs = Costs(2e9, 3e9, Link(4e8, 5e8, duplex=False))
+    path.write_text(with_measured(path, processor_name(), {FLOAT: costs}))
+
+
+def whose(compare, step, *options):
+    chosen = ("--budget", "75%", "--strategy", "sqrt", "--no-bands")
+    code, out, _ = compare(step, *chosen, "--json", *options)
+    assert code == 0
+    (model,) = json.loads(out)["models"]
+    return model["costs"], model["link"]["out_bytes_per_s"], model["link"]["origin"]
+
+
+def test_it_says_whose_link_it_goes_by(compare, step, measured):
+    here = f"costs of {processor_name()}, measured"
+    assert whose(compare, step) == whose(compare, step, "--machine", "here")
+    assert whose(compare, step) == (here, 4e8, "measured")
+    assert whose(compare, step, "--link", "7MB/s") == (here, 7e6, "stated")
+    assert whose(compare, step, "--machine", "sd") == ("speeds of sd, stated", 24.5e6, "stated")
+    _, out, _ = compare(step, "--budget", "75%", "--strategy", "sqrt", "--no-bands")
+    assert "link 400 MB/s out, 500 MB/s back, measured" in " ".join(out.split())
+
+
+def test_a_machine_that_was_not_measured_is_a_stated_one(compare, step):
+    assert whose(compare, step) == ("speeds of pcie, stated", 12e9, "stated")
+    words, _, origin = whose(compare, step, "--machine", "here")
+    assert words.startswith("costs of a core of a desktop, assumed")
+    assert origin.startswith("assumed")
 
 
 def test_a_slow_link_makes_swaps_dear(compare, step):

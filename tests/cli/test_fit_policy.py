@@ -26,6 +26,9 @@ def test_the_program_of_a_policy_is_written_and_trains_as_without(run_json, step
     assert found["height"] <= found["budget"] < found["whole_height"]
     assert found["bytes_moved"] == found["bytes_out"] + found["bytes_back"] > 0
     assert found["spilled_bytes"] > 0
+    assert found["link"] == {
+        "out_bytes_per_s": 1e9, "back_bytes_per_s": 1e9, "origin": "stated",
+    }  # fmt: skip
     assert found["predicted_s"] >= found["predicted_whole_s"] > 0
     with Session(small) as session:
         assert session.arena_bytes == found["height"]
@@ -58,6 +61,7 @@ def test_it_says_what_runs_again_what_moved_and_what_that_costs(run, step):
     assert code == 0
     assert "in a temporary file" in out
     assert "more time, predicted" in out
+    assert "link       1,000 MB/s out, 1,000 MB/s back, assumed" in out
 
 
 def test_a_model_that_infers_is_fitted_by_a_policy_where_bands_do_not_get_there(

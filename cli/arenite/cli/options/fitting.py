@@ -1,13 +1,16 @@
 """Options of what trades time for memory: budgets, machines and links."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import click
 
+from arenite.cli.planning.costs import FLOAT, MachineCosts
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.costs import PRESETS, Costs, Link
+
+HERE, _DEFAULT = "here", "pcie"
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -63,10 +66,9 @@ def budget_options(function: _F) -> _F:
         link_option,
         click.option(
             "--machine",
-            type=click.Choice(list(PRESETS)),
-            default="pcie",
-            show_default=True,
-            help="Whose speeds predict times: pcie, a desktop GPU; sd, a small board.",
+            type=click.Choice([HERE, *PRESETS]),
+            help="Whose speeds predict times: here, what `arenite calibrate` measured; pcie, a "
+            "desktop GPU; sd, a small board.  [default: here where it was measured, else pcie]",
         ),
         click.option(
             "--budget",
@@ -80,7 +82,37 @@ def budget_options(function: _F) -> _F:
     return function
 
 
-def costs_of(machine: str, link: Link | None) -> Costs:
-    """Return the costs of a machine, with another link if one is given."""
-    costs = PRESETS[machine]
-    return costs if link is None else replace(costs, link=link)
+@dataclass(frozen=True, slots=True)
+class StatedCosts:
+    """Costs, and where they come from.
+
+    Attributes:
+        costs: The costs.
+        words: Whose they are, for people.
+        link_origin: Whether the link is stated, measured or assumed.
+    """
+
+    costs: Costs
+    words: str
+    link_origin: str
+
+
+def costs_of(machine: str | None, link: Link | None) -> StatedCosts:
+    """Return the costs of a machine for models of floats, with another link if one is given.
+
+    Args:
+        machine: A preset, or this one; None for this one where it was measured.
+        link: What the user states of the link.
+
+    Raises:
+        CostsFileError: What is known of this machine is damaged.
+    """
+    known = MachineCosts.known() if machine in (None, HERE) else None
+    if known is not None and (machine == HERE or known.by_type):
+        found = StatedCosts(known.of(FLOAT), known.words, known.link_origin)
+    else:
+        name = machine or _DEFAULT
+        found = StatedCosts(PRESETS[name], f"speeds of {name}, stated", "stated")
+    if link is None:
+        return found
+    return StatedCosts(replace(found.costs, link=link), found.words, "stated")

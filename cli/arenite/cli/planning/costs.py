@@ -18,6 +18,7 @@ FLOAT, INTEGER = "float32", "int8"
 """Types of elements that machines are measured with."""
 
 _VERSION = 1
+_ASSUMED = "assumed ('arenite calibrate' measures yours)"
 
 
 class CostsFileError(FileError):
@@ -33,15 +34,22 @@ class MachineCosts:
     Attributes:
         words: Whose costs they are, for people.
         by_type: Costs by name of type; none for a machine that is assumed.
+        origin: Whether they are measured or stated.
     """
 
     words: str
     by_type: Mapping[str, Costs] = field(default_factory=dict)
+    origin: str = "stated"
 
     def of(self, label: str) -> Costs:
         """Return the costs for models of elements of a type; of another, those of floats."""
         label = INTEGER if label == "uint8" else label
         return self.by_type.get(label) or self.by_type.get(FLOAT) or DESKTOP
+
+    @property
+    def link_origin(self) -> str:
+        """Where the link comes from: that of a desktop was never measured."""
+        return _ASSUMED if self.of(FLOAT).link == DESKTOP.link else self.origin
 
     @classmethod
     def known(cls, stated: Path | None = None) -> Self:
@@ -66,8 +74,16 @@ class MachineCosts:
             with about_file(path):
                 found = _read(path)
             if processor in found:
-                return cls(f"costs of {processor}, measured", found[processor])
-        return cls("costs of a core of a desktop, assumed ('arenite calibrate' measures yours)")
+                return cls(f"costs of {processor}, measured", found[processor], "measured")
+        return cls(f"costs of a core of a desktop, {_ASSUMED}")
+
+
+def in_speeds(link: Link) -> str:
+    """Return how quick a link is, in words."""
+    out, back = (
+        f"{speed / 1e6:,.{1 if speed < 1e8 else 0}f} MB/s" for speed in (link.out, link.back)
+    )
+    return f"{out} out, {back} back"
 
 
 def cache_file() -> Path:

@@ -178,6 +178,7 @@ class Fitting:
         )
         costs = self.machine.of(_main_type(self.program))
         self._costs: Costs = one_lane(costs if link is None else replace(costs, link=link))
+        self.link_origin = self.machine.link_origin if link is None else "stated"
         with self._stoppable():
             self._banding = Recomputing(
                 self.program,
@@ -187,6 +188,11 @@ class Fitting:
                 self._should_stop,
                 partial(runs_by_rows, self.program),
             )
+
+    @property
+    def link(self) -> Link:
+        """The link to what tensors are spilled to."""
+        return self._costs.link
 
     @property
     def whole(self) -> Banded:

@@ -67,6 +67,11 @@ class Draft:
         """Return the slot of a run; -1 stands for the start."""
         return -1 if run < 0 else self._slots[run]
 
+    def slots(self, runs: Sequence[int]) -> Loads:
+        """Return the slots of runs; -1 stands for the start."""
+        found = np.array(runs, np.int64)
+        return np.where(found < 0, -1, self._slot_of[found])
+
     def start(self, instance: Instance) -> int:
         """Return the first slot at which an instance is live."""
         return max(0, self.slot(instance.maker))

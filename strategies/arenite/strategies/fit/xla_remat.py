@@ -1,13 +1,16 @@
 """Walk the schedule; where it is beyond the limit, make again what saves the most bytes."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
+
+import numpy as np
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
 from arenite.strategies.fit.base import SchedulePolicy, schedule_of
 from arenite.strategies.fit.chains import Chain, ChainLimits, find_chain
-from arenite.strategies.fit.draft import Draft
+from arenite.strategies.fit.draft import Draft, Instance, Loads
 from arenite.strategies.fit.work import Work
 
 
@@ -29,35 +32,85 @@ class XLARematerialisation(SchedulePolicy):
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""
-        draft = Draft(work)
-        bound = limit or 0
+        walk = _Walk(Draft(work), self.block)
+        draft, bound = walk.draft, limit or 0
         slot = 0
         most = 2 * work.num_steps  # more runs than that would pay for no memory
         while slot < len(draft.order) < most and not should_stop():
             while draft.loads[slot] > bound and len(draft.order) < most:
-                if not self._lower(draft, slot):
+                if not walk.lower(slot):
                     break
             slot += 1
         return schedule_of(draft)
 
-    def _lower(self, draft: Draft, slot: int) -> bool:
+
+class _Walk:
+    """A draft, and what was found out about it since it last changed."""
+
+    def __init__(self, draft: Draft, block: int) -> None:
+        self.draft = draft
+        work = draft.work
+        self._limits = ChainLimits(block, 0.0)
+        self._num_own = work.num_steps
+        self._movable = [
+            storage for storage, size in enumerate(work.sizes) if size and work.may_move[storage]
+        ]
+        self._blocks: dict[tuple[int, int], Chain | None] = {}
+        self._loads: dict[tuple[int, int], Loads | None] = {}
+        self._find_gaps()
+
+    def _find_gaps(self) -> None:
+        """Note when which instances of the program's own are live and untouched."""
+        instances = self.draft.instances
+        self._gaps = [
+            (instance, left, back)
+            for storage in self._movable
+            for instance in instances[storage]
+            if instance.maker < self._num_own  # others would be made again without end
+            for left, back in pairwise((instance.maker, *instance.readers))
+        ]
+        self._lefts = self.draft.slots([left for _, left, _ in self._gaps])
+        self._backs = self.draft.slots([back for _, _, back in self._gaps])
+
+    def _carried(self, slot: int) -> list[tuple[Instance, int]]:
+        over = np.flatnonzero((self._lefts < slot) & (slot < self._backs))
+        return [(self._gaps[index][0], self._gaps[index][2]) for index in over.tolist()]
+
+    def lower(self, slot: int) -> bool:
         """Make one tensor again that is carried over a slot; tell whether there was one."""
+        draft = self.draft
         before = int(draft.loads[slot])
-        found: list[tuple[int, int, int, Chain]] = []
-        for instance, reader in draft.carried(slot):
-            if instance.maker >= draft.work.num_steps:
-                continue  # made again already: once more would go on without end
-            at = draft.slot(reader)
-            chain = find_chain(draft, instance, at, at, ChainLimits(self.block, 0.0))
-            if chain is not None and chain.gain == draft.work.sizes[instance.storage]:
-                found.append((-chain.gain, len(chain.steps), instance.storage, chain))
-        for _, _, storage, chain in sorted(found, key=lambda each: each[:3]):
-            seen = draft.seen_from(storage, slot)
-            assert seen is not None
-            at = next(draft.slot(run) for run in seen.readers if draft.slot(run) > slot)
-            loads = draft.with_chain(chain.steps, at)
-            over = loads[at : at + len(chain.steps)].max()
-            if loads[slot] < before and over < max(before, draft.peak):
-                draft.insert(chain.steps, at)
+        found: list[tuple[int, int, int, int, Chain]] = []
+        for instance, reader in self._carried(slot):
+            chain = self._block(instance, reader)
+            if chain is not None:
+                found.append((-chain.gain, len(chain.steps), instance.storage, reader, chain))
+        for _, _, storage, reader, chain in sorted(found, key=lambda each: each[:3]):
+            loads = self._loads_with(storage, reader, chain)
+            if loads is not None and loads[slot] < before:
+                draft.insert(chain.steps, draft.slot(reader))
+                self._blocks.clear()
+                self._loads.clear()
+                self._find_gaps()
                 return True
         return False
+
+    def _block(self, instance: Instance, reader: int) -> Chain | None:
+        """Return the block that makes an instance again and keeps nothing longer for it."""
+        key = instance.storage, reader
+        if key not in self._blocks:
+            at = self.draft.slot(reader)
+            chain = find_chain(self.draft, instance, at, at, self._limits)
+            whole = chain is not None and chain.gain == self.draft.work.sizes[instance.storage]
+            self._blocks[key] = chain if whole else None
+        return self._blocks[key]
+
+    def _loads_with(self, storage: int, reader: int, chain: Chain) -> Loads | None:
+        """Return the loads with a block in place; None if the peak would move to it."""
+        key = storage, reader
+        if key not in self._loads:
+            at = self.draft.slot(reader)
+            loads = self.draft.with_chain(chain.steps, at)
+            over = loads[at : at + len(chain.steps)].max()
+            self._loads[key] = loads if over < self.draft.peak else None
+        return self._loads[key]

@@ -1,16 +1,18 @@
 """`arenite calibrate`: measure what this machine's work costs, once."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from arenite.cli.commands.calibrate.link import measured_link
 from arenite.cli.commands.calibrate.measuring import measured
 from arenite.cli.console.results import Results
-from arenite.cli.console.streams import progress
+from arenite.cli.console.streams import note, progress
 from arenite.cli.options.output import json_option
-from arenite.cli.planning.costs import cache_file, table, with_measured
+from arenite.cli.planning.costs import cache_file, in_speeds, table, with_measured
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
 from arenite.runtime.processor import processor_name
@@ -26,14 +28,21 @@ from arenite.runtime.processor import processor_name
 def calibrate(output: Path | None, as_json: bool) -> None:
     """Measure what this machine's work costs, for the predictions of `arenite fit`.
 
-    Small programs run for a few seconds on one thread. The figures are kept by the name of the
-    processor in $XDG_CACHE_HOME/arenite/costs.json, or below ~/.cache.
+    Small programs run for a few seconds on one thread, and a temporary file, in the folder that
+    TMPDIR names or /tmp, is written and read as those that tensors are spilled to. The figures
+    are kept by the name of the processor in $XDG_CACHE_HOME/arenite/costs.json, or below ~/.cache.
     """
     results = Results(as_json=as_json)
     results.reserve(output)
     processor = processor_name()
     with progress().status("calibrate: running small programs"):
         found = measured()
+        try:
+            link = measured_link()
+        except OSError as error:
+            note(f"the link of what is spilled cannot be measured, and is assumed: {error}")
+        else:
+            found = {label: replace(costs, link=link) for label, costs in found.items()}
     if output is None:
         path = cache_file()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +64,8 @@ def calibrate(output: Path | None, as_json: bool) -> None:
         ]
         kinds = [f"{each}, GMAC/s>" for each in sorted(next(iter(found.values())).by_label)]
         console.print(listing(["elements", *kinds, "memory, GB/s>", "a turn, ns>"], rows))
-        console.print(facts([("written", name(str(path)))]))
+        link = next(iter(found.values())).link
+        console.print(facts([("link", in_speeds(link)), ("written", name(str(path)))]))
 
     document = {
         "processor": processor,

@@ -137,7 +137,7 @@ def compare(
     jobs: int | None,
     scheduler: str | None,
     budgets: tuple[Budget, ...] | None,
-    machine: str,
+    machine: str | None,
     link: Link | None,
     time_limit_s: float,
     seed: int | None,

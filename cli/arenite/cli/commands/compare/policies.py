@@ -15,6 +15,7 @@ from arenite.cli.commands.compare.policy_tables import policy_tables
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import complain, progress
+from arenite.cli.options.fitting import StatedCosts
 from arenite.cli.render.text import name
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import GENERIC
@@ -51,14 +52,14 @@ class Fitting:
 
     Attributes:
         budgets: Budgets of each policy.
-        costs: How quick the machine is.
+        stated: How quick the machine is.
         policies: What is compared.
         time_limit_s: Seconds after which a policy is stopped.
         with_bands: Whether models without states are run in bands of rows too.
     """
 
     budgets: tuple[Budget, ...]
-    costs: Costs
+    stated: StatedCosts
     policies: tuple[Policy, ...]
     time_limit_s: float
     with_bands: bool = False
@@ -133,7 +134,7 @@ def read_program(path: Path, reading: Reading) -> Program:
 
 def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
     program = read_program(path, reading)
-    timeline = simulate(program, fitting.costs)
+    timeline = simulate(program, fitting.stated.costs)
     problem = problem_of(program)
     workplace = program.memories[0].name
     own = replace(
@@ -143,7 +144,12 @@ def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
     results = list(_results(program, timeline.seconds, fitting))
     if fitting.with_bands and not _has_states(program):
         results += banded_results(
-            path, reading, fitting.budgets, peak_of(program), fitting.costs, fitting.time_limit_s
+            path,
+            reading,
+            fitting.budgets,
+            peak_of(program),
+            fitting.stated.costs,
+            fitting.time_limit_s,
         )
     return ModelPolicies(
         str(path),
@@ -151,7 +157,7 @@ def _compared(path: Path, reading: Reading, fitting: Fitting) -> ModelPolicies:
         peak_of(program),
         diagnosis.largest_working_set,
         timeline.seconds,
-        fitting.costs,
+        fitting.stated,
         diagnosis.advice,
         tuple(results),
     )
@@ -170,7 +176,7 @@ def _results(program: Program, seconds: float, fitting: Fitting) -> Iterator[Pol
             console.print(f"{done}/{count} {policy.name} at {budget}", end="\r")
         with stop_on_interrupt() as request:
             stop = _stop(time_is_up(fitting.time_limit_s), request)
-            yield _result(policy, budget, program, seconds, fitting.costs, stop)
+            yield _result(policy, budget, program, seconds, fitting.stated.costs, stop)
 
 
 def _stop(is_over: ShouldStop, request: StopRequest) -> ShouldStop:

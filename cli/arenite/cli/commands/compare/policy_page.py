@@ -50,7 +50,8 @@ def _model(model: ModelPolicies) -> str:
     return (
         f"<h2>{escape(printable(model.model))}</h2><p>{grouped(model.num_steps)} steps, peak "
         f"{both(model.peak)}, largest working set {both(model.working_set)}, predicted "
-        f"{duration(model.seconds)}. {escape(printable(model.advice))}</p>"
+        f"{duration(model.seconds)} by the {escape(printable(model.whose))}. "
+        f"{escape(printable(model.advice))}</p>"
         f"{_frontier(model)}{tables}"
     )
 

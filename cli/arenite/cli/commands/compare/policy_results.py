@@ -2,7 +2,8 @@
 
 from dataclasses import asdict, dataclass
 
-from arenite.planner.costs import Costs
+from arenite.cli.options.fitting import StatedCosts
+from arenite.cli.planning.costs import in_speeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class ModelPolicies:
         peak: Most bytes live at once without a policy.
         working_set: Bytes of the largest step: no policy gets lower.
         seconds: Predicted time without a policy.
-        costs: What predicts times.
+        stated: What predicts times.
         advice: What binds the peak.
         results: By budget, then by policy.
     """
@@ -62,19 +63,30 @@ class ModelPolicies:
     peak: int
     working_set: int
     seconds: float
-    costs: Costs
+    stated: StatedCosts
     advice: str
     results: tuple[PolicyResult, ...]
 
+    @property
+    def whose(self) -> str:
+        """Whose speeds predict times, in words."""
+        link = in_speeds(self.stated.costs.link)
+        return f"{self.stated.words}; link {link}, {self.stated.link_origin}"
+
     def as_json(self) -> dict[str, object]:
         """Return the figures."""
-        link = self.costs.link
+        link = self.stated.costs.link
         return {
             "model": self.model,
             "steps": self.num_steps,
             "peak": self.peak,
             "working_set": self.working_set,
             "seconds": self.seconds,
-            "link": {"out_bytes_per_s": link.out, "back_bytes_per_s": link.back},
+            "costs": self.stated.words,
+            "link": {
+                "out_bytes_per_s": link.out,
+                "back_bytes_per_s": link.back,
+                "origin": self.stated.link_origin,
+            },
             "results": [asdict(result) for result in self.results],
         }

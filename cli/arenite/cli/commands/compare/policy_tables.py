@@ -40,6 +40,7 @@ def _facts(model: ModelPolicies) -> Iterator[tuple[str, str]]:
     yield "peak", both(model.peak)
     yield "largest working set", f"{both(model.working_set)}; no policy gets lower"
     yield "predicted time", duration(model.seconds)
+    yield "by the", model.whose
     yield "", model.advice
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
+from arenite.cli.planning.costs import in_speeds
 from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.render import operator_map
 from arenite.cli.render.held import held_as_json, held_row
@@ -37,6 +38,11 @@ def fit_as_json(
         "budget": None if budget is None else budget.bytes_of(fitting.whole.height),
         **_figures(fit),
         "costs": fitting.machine.words,
+        "link": {
+            "out_bytes_per_s": fitting.link.out,
+            "back_bytes_per_s": fitting.link.back,
+            "origin": fitting.link_origin,
+        },
         "resident_bytes": held.total,
         "held": held_as_json(held),
         "whole_height": fitting.whole.height,
@@ -103,6 +109,11 @@ def fit_text(
             ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
             ("price", _price(fit)),
             ("predicted", f"by the {fitting.machine.words}"),
+            *(
+                [("link", f"{in_speeds(fitting.link)}, {fitting.link_origin}")]
+                if fit.traded
+                else []
+            ),
             held_row(held),
         ]
         if output is not None:
