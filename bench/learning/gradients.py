@@ -15,8 +15,12 @@ from arenite.compression.training.onnx_module import trainable
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from arenite.cli.planning.programs import build_program
+from arenite.cli.targets.reading import Reading
+from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, TrainingStep, make_step
+from arenite.training.writing import write_step
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -36,6 +40,7 @@ class Gradients:
         batch: Images.
         parameters: Number of weights.
         ours: Error of our step in ONNX Runtime, in 32 bits.
+        native: The same in our runtime.
         pytorch: Error of PyTorch in 32 bits.
     """
 
@@ -43,12 +48,13 @@ class Gradients:
     batch: int
     parameters: int
     ours: float
+    native: float
     pytorch: float
 
     @property
     def holds(self) -> bool:
-        """Whether ours errs no more than it may."""
-        return self.ours <= MOST_TIMES * self.pytorch
+        """Whether ours errs no more than it may, in either runtime."""
+        return max(self.ours, self.native) <= MOST_TIMES * self.pytorch
 
 
 NETWORKS: Mapping[str, tuple[Callable[[], onnx.ModelProto], str, int]] = {
@@ -69,18 +75,35 @@ def measured(name: str) -> Gradients:
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
         step = make_step(read_for_training(path, batch), Recipe(loss, "momentum", 1.0))
+        feeds = _feeds(step)
+        native = _by_session(step, Path(folder), feeds)
+    exact = _by_pytorch(model, feeds, loss, torch.float64)
+    theirs = _by_pytorch(model, feeds, loss, torch.float32)
+    count = sum(each.size for each in exact.values())
+    ours = _by_step(step, feeds)
+    return Gradients(
+        name, batch, count, _distance(ours, exact), _distance(native, exact),
+        _distance(theirs, exact),
+    )  # fmt: skip
+
+
+def _feeds(step: TrainingStep) -> Arrays:
     random = np.random.default_rng(0)
-    feeds: Arrays = {
+    return {
         key: _CONTRAST * random.standard_normal(each.shape, np.float32)
         if key == "image"
         else random.integers(0, 2, each.shape).astype(each.dtype.label)
         for key, each in step.inputs.items()
     }
-    exact = _by_pytorch(model, feeds, loss, torch.float64)
-    theirs = _by_pytorch(model, feeds, loss, torch.float32)
-    count = sum(each.size for each in exact.values())
-    ours = _by_step(step, feeds)
-    return Gradients(name, batch, count, _distance(ours, exact), _distance(theirs, exact))
+
+
+def _by_session(step: TrainingStep, folder: Path, feeds: Arrays) -> Arrays:
+    """Return the gradients as our runtime makes them."""
+    write_step(folder / "step.onnx", step.model)
+    build_program(folder / "step.onnx", folder / "step.arena", reading=Reading())
+    with Session(folder / "step.arena") as session:
+        session.run(feeds)
+        return {name: session.states[f"{name}/momentum"] for name in step.trained}
 
 
 def _by_step(step: TrainingStep, feeds: Arrays) -> Arrays:

@@ -1,4 +1,4 @@
-"""ONNX operators of which the onnx package has no case that is run, and ONNX Runtime's own."""
+"""ONNX operators of which the onnx package has no case that we run, and ONNX Runtime's own."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -32,6 +32,10 @@ TEXTS: dict[str, str] = {
     "{r = RandomUniform<shape=[2,3]>() y = Add(x, r)}",
     "RandomUniformLike": "(float[2,3] x) => (float[2,3] y) {y = RandomUniformLike(x)}",
     "ReduceLogSumExp": "(float[2,6] x) => (y) {y = ReduceLogSumExp<axes=[1]>(x)}",
+    "ScatterElements": "(float[1,1,4,4] x, float[4] g) => (float[16] y) <float z = {0}, "
+    "int64[1] n = {-1}> {m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) c = Clip(x, z, z) "
+    "d = Reshape(c, n) j = Reshape(i, n) "
+    'y = ScatterElements<axis=0, reduction="add">(d, j, g)}',
     "SequenceAt": "(float[2,3] x) => (float[2,3] y) <int64 i = {0}> "
     "{q = SequenceConstruct(x, x) y = SequenceAt(q, i)}",
     "SequenceConstruct": "(float[2,3] x) => (int64 y) "

@@ -13,8 +13,9 @@ from zoo import unet  # noqa: E402
 
 
 def test_an_error_holds_up_to_three_times_pytorchs():
-    assert Gradients("n", 1, 10, 2.9e-6, 1e-6).holds
-    assert not Gradients("n", 1, 10, 3.1e-6, 1e-6).holds
+    assert Gradients("n", 1, 10, 2.9e-6, 2.9e-6, 1e-6).holds
+    assert not Gradients("n", 1, 10, 3.1e-6, 1e-6, 1e-6).holds
+    assert not Gradients("n", 1, 10, 1e-6, 3.1e-6, 1e-6).holds
 
 
 def test_gradients_are_compared_whole(monkeypatch):
@@ -22,6 +23,7 @@ def test_gradients_are_compared_whole(monkeypatch):
     found = gradients.measured("u")
     assert found.parameters > 1_000_000
     assert 0 < found.ours < 1e-5
+    assert 0 < found.native < 1e-5
     assert found.holds
 
 

@@ -39,7 +39,9 @@ def test_what_fuzzers_came_by_is_still_no_fault(sanitised, kind, tmp_path):
 
 
 @pytest.mark.parametrize("vectors", ["avx512", "avx2", "any"])
-@pytest.mark.parametrize("kind", ["convolutions", "depthwise", "pools", "winograd"])
+@pytest.mark.parametrize(
+    "kind", ["convolutions", "depthwise", "pools", "weight_gradients", "winograd"]
+)
 def test_kernels_equal_a_naive_loop_whole_and_in_bands(sanitised, kind, vectors):
     done = subprocess.run(
         ["make", "--silent", "-j2", "-C", FUZZ, kind,

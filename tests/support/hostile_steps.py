@@ -54,6 +54,12 @@ SOUND = {
                          (f32(1, 2, 2, 2),)),
     "transposed": OneStep("TransposedConv2D", (f32(1, 2, 2, 2), weights(3, 3, 3, 2)),
                           (f32(1, 4, 4, 3),)),
+    "transposed by inputs": OneStep(
+        "TransposedConv2D", (f32(1, 2, 2, 2), f32(2, 3, 3, 3)), (f32(1, 4, 4, 3),),
+        {"by_inputs": True}, scratch=4 * 16 * 2 * 9),
+    "filter of the run": OneStep("PackFilter", (f32(20, 3, 2, 2),), (f32(2, 2, 2, 3, 16),)),
+    "weight gradient": OneStep("WeightGradient", (f32(1, 4, 4, 2), f32(1, 2, 2, 3)),
+                               (f32(3, 2, 3, 3),)),
     "dense": OneStep("FullyConnected", (f32(2, 8), weights(1, 8, 16), weights(3)), (f32(2, 3),)),
     "matmul": OneStep("MatMul", (f32(2, 3, 4), f32(2, 4, 5)), (f32(2, 3, 5),),
                       scratch=4 * 16 * 4),

@@ -46,8 +46,7 @@ std::unique_ptr<Step> make_pack_filter(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& weights = *operands.inputs[0];
   const auto& packed = *operands.outputs[0];
-  require(operands,
-          weights.type == program::Type::float32 && packed.type == program::Type::float32,
+  require(operands, weights.type == program::Type::float32 && packed.type == program::Type::float32,
           "it packs 32-bit floats");
   require(operands, weights.rank() == 4 && weights.size > 0, "it must read a filter of rank 4");
   const std::size_t groups = operands.step.kernel_as_PackFilter()->groups();

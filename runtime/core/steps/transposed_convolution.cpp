@@ -213,15 +213,15 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const SlidingWindow window = require_window(operands, attributes);
   const std::size_t groups = attributes.groups();
   const bool by_inputs = attributes.by_inputs();
-  require(operands,
-          groups > 0 && filter.size > 0 &&
-              (by_inputs ? filter.shape[0] % groups == 0 && filter.shape[0] == source.shape[3] &&
-                               result.shape[3] / groups == filter.shape[1] &&
-                               result.shape[3] % groups == 0
-                         : filter.shape[0] % groups == 0 &&
-                               filter.shape[3] * groups == source.shape[3] &&
-                               result.shape[3] == filter.shape[0]),
-          "groups and channels do not fit");
+  require(
+      operands,
+      groups > 0 && filter.size > 0 &&
+          (by_inputs
+               ? filter.shape[0] % groups == 0 && filter.shape[0] == source.shape[3] &&
+                     result.shape[3] / groups == filter.shape[1] && result.shape[3] % groups == 0
+               : filter.shape[0] % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
+                     result.shape[3] == filter.shape[0]),
+      "groups and channels do not fit");
   require(operands, (by_inputs || filter.is_constant) && filter.coded_size == 0,
           "its weights are not constant");
   require(operands, bias == nullptr || bias->num_elements() == result.shape[3],

@@ -319,6 +319,28 @@ class PackFilter(RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WeightGradient(RuntimeOperator):
+    """Reads x, and the gradient of a Conv2D of it: the gradient of the filter.
+
+    Makes Cout, Cin / groups, kh, kw. `before` are the rows and columns of padding at the start.
+    """
+
+    number: ClassVar[int] = 37
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    before: Pair = (0, 0)
+    groups: int = 1
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the pixels that each sums up."""
+        gradient, result = operands.input(1), operands.result
+        if gradient is None or result is None or len(gradient.shape) != 4:
+            return 0
+        return result.num_elements * math.prod(gradient.shape[:3])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FullyConnected(Convolution):
     """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
 

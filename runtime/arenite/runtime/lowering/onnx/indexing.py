@@ -23,6 +23,8 @@ def one_hot(t: Translation) -> None:
     indices = t.builder.as_written(t.value(0), t.target)
     if indices.dtype not in (DType.INT32, DType.INT64):
         raise NotLoweredError(f"its indices are {indices.dtype.label}")
+    if t.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
+        raise NotLoweredError(f"it makes {t.dtype.label}")
     rank = len(t.shape)
     axis = t.axis(-1, rank)
     depth = t.shape[axis]

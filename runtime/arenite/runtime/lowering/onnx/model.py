@@ -28,8 +28,14 @@ from arenite.runtime.lowering.onnx.quantisation import with_quantisations
 from arenite.runtime.lowering.onnx.quantised import Quantised
 from arenite.runtime.lowering.onnx.registry import TRANSLATORS
 from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.weight_gradients import (
+    FoundGradient,
+    translate_found,
+    with_weight_gradients,
+)
 from arenite.runtime.lowering.translators import Layout
 from arenite.runtime.lowering.types import check_input_types
+from arenite.runtime.operators.convolution import WeightGradient
 
 
 def lower_onnx(model: Program, supported: Container[str] | None = None) -> Program:
@@ -45,6 +51,8 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
             subgraphs, one of ONNX Runtime's.
     """
     check_input_types(model)
+    if supported is None or WeightGradient.__name__ in supported:
+        model = with_weight_gradients(model)
     quantisations = with_quantisations(model)
     model = quantisations.program
     builder = Builder(model, supported)
@@ -89,6 +97,9 @@ def _opset(model: Program) -> int:
 
 
 def _translate(t: Translation, quantised: Quantised) -> None:
+    if isinstance(t.step.operator, FoundGradient):
+        translate_found(t, t.step.operator)
+        return
     try:
         if quantised.translate(t):
             return
