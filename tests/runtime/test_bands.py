@@ -64,6 +64,16 @@ def test_what_is_added_lies_row_by_row_too():
     assert np.array_equal(outputs(network, banded), outputs(network, network.file()))
 
 
+def test_products_of_many_pixels_by_a_filter_that_no_cache_holds_are_those_of_bands():
+    """Whole, pixels are read where they lie; in bands of few pixels they are copied first."""
+    network = Network((16, 9, 384))
+    network.conv(384, Sliding())
+    banded = network.file(in_bands(network, [3]))
+    whole = outputs(network, network.file())
+    assert np.array_equal(outputs(network, banded), whole)
+    assert np.array_equal(outputs(network, network.file(), threads=2), whole)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8"])
 def test_whole_steps_read_and_make_scattered_rows(dtype):
     network = chain(dtype)

@@ -20,6 +20,8 @@ constexpr std::size_t kPartsPerThread = 4;
 
 // Panels that are too few for a copy of the source to be worth its time.
 constexpr std::size_t kFewPanels = 8;
+// Pixels that are enough to read panels for where they are copied again for each part of these.
+constexpr std::size_t kManyPixels = 128;
 
 constexpr std::size_t divide_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
@@ -56,7 +58,7 @@ class Run {
         panels_(divide_up(outputs_, kPanel)),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_(panels_ <= kFewPanels && windows_.are_rows_readable()),
+        is_in_place_((panels_ <= kFewPanels || would_copy_again()) && windows_.are_rows_readable()),
         depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
         most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
     choose_parts(num_threads);
@@ -78,6 +80,13 @@ class Run {
 
  private:
   std::size_t num_pixels() const { return rows_.count * result_.columns; }
+
+  // Whether tiles would be copied for each part of the panels, and are worth the pointers to them.
+  bool would_copy_again() const {
+    const auto& kernel = convolution_.window.kernel;
+    return kernel[0] * kernel[1] == 1 && depth_ * panels_ * kPanel > kCached &&
+           num_pixels() >= kManyPixels;
+  }
 
   // Panels are shared out as many together as are multiplied together.
   std::size_t panels_together() const { return most_panels(std::min(num_pixels(), most_pixels_)); }
