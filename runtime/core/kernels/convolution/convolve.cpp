@@ -186,8 +186,14 @@ class Run {
       if (is_first) {
         tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + tile.channel;
       }
-      const MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
-      if (tile.channel + count * kPanel <= outputs_) {
+      MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
+      std::size_t made = count * kPanel;
+      const MultiplyTile to_half = kernels_.multiply_to_half[count - 1][pixels.count - 1];
+      if (to_half != nullptr && tile.channel + made - kPanel / 2 >= outputs_) {
+        multiply = to_half;
+        made -= kPanel / 2;
+      }
+      if (tile.channel + made <= outputs_) {
         multiply(tile);
       } else {
         multiply_edge(multiply, tile, pixels.count, count * kPanel, scratch);

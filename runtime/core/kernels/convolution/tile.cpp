@@ -28,6 +28,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, kPanel>;
 using Vec = hn::Vec<Floats>;
 constexpr std::size_t kLanes = hn::MaxLanes(Floats());
+// Half of a panel is half of a vector where vectors are as wide as panels.
+#if HWY_TARGET == HWY_AVX3
+constexpr bool kHalvesVectors = true;
+using Halves = hn::Half<Floats>;
+using HalfVec = hn::Vec<Halves>;
+HWY_INLINE HalfVec lower_half(Vec value) { return hn::LowerHalf(Halves(), value); }
+#else
+constexpr bool kHalvesVectors = false;
+using Halves = Floats;
+using HalfVec = Vec;
+HWY_INLINE HalfVec lower_half(Vec value) { return value; }
+#endif
+// Panels of which the last may be a half.
+constexpr std::size_t kHalvedPanels = 2;
 // Without vectors the sums of a few columns fill the registers.
 constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
 
@@ -55,7 +69,8 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
 
 // A sum that is not a number stays one: x86 takes the second operand then, other processors and
 // Highway without vectors may take the first.
-HWY_INLINE Vec clamp(Vec sum, Vec min, Vec max) {
+template <typename V>
+HWY_INLINE V clamp(V sum, V min, V max) {
   if constexpr (HWY_ARCH_X86 && kLanes > 1) {
     return hn::Min(max, hn::Max(min, sum));
   }
@@ -77,6 +92,14 @@ template <std::size_t P, std::size_t... V>
 HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights, Vec factors,
                                Indices<V...>) {
   ((sums[P * sizeof...(V) + V] = hn::MulAdd(factors, weights[V], sums[P * sizeof...(V) + V])), ...);
+}
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void multiply_pixel_and_half(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights,
+                                        HalfVec* HWY_RESTRICT halves, HalfVec last, Vec factors,
+                                        Indices<V...> vectors) {
+  multiply_pixel<P>(sums, weights, factors, vectors);
+  halves[P] = hn::MulAdd(lower_half(factors), last, halves[P]);
 }
 
 // The place of a vector of weights among panels that lie apart.
@@ -127,22 +150,37 @@ HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
   (__builtin_prefetch(to + Panel * kPanel, 1), ...);
 }
 
-template <typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
+// With `HasHalf` half a vector follows the whole ones.
+template <bool HasHalf, typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
 HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
                                  [[maybe_unused]] Indices<P...> pixels, Indices<V...> vectors,
                                  Indices<Panel...> panels) {
   const Floats d;
+  const Halves half;
   constexpr std::size_t kVectors = sizeof...(V);
-  Vec sums[sizeof...(P) * kVectors];
+  constexpr std::size_t kWhole = kVectors * kLanes;
+  // One that is not used costs nothing; arrays of none are no C++.
+  Vec sums[sizeof...(P) * kVectors + (kVectors == 0)];
+  [[maybe_unused]] HalfVec halves[sizeof...(P)];
   const std::size_t channel = tile.channel + column;
   if (tile.bias == nullptr) {
     (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
+    if constexpr (HasHalf) {
+      ((halves[P] = hn::LoadU(half, tile.result[P] + channel + kWhole)), ...);
+    }
   } else {
     (prefetch_pixel(tile.result[P] + channel + tile.next, panels), ...);
-    const Vec bias[kVectors] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
+    const Vec bias[kVectors + (kVectors == 0)] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
     (set_pixel<P>(sums, bias, vectors), ...);
+    if constexpr (HasHalf) {
+      const HalfVec last = hn::LoadU(half, tile.bias + column + kWhole);
+      ((halves[P] = last), ...);
+    }
     if (tile.addend != nullptr) {
       (add_pixel<P>(sums, tile.addend[P] + channel, vectors), ...);
+      if constexpr (HasHalf) {
+        ((halves[P] = hn::Add(halves[P], hn::LoadU(half, tile.addend[P] + channel + kWhole))), ...);
+      }
     }
   }
   const float* filter = tile.filter + column;
@@ -158,45 +196,60 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::si
   }
 #endif
   for (; k < tile.depth; ++k) {
-    const Vec weights[kVectors] = {hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
+    const Vec weights[kVectors + (kVectors == 0)] = {
+        hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
     (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
-    (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
+    if constexpr (HasHalf) {
+      const HalfVec last = hn::LoadU(half, weights_at<kVectors>(filter, tile.panel_stride));
+      (multiply_pixel_and_half<P>(sums, weights, halves, last,
+                                  hn::Set(d, *source.template at<P>(k)), vectors),
+       ...);
+    } else {
+      (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
+    }
     filter += kPanel;
   }
   if (tile.is_last) {
     const Vec min = hn::Set(d, tile.min);
     const Vec max = hn::Set(d, tile.max);
     (clamp_pixel<P>(sums, min, max, vectors), ...);
+    if constexpr (HasHalf) {
+      ((halves[P] = clamp(halves[P], lower_half(min), lower_half(max))), ...);
+    }
   }
   (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
-}
-
-template <std::size_t NumPanels, typename Source, std::size_t... P>
-HWY_INLINE void multiply_from(const Tile& tile, const Source& source, Indices<P...> pixels) {
-  constexpr std::size_t kAll = NumPanels * kPanel;
-  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
-  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
-    multiply_columns(tile, source, column, pixels, std::make_index_sequence<kAtOnce / kLanes>(),
-                     std::make_index_sequence<NumPanels>());
+  if constexpr (HasHalf) {
+    (hn::StoreU(halves[P], half, tile.result[P] + channel + kWhole), ...);
   }
 }
 
-template <std::size_t NumPanels, std::size_t... P>
+template <std::size_t NumPanels, bool HasHalf, typename Source, std::size_t... P>
+HWY_INLINE void multiply_from(const Tile& tile, const Source& source, Indices<P...> pixels) {
+  constexpr std::size_t kAll = NumPanels * kPanel - (HasHalf ? kPanel / 2 : 0);
+  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
+  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
+    multiply_columns<HasHalf && kHalvesVectors>(tile, source, column, pixels,
+                                                std::make_index_sequence<kAtOnce / kLanes>(),
+                                                std::make_index_sequence<NumPanels>());
+  }
+}
+
+template <std::size_t NumPanels, bool HasHalf, std::size_t... P>
 void multiply_copied(const Tile& tile, Indices<P...> pixels) {
-  multiply_from<NumPanels>(tile, Copied{tile.copies}, pixels);
+  multiply_from<NumPanels, HasHalf>(tile, Copied{tile.copies}, pixels);
 }
 
-template <std::size_t NumPanels, std::size_t... P>
+template <std::size_t NumPanels, bool HasHalf, std::size_t... P>
 void multiply_in_place(const Tile& tile, Indices<P...> pixels) {
-  multiply_from<NumPanels>(tile, InPlace<sizeof...(P)>{{tile.source[P]...}}, pixels);
+  multiply_from<NumPanels, HasHalf>(tile, InPlace<sizeof...(P)>{{tile.source[P]...}}, pixels);
 }
 
-template <std::size_t NumPanels, std::size_t NumPixels>
+template <std::size_t NumPanels, bool HasHalf, std::size_t NumPixels>
 void multiply(const Tile& tile) {
   if (tile.source == nullptr) {
-    multiply_copied<NumPanels>(tile, std::make_index_sequence<NumPixels>());
+    multiply_copied<NumPanels, HasHalf>(tile, std::make_index_sequence<NumPixels>());
   } else {
-    multiply_in_place<NumPanels>(tile, std::make_index_sequence<NumPixels>());
+    multiply_in_place<NumPanels, HasHalf>(tile, std::make_index_sequence<NumPixels>());
   }
 }
 
@@ -231,7 +284,10 @@ void copy_rows(const float* from, std::size_t step, std::size_t count, std::size
 
 template <std::size_t NumPanels, std::size_t... P>
 constexpr void list(TileKernels& kernels, Indices<P...>) {
-  ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, P + 1>), ...);
+  ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, false, P + 1>), ...);
+  if constexpr (NumPanels <= kHalvedPanels) {
+    ((kernels.multiply_to_half[NumPanels - 1][P] = multiply<NumPanels, true, P + 1>), ...);
+  }
 }
 
 // As many pointers to pixels stay in registers on x86-64.
@@ -241,7 +297,7 @@ constexpr std::size_t kPointers = 11;
 template <std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, copy_rows};
+  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }

@@ -42,6 +42,8 @@ struct TileKernels {
   std::size_t pixels_in_place;  // for one panel, if they are to be fast where they are not copied
   // By panels and pixels, less one: null where that many sums do not fit the registers.
   std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply;
+  // The same with the lower half of the last panel alone: null for more than two.
+  std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply_to_half;
   // Copies `count` times `size` floats that lie `step` apart to where they lie kTileStride apart.
   // Up to a vector behind each copy is written too.
   void (*copy)(const float* from, std::size_t step, std::size_t count, std::size_t size, float* to);
