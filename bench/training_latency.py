@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-import onnx
+from typing import TYPE_CHECKING
 
 from harness import Spread, bench, emit, in_fresh_process, interleaved, note, parser, table
 from harness.figures import paired_ratios
-from learning.latency import networks, ours, prepare, theirs
+from learning.step_times import ours, theirs
+
+if TYPE_CHECKING:  # a process that is timed imports this file, and not what writes the steps
+    import onnx
 
 _SECONDS = 1.0
 
@@ -48,11 +50,13 @@ class Row:
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
+    from learning import step_files
+
     options = parser(__doc__, rounds=5)
     options.add_argument("--seconds", type=float, default=_SECONDS, help="that a process measures")
     parsed = options.parse_args(arguments)
     rows = []
-    for name, model, loss in networks():
+    for name, model, loss in step_files.networks():
         rows.append(measured(name, model, loss, parsed.rounds, parsed.seconds))
         note(name)
     emit(
@@ -71,10 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measured(name: str, model: onnx.ModelProto, loss: str, rounds: int, seconds: float) -> Row:
+def measured(name: str, model: "onnx.ModelProto", loss: str, rounds: int, seconds: float) -> Row:
     """Return the figures of one network."""
+    from learning import step_files
+
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), model, loss)
+        step_files.prepare(Path(folder), model, loss)
         found = interleaved(
             {
                 each.__name__: partial(in_fresh_process, each, folder, seconds)

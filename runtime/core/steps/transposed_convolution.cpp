@@ -240,7 +240,7 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
                                {bias == nullptr ? nullptr : bias->as<float>(), nullptr,
                                 attributes.min(), attributes.max()}};
       if (by_inputs) {
-        return make_transposed_by_inputs(operands, kernel);
+        return std::make_unique<TransposedByInputsStep>(operands, kernel);
       }
       return std::make_unique<TransposedStep<float, Convolution, float>>(operands, window, kernel);
     }

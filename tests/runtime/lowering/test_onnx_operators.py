@@ -42,6 +42,9 @@ CASES = {
     "{y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]>(x, w, b)}",
     "conv transposed and grouped": "(float[1,6,5,7] x) => (y) <float[6,2,2,2] w> "
     "{y = ConvTranspose<strides=[2,2], group=2>(x, w)}",
+    "conv transposed and depthwise, of a batch, with a scale of channels": "(float[2,20,5,7] x) "
+    "=> (y) <float[20,1,3,3] w, float[20,1,1] s> "
+    "{c = ConvTranspose<strides=[2,2], group=20, pads=[1,0,1,2]>(x, w) y = Mul(c, s)}",
     "gemm": "(float[3,5] x) => (y) <float[5,7] w, float[7] b> {y = Gemm(x, w, b)}",
     "gemm transposed and scaled": "(float[5,3] x) => (y) <float[7,5] w, float[7] b> "
     "{y = Gemm<transA=1, transB=1, alpha=0.5, beta=2.0>(x, w, b)}",

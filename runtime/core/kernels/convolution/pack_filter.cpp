@@ -1,6 +1,7 @@
 #include "kernels/convolution/pack_filter.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/parallel.hpp"
@@ -9,9 +10,77 @@ namespace arenite {
 
 namespace {
 
+constexpr std::size_t kSquare = 4;
+typedef float Four __attribute__((vector_size(16)));
+
+Four load_four(const float* from) {
+  Four value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Weights of four outputs from `first` on, of which four lie side by side in each: to[i] takes the
+// i-th of all outputs.
+void turn_square(const float* first, std::size_t output_stride, float* const* to) {
+  const Four a = load_four(first);
+  const Four b = load_four(first + output_stride);
+  const Four c = load_four(first + 2 * output_stride);
+  const Four d = load_four(first + 3 * output_stride);
+  const Four low_ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Four high_ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four low_cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four high_cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Four turned[kSquare] = {__builtin_shufflevector(low_ab, low_cd, 0, 1, 4, 5),
+                                __builtin_shufflevector(low_ab, low_cd, 2, 3, 6, 7),
+                                __builtin_shufflevector(high_ab, high_cd, 0, 1, 4, 5),
+                                __builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7)};
+  for (std::size_t i = 0; i < kSquare; ++i) {
+    std::memcpy(to[i], &turned[i], sizeof turned[i]);
+  }
+}
+
+// A whole panel of a filter whose weights lie by outputs, inputs and taps without gaps. A few
+// outputs at a time: many of them lie as far apart as lines that share a place in the cache.
+void turn_panel(const float* from, const FilterPlaces& places, float* packed) {
+  constexpr std::size_t kBlock = 16;
+  const std::size_t taps = places.taps();
+  const std::size_t count = taps * places.inputs;
+  for (std::size_t first = 0; first < count; first += kBlock) {
+    const std::size_t block = std::min(kBlock, count - first);
+    float* to[kBlock];
+    for (std::size_t i = 0; i < block; ++i) {
+      const std::size_t input = (first + i) / taps;
+      const std::size_t tap = (first + i) % taps;
+      to[i] = packed + (tap * places.inputs + input) * kPanel;
+    }
+    for (std::size_t output = 0; output < kPanel; output += kSquare) {
+      const float* const weights = from + output * places.output_stride + first;
+      std::size_t i = 0;
+      for (; i + kSquare <= block; i += kSquare) {
+        turn_square(weights + i, places.output_stride, to + i);
+      }
+      for (; i < block; ++i) {
+        for (std::size_t each = 0; each < kSquare; ++each) {
+          to[i][each] = weights[each * places.output_stride + i];
+        }
+      }
+      for (i = 0; i < block; ++i) {
+        to[i] += kSquare;
+      }
+    }
+  }
+}
+
 // One panel of a filter: `width` outputs from `from` on. Taps innermost: of most filters they lie
 // side by side.
 void pack_panel(const float* from, std::size_t width, const FilterPlaces& places, float* packed) {
+  const bool is_dense = places.column_stride == 1 &&
+                        places.row_stride == static_cast<std::ptrdiff_t>(places.columns) &&
+                        places.input_stride == places.taps();
+  if (width == kPanel && is_dense) {
+    turn_panel(from, places, packed);
+    return;
+  }
   const std::size_t tap_size = places.inputs * kPanel;
   for (std::size_t input = 0; input < places.inputs; ++input) {
     float* to = packed + input * kPanel;
@@ -19,10 +88,8 @@ void pack_panel(const float* from, std::size_t width, const FilterPlaces& places
       const float* weight = from + static_cast<std::ptrdiff_t>(input * places.input_stride) +
                             static_cast<std::ptrdiff_t>(row) * places.row_stride;
       for (std::size_t column = 0; column < places.columns; ++column) {
-        if (width == kPanel) {
-          for (std::size_t output = 0; output < kPanel; ++output) {
-            to[output] = weight[output * places.output_stride];
-          }
+        if (width == kPanel && places.output_stride == 1) {
+          std::copy_n(weight, kPanel, to);
         } else {
           for (std::size_t output = 0; output < kPanel; ++output) {
             to[output] = output < width ? weight[output * places.output_stride] : 0.0f;

@@ -128,8 +128,14 @@ def conv_transpose(t: Translation) -> None:
         t, source.shape[2:], (kernel[0], kernel[1]), strides, dilations, height_width
     )
     bias = t.value(2) if t.has(2) else None
+    # A depthwise filter of a batch, which is not made in bands, has a quicker kernel as it lies.
+    by_inputs = weights.array is None or (
+        groups == num_inputs and per_group == 1 and source.shape[0] > 1
+    )
     stored = weights
-    if weights.array is not None:
+    if by_inputs and weights.array is not None:
+        stored = t.builder.constant(weights.array, t.source(1))
+    elif weights.array is not None:
         array = (
             weights.array.reshape(groups, num_inputs // groups, per_group, *kernel)
             .transpose(0, 2, 3, 4, 1)
@@ -138,7 +144,7 @@ def conv_transpose(t: Translation) -> None:
         stored = t.builder.constant(array, t.source(1))
     operator = TransposedConv2D(
         strides=strides, dilations=dilations, padding=padding, adjustment=adjustment,
-        groups=groups, by_inputs=weights.array is None,
+        groups=groups, by_inputs=by_inputs,
     )  # fmt: skip
     shape = (source.shape[0], groups * per_group, *height_width)
     t.finish(t.emit(operator, [source, stored, bias], shape=shape, order=channels_last(4)))

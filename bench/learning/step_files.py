@@ -1,31 +1,22 @@
-"""One step of training in our runtime and in ONNX Runtime, each in a process of its own.
-
-Neither process imports more than its runtime needs, so that their peaks of memory can be compared.
-"""
+"""Steps of training to time, as files for our runtime and for ONNX Runtime."""
 
 import json
-import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
+import onnx.numpy_helper
 
 from arenite.cli.planning.programs import build_program
 from arenite.cli.targets.reading import Reading
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step
 from arenite.training.writing import write_step
-from harness.processes import peak_rss_bytes
 from zoo import mobilenet_v2, resnet50, unet
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
-
 BATCH = 2
-_FEWEST_STEPS = 3
 
 
 def networks() -> Iterator[tuple[str, onnx.ModelProto, str]]:
@@ -68,45 +59,3 @@ def prepare(folder: Path, model: onnx.ModelProto, loss: str, batch: int = BATCH)
     }
     np.savez(folder / "states.npz", **states)
     (folder / "states.json").write_text(json.dumps(step.states))
-
-
-def ours(folder: str, seconds: float) -> tuple[float, int]:
-    """Return the processor seconds of a step in our runtime, and the bytes of the process."""
-    from arenite.runtime.session import Session
-
-    with np.load(Path(folder) / "feeds.npz") as saved:
-        feeds = dict(saved)
-    with Session(Path(folder) / "step.arena") as session:
-        return _median(lambda: session.run(feeds), seconds), peak_rss_bytes()
-
-
-def theirs(folder: str, seconds: float) -> tuple[float, int]:
-    """Return the same for ONNX Runtime, which is handed each state anew."""
-    import onnxruntime
-
-    feeds: Arrays = {}
-    for name in ("feeds.npz", "states.npz"):
-        with np.load(Path(folder) / name) as saved:
-            feeds.update(saved)
-    replaced_by: dict[str, str] = json.loads((Path(folder) / "states.json").read_text())
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(Path(folder) / "step.onnx"), options)
-    names = [each.name for each in session.get_outputs()]
-
-    def step() -> None:
-        made = dict(zip(names, session.run(names, feeds), strict=True))
-        feeds.update({state: made[new] for state, new in replaced_by.items()})
-
-    return _median(step, seconds), peak_rss_bytes()
-
-
-def _median(step: Callable[[], object], seconds: float) -> float:
-    step()
-    found: list[float] = []
-    while len(found) < _FEWEST_STEPS or sum(found) < seconds:
-        begin = time.process_time()
-        step()
-        found.append(time.process_time() - begin)
-    return statistics.median(found)

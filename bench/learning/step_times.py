@@ -1,0 +1,59 @@
+"""A step of training in our runtime or in ONNX Runtime, in a process that imports no more."""
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.processes import peak_rss_bytes
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+_FEWEST_STEPS = 3
+
+
+def ours(folder: str, seconds: float) -> tuple[float, int]:
+    """Return the processor seconds of a step in our runtime, and the bytes of the process."""
+    from arenite.runtime.session import Session
+
+    with np.load(Path(folder) / "feeds.npz") as saved:
+        feeds = dict(saved)
+    with Session(Path(folder) / "step.arena") as session:
+        return _median(lambda: session.run(feeds), seconds), peak_rss_bytes()
+
+
+def theirs(folder: str, seconds: float) -> tuple[float, int]:
+    """Return the same for ONNX Runtime, which is handed each state anew."""
+    import onnxruntime
+
+    feeds: Arrays = {}
+    for name in ("feeds.npz", "states.npz"):
+        with np.load(Path(folder) / name) as saved:
+            feeds.update(saved)
+    replaced_by: dict[str, str] = json.loads((Path(folder) / "states.json").read_text())
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(Path(folder) / "step.onnx"), options)
+    names = [each.name for each in session.get_outputs()]
+
+    def step() -> None:
+        made = dict(zip(names, session.run(names, feeds), strict=True))
+        feeds.update({state: made[new] for state, new in replaced_by.items()})
+
+    return _median(step, seconds), peak_rss_bytes()
+
+
+def _median(step: Callable[[], object], seconds: float) -> float:
+    step()
+    found: list[float] = []
+    while len(found) < _FEWEST_STEPS or sum(found) < seconds:
+        begin = time.process_time()
+        step()
+        found.append(time.process_time() - begin)
+    return statistics.median(found)
