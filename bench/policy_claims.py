@@ -16,7 +16,7 @@ CLAIMS: Mapping[str, str] = {
     "gruslys": "-95 % memory at +33 % time (1000 steps of an RNN); NIPS 2016",
     "kusumoto": "-36 to -81 % of the peak; NeurIPS 2019",
     "checkmate": "5.1 times as large inputs at most; MLSys 2020",
-    "gist": "1.8 times less memory on average at +4 % time; ISCA 2018",
+    "gist-fp16": "1.8 times less memory on average at +4 % time; ISCA 2018",
     "cdma": "2.6 times fewer bytes on average, 13.8 at most; HPCA 2018",
 }
 """By policy; where nothing stands, no figure is known."""

@@ -12,7 +12,7 @@ from arenite.planner.ordering import OrderStrategy
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind
 from arenite.strategies import STRATEGIES
-from arenite.strategies.fit import POLICIES
+from arenite.strategies.fit import POLICIES, ROUNDING
 from arenite.strategies.order.table import ORDERS
 
 _TITLES = {
@@ -57,7 +57,7 @@ def orders() -> str:
 def policies() -> str:
     """Return the table of policies."""
     lines = ["| name | decides | source |", "|---|---|---|"]
-    for policy in POLICIES:
+    for policy in (*POLICIES, *ROUNDING):
         lines.append(f"| `{policy.name}` | {policy.decides} | {policy.source} |")
     return "\n".join(lines)
 

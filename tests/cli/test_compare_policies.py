@@ -93,6 +93,19 @@ def test_a_machine_that_was_not_measured_is_a_stated_one(compare, step):
     assert origin.startswith("assumed")
 
 
+def test_a_policy_that_rounds_is_compared_where_it_is_named_and_says_so(compare, step):
+    chosen = ("--budget", "75%", "--no-bands", "--strategy", "gist-fp16")
+    code, out, _ = compare(step, *chosen, "--json")
+    assert code == 0
+    (model,) = json.loads(out)["models"]
+    (result,) = model["results"]
+    assert result["rounds"]
+    assert not result["wrong"]
+    assert result["peak"] <= result["limit"]
+    _, out, _ = compare(step, *chosen)
+    assert "not the same to the bit" in " ".join(out.split())
+
+
 def test_a_slow_link_makes_swaps_dear(compare, step):
     times = []
     for link in ("1TB/s", "1MB/s:2MB/s"):

@@ -64,6 +64,15 @@ def test_it_says_what_runs_again_what_moved_and_what_that_costs(run, step):
     assert "link       1,000 MB/s out, 1,000 MB/s back, assumed" in out
 
 
+def test_a_policy_that_rounds_says_so(run, run_json, step):
+    chosen = ("fit", step, "--budget", "90%", "--policy", "gist-fp16")
+    assert run_json(*chosen)["rounded"] > 0
+    _, out, _ = run(*chosen)
+    assert "fp16 meanwhile: outputs are not the same to the bit" in out
+    exact = run_json("fit", step, "--budget", "80%", "--policy", "greedy-chains")
+    assert exact["rounded"] == 0
+
+
 def test_a_model_that_infers_is_fitted_by_a_policy_where_bands_do_not_get_there(
     run_json, tmp_path
 ):

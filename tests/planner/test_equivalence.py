@@ -5,6 +5,7 @@ import pytest
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError
 from arenite.planner.program import Program, Step
+from arenite.planner.rewrites.narrowing import keep_narrow
 from support.parts import program_in_parts
 from support.training_programs import Mix, training_program
 
@@ -50,3 +51,20 @@ def _with(program: Program, name: str, operator: Mix) -> tuple[Step, ...]:
     return tuple(
         replace(step, operator=operator) if step.name == name else step for step in program.steps
     )
+
+
+def test_what_was_kept_with_fewer_bits_is_another_value_unless_rounding_is_allowed() -> None:
+    number = max(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.inputs)
+    first = next(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.outputs)
+    rounded = keep_narrow(PROGRAM, {"a0": (first, number)})
+    assert [step.name for step in rounded.steps if "a0" in step.name] == [
+        "narrow a0",
+        "widen a0",
+    ]
+    check_same_values(PROGRAM, rounded, rounded=True)
+    with pytest.raises(DifferentValuesError):
+        check_same_values(PROGRAM, rounded)
+    with pytest.raises(DifferentValuesError):
+        check_same_values(
+            PROGRAM, replace(PROGRAM, steps=swapped(0, operator=Mix(1))), rounded=True
+        )

@@ -1,16 +1,22 @@
 """Prove that a rewritten program computes what it did before, without running it."""
 
 from arenite.planner.errors import DifferentValuesError
+from arenite.planner.operators.rounding import Narrow, Widen
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
 
 
-def check_same_values(before: Program, after: Program) -> None:
+def check_same_values(before: Program, after: Program, *, rounded: bool = False) -> None:
     """Return if every output and state of both programs is the same expression.
 
     Each tensor stands for the operator that makes it and the expressions it reads; steps that
     run again make the same expression, and what is moved stays what it is. Operators are the
     same if they are one object: rewrites pass them on.
+
+    Args:
+        before: The program.
+        after: What a rewrite made of it.
+        rounded: Whether a tensor that was kept with fewer bits counts as what it was.
 
     Raises:
         DifferentValuesError: An output or a state is another expression.
@@ -18,7 +24,7 @@ def check_same_values(before: Program, after: Program) -> None:
     Cost: O(operands of the steps).
     """
     numbers: dict[tuple[object, ...], int] = {}
-    one, other = _expressions(before, numbers), _expressions(after, numbers)
+    one, other = _expressions(before, numbers), _expressions(after, numbers, rounded)
     if before.output_tensors != after.output_tensors:
         raise DifferentValuesError(after.name, "has other outputs than before")
     states = [each.name for each in before.tensors.values() if each.kind is TensorKind.STATE]
@@ -27,7 +33,9 @@ def check_same_values(before: Program, after: Program) -> None:
             raise DifferentValuesError(name, "is not computed as before")
 
 
-def _expressions(program: Program, numbers: dict[tuple[object, ...], int]) -> dict[str, int]:
+def _expressions(
+    program: Program, numbers: dict[tuple[object, ...], int], rounded: bool = False
+) -> dict[str, int]:
     """Return the number of each tensor's expression, at the end of the run."""
 
     def number(*expression: object) -> int:
@@ -53,6 +61,7 @@ def _expressions(program: Program, numbers: dict[tuple[object, ...], int]) -> di
     for step in program.steps:
         reads = tuple(value(name) if name else -1 for name in step.inputs)
         moved = any(step.operator.bytes_moved(program.operands(step)))
+        moved |= rounded and isinstance(step.operator, Narrow | Widen)
         for position, name in enumerate(step.outputs):
             if name:
                 found[name] = reads[0] if moved else number(id(step.operator), reads, position)

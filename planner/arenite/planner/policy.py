@@ -45,6 +45,14 @@ class Policy(Protocol):
         ...
 
 
+def is_exact(policy: Policy) -> bool:
+    """Tell whether what a policy makes has the same outputs to the bit.
+
+    One that rounds says so by an attribute `rounds`, and is only used where it is named.
+    """
+    return not getattr(policy, "rounds", False)
+
+
 @runtime_checkable
 class AnytimePolicy(Policy, Protocol):
     """A policy that searches, and keeps the best it has when it is stopped."""

@@ -12,13 +12,14 @@ from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
 from arenite.planner.operators.bands import Band
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.plan import Plan
-from arenite.planner.policy import AnytimePolicy, Policy
+from arenite.planner.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.problem import Problem
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import SPILLED, peak_of
 from arenite.planner.rules import Rules
 from arenite.planner.timing import Timeline, check_timeline, simulate
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.moving import Wait
 from arenite.runtime.rewrites.moves import lower_moves
 
@@ -39,6 +40,8 @@ class Traded:
         timeline: Its simulated run.
         whole_s: Seconds of a simulated run of the program as it was.
         num_repeated: Steps that run once more.
+        num_rounded: Tensors that are kept with fewer bits for a while, so that outputs are not
+            the same to the bit.
     """
 
     policy: str
@@ -47,6 +50,7 @@ class Traded:
     timeline: Timeline
     whole_s: float
     num_repeated: int
+    num_rounded: int = 0
 
     @property
     def height(self) -> int:
@@ -112,13 +116,15 @@ def trade(
             target = None
             made = _made(program, policy, LEAST, costs, should_stop)
         found = derive(made, rules)
+        num_rounded = 0 if is_exact(policy) else (_conversions(made) - _conversions(program)) // 2
         traded = Traded(
             policy.name,
             found,
             place(found.problem),
             simulate(made, costs),
             before.seconds,
-            _num_repeated(program, made),
+            _num_repeated(program, made) - 2 * num_rounded,
+            num_rounded,
         )
         if limit is None or traded.height <= limit:
             check_timeline(made, costs, traded.timeline)
@@ -140,7 +146,7 @@ def _made(
         made = policy.search(program, budget, costs, should_stop)
     else:
         made = policy(program, budget, costs)
-    check_same_values(program, made)
+    check_same_values(program, made, rounded=not is_exact(policy))
     made = lower_moves(made)
     for step in made.steps:
         operator = step.operator.operator if isinstance(step.operator, Band) else step.operator
@@ -149,6 +155,10 @@ def _made(
                 policy.name, f"makes step {step.name!r}, which our runtime does not run"
             )
     return made
+
+
+def _conversions(program: Program) -> int:
+    return sum(isinstance(step.operator, Convert) for step in program.steps)
 
 
 def _num_repeated(program: Program, made: Program) -> int:

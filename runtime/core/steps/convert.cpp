@@ -28,8 +28,10 @@ Half narrowed(float value) {
   if (magnitude >= 65520.0f) {
     return {static_cast<std::uint16_t>(sign | 0x7c00u)};
   }
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
+  int exponent = -14;  // of 0, to which frexp gives that of numbers from 0.5 on
+  if (magnitude > 0) {
+    std::frexp(magnitude, &exponent);
+  }
   // Units of the last place, at least those of the smallest numbers.
   const int unit = std::max(exponent - 11, -24);
   const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));

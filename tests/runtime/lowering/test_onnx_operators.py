@@ -166,6 +166,8 @@ CASES = {
     "comparison": "(float[2,6] a, float[2,6] b) => (bool[2,6] y) {y = Less(a, b)}",
     "logic": "(float[2,6] a, float[2,6] b) => (bool[2,6] y) "
     "{l = Less(a, b) n = Not(l) y = Or(l, n)}",
+    "cast to 16 bits and back, zeros too": "(float[2,6] x) => (y) "
+    "{a = Relu(x) h = Cast<to=10>(a) y = Cast<to=1>(h)}",
     "cast": "(float[2,6] x) => (int64[2,6] y) {y = Cast<to=7>(x)}",
     "integers": "(int64[2,6] a, int64[2,6] b) => (int64[2,6] y) {s = Add(a, b) y = Mul(s, a)}",
     "clip": "(float[2,6] x) => (y) <float l = {-0.5}, float h = {0.25}> {y = Clip(x, l, h)}",

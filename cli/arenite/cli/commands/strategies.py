@@ -5,15 +5,16 @@ import click
 from arenite.cli.console.results import Results
 from arenite.cli.options.output import json_option
 from arenite.cli.render.tables import policies_table, strategies_table
+from arenite.planner.policy import is_exact
 from arenite.strategies import known
-from arenite.strategies.fit import known_policies
+from arenite.strategies.fit import ROUNDING, known_policies
 
 
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
     """List the strategies, and the policies of compare --budget, with their sources."""
-    table, policies = known().values(), known_policies().values()
+    table, policies = known().values(), (*known_policies().values(), *ROUNDING)
     Results(as_json=as_json).show(
         {
             "strategies": [
@@ -32,6 +33,7 @@ def strategies(as_json: bool) -> None:
                     "decides": policy.decides,
                     "source": policy.source,
                     "quick": policy.quick,
+                    "exact": is_exact(policy),
                 }
                 for policy in policies
             ],

@@ -1,10 +1,11 @@
-"""Let a program that a policy made run here: what it moves becomes steps of our runtime."""
+"""Let a program that a policy made run here: what it moves or rounds becomes steps of ours."""
 
 from dataclasses import replace
 
-from arenite.planner.operators import moving
+from arenite.planner.operators import moving, rounding
 from arenite.planner.program import COMPUTE, Program, Step
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.moving import Fetch, Spill, Wait
 
 BESIDE = "moves"
@@ -12,7 +13,7 @@ BESIDE = "moves"
 
 
 def lower_moves(program: Program) -> Program:
-    """Return the program with its moves and waits as our runtime runs them.
+    """Return the program with its moves, waits and roundings as our runtime runs them.
 
     All bytes of a tensor are moved, whatever a policy expected of coding them on the way.
     """
@@ -30,6 +31,8 @@ def _lowered(step: Step) -> Step:
             operator = Fetch()
         case moving.Wait():
             operator = Wait()
+        case rounding.Narrow() | rounding.Widen():
+            operator = Convert()
         case _:
             return step
     return replace(step, operator=operator, lane=lane)

@@ -1,5 +1,5 @@
 """Policies, which trade time for memory: one a file, and a table of them."""
 
-from arenite.strategies.fit.table import POLICIES, find_policy, known_policies
+from arenite.strategies.fit.table import POLICIES, ROUNDING, find_policy, known_policies
 
-__all__ = ["POLICIES", "find_policy", "known_policies"]
+__all__ = ["POLICIES", "ROUNDING", "find_policy", "known_policies"]

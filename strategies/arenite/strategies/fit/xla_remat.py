@@ -1,7 +1,8 @@
 """Walk the schedule; where it is beyond the limit, make again what saves the most bytes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -52,23 +53,24 @@ class _Walk:
         work = draft.work
         self._limits = ChainLimits(block, 0.0)
         self._num_own = work.num_steps
-        self._movable = [
+        movable = [
             storage for storage, size in enumerate(work.sizes) if size and work.may_move[storage]
         ]
+        self._gaps_of: dict[int, list[tuple[Instance, int, int]]] = {each: [] for each in movable}
         self._blocks: dict[tuple[int, int], Chain | None] = {}
         self._loads: dict[tuple[int, int], Loads | None] = {}
-        self._find_gaps()
+        self._find_gaps(movable)
 
-    def _find_gaps(self) -> None:
-        """Note when which instances of the program's own are live and untouched."""
-        instances = self.draft.instances
-        self._gaps = [
-            (instance, left, back)
-            for storage in self._movable
-            for instance in instances[storage]
-            if instance.maker < self._num_own  # others would be made again without end
-            for left, back in pairwise((instance.maker, *instance.readers))
-        ]
+    def _find_gaps(self, storages: Iterable[int]) -> None:
+        """Note when instances of the program's own are live and untouched, of these anew."""
+        for storage in storages:
+            self._gaps_of[storage] = [
+                (instance, left, back)
+                for instance in self.draft.instances[storage]
+                if instance.maker < self._num_own  # others would be made again without end
+                for left, back in pairwise((instance.maker, *instance.readers))
+            ]
+        self._gaps = list(chain.from_iterable(self._gaps_of.values()))
         self._lefts = self.draft.slots([left for _, left, _ in self._gaps])
         self._backs = self.draft.slots([back for _, _, back in self._gaps])
 
@@ -82,16 +84,22 @@ class _Walk:
         before = int(draft.loads[slot])
         found: list[tuple[int, int, int, int, Chain]] = []
         for instance, reader in self._carried(slot):
-            chain = self._block(instance, reader)
-            if chain is not None:
-                found.append((-chain.gain, len(chain.steps), instance.storage, reader, chain))
-        for _, _, storage, reader, chain in sorted(found, key=lambda each: each[:3]):
-            loads = self._loads_with(storage, reader, chain)
+            block = self._block(instance, reader)
+            if block is not None:
+                found.append((-block.gain, len(block.steps), instance.storage, reader, block))
+        for _, _, storage, reader, block in sorted(found, key=lambda each: each[:3]):
+            loads = self._loads_with(storage, reader, block)
             if loads is not None and loads[slot] < before:
-                draft.insert(chain.steps, draft.slot(reader))
+                draft.insert(block.steps, draft.slot(reader))
                 self._blocks.clear()
                 self._loads.clear()
-                self._find_gaps()
+                work = draft.work
+                touched = {
+                    each
+                    for step in block.steps
+                    for each in (*work.reads[step], *work.writes[step])
+                }
+                self._find_gaps(touched & self._gaps_of.keys())
                 return True
         return False
 
@@ -100,17 +108,17 @@ class _Walk:
         key = instance.storage, reader
         if key not in self._blocks:
             at = self.draft.slot(reader)
-            chain = find_chain(self.draft, instance, at, at, self._limits)
-            whole = chain is not None and chain.gain == self.draft.work.sizes[instance.storage]
-            self._blocks[key] = chain if whole else None
+            block = find_chain(self.draft, instance, at, at, self._limits)
+            whole = block is not None and block.gain == self.draft.work.sizes[instance.storage]
+            self._blocks[key] = block if whole else None
         return self._blocks[key]
 
-    def _loads_with(self, storage: int, reader: int, chain: Chain) -> Loads | None:
+    def _loads_with(self, storage: int, reader: int, block: Chain) -> Loads | None:
         """Return the loads with a block in place; None if the peak would move to it."""
         key = storage, reader
         if key not in self._loads:
             at = self.draft.slot(reader)
-            loads = self.draft.with_chain(chain.steps, at)
-            over = loads[at : at + len(chain.steps)].max()
+            loads = self.draft.with_chain(block.steps, at)
+            over = loads[at : at + len(block.steps)].max()
             self._loads[key] = loads if over < self.draft.peak else None
         return self._loads[key]

@@ -32,7 +32,7 @@ from arenite.planner.errors import (
 )
 from arenite.planner.memory import Memory
 from arenite.planner.ordering import ShouldStop
-from arenite.planner.policy import AnytimePolicy, Policy
+from arenite.planner.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.report import FailedModel
 from arenite.planner.rewrites.aliasing import AliasKind
@@ -40,7 +40,7 @@ from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.tensors import TensorKind
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies.deadline import time_is_up
-from arenite.strategies.fit import find_policy, known_policies
+from arenite.strategies.fit import ROUNDING, find_policy, known_policies
 
 STATES = "states"
 """Memory that states are put in: no policy can do anything about them."""
@@ -66,9 +66,12 @@ class Fitting:
 
 
 def chosen_policies(requested: Sequence[str], *, quick: bool) -> tuple[Policy, ...]:
-    """Return the policies asked for, or all, in the order of the table."""
+    """Return the policies asked for, or all, in the order of the table.
+
+    Those that round are compared where they are asked for.
+    """
     wanted = {find_policy(each).name for each in requested} or known_policies().keys()
-    every = known_policies().values()
+    every = (*known_policies().values(), *(ROUNDING if requested else ()))
     return tuple(each for each in every if each.name in wanted and (each.quick or not quick))
 
 
@@ -192,7 +195,9 @@ def _result(
     should_stop: ShouldStop,
 ) -> PolicyResult:
     begin = time.perf_counter()
-    result = PolicyResult(policy.name, str(budget), budget.bytes_of(peak_of(program)))
+    result = PolicyResult(
+        policy.name, str(budget), budget.bytes_of(peak_of(program)), rounds=not is_exact(policy)
+    )
     try:
         if isinstance(policy, AnytimePolicy):
             made = policy.search(program, budget, costs, should_stop)
@@ -207,7 +212,7 @@ def _result(
     timeline = simulate(made, costs)
     try:
         check_timeline(made, costs, timeline)
-        check_same_values(program, made)
+        check_same_values(program, made, rounded=result.rounds)
     except (DifferentValuesError, InvalidTimelineError) as error:
         reason = f"made a wrong program: {error}"
         return replace(result, decide_s=took, reason=reason, wrong=True)

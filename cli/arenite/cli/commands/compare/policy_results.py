@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass
 from arenite.cli.options.fitting import StatedCosts
 from arenite.cli.planning.costs import in_speeds
 
+ROUNDED = "keeps tensors as 16-bit floats meanwhile: the outputs are not the same to the bit"
+"""What is said of a policy that rounds."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyResult:
@@ -24,6 +27,7 @@ class PolicyResult:
         decide_s: Seconds that the policy took.
         reached: The fewest bytes it came to, where that is not within the budget.
         reason: Why it made nothing, if it did not.
+        rounds: Whether outputs are not the same to the bit.
         wrong: Whether what it made does not stand the checks.
     """
 
@@ -40,6 +44,7 @@ class PolicyResult:
     decide_s: float = 0.0
     reached: int | None = None
     reason: str = ""
+    rounds: bool = False
     wrong: bool = False
 
 

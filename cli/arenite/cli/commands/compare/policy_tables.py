@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from arenite.cli.commands.compare.policy_results import ModelPolicies, PolicyResult
+from arenite.cli.commands.compare.policy_results import ROUNDED, ModelPolicies, PolicyResult
 from arenite.cli.render.numbers import both, duration, grouped, percent
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, one_line
@@ -32,6 +32,10 @@ def policy_tables(model: ModelPolicies) -> RenderableType:
         if result.reason and result.reached is None
     }
     parts += [Text(f"{policy}: {reason}", "dim") for policy, reason in reasons]
+    parts += [
+        Text(f"{policy}: {ROUNDED}", "dim")
+        for policy in dict.fromkeys(result.policy for result in model.results if result.rounds)
+    ]
     return Group(*parts)
 
 

@@ -266,8 +266,16 @@ def _means(fit: Fit) -> list[tuple[str, str]]:
         ("policy", traded.policy),
         ("again", plural(traded.num_repeated, "step")),
         ("spilled", moved),
+        *_rounding(traded),
         ("time", f"{duration(timeline.seconds)} instead of {duration(traded.whole_s)}, predicted"),
     ]
+
+
+def _rounding(traded: Traded) -> list[tuple[str, str]]:
+    if not traded.num_rounded:
+        return []
+    count = plural(traded.num_rounded, "tensor")
+    return [("rounded", f"{count} to fp16 meanwhile: outputs are not the same to the bit")]
 
 
 def _traded_as_json(traded: Traded | None) -> dict[str, Any]:
@@ -276,6 +284,7 @@ def _traded_as_json(traded: Traded | None) -> dict[str, Any]:
     return {
         "policy": traded.policy,
         "steps_again": traded.num_repeated,
+        "rounded": traded.num_rounded,
         "bytes_out": traded.timeline.bytes_out,
         "bytes_back": traded.timeline.bytes_back,
         "spilled_bytes": traded.spilled,

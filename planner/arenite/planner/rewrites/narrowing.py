@@ -1,0 +1,45 @@
+"""Keep tensors of 32-bit floats as 16-bit ones while nothing reads them."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from arenite.planner.dtypes import DType
+from arenite.planner.names import Names
+from arenite.planner.operators.rounding import Narrow, Widen
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import TensorKind
+
+
+def keep_narrow(program: Program, stays: Mapping[str, tuple[int, int]]) -> Program:
+    """Return a program in which tensors are narrow for a while: its results are rounded.
+
+    Args:
+        program: The program.
+        stays: By tensor of 32-bit floats that no other shares storage with, the step after which
+            it is narrowed, and the later one before which it is widened; who reads it from that
+            one on reads it rounded.
+
+    Cost: O(operands of the steps).
+    """
+    tensors, taken = dict(program.tensors), Names(program.tensors)
+    names = Names(step.name for step in program.steps)
+    behind: dict[int, list[Step]] = defaultdict(list)
+    ahead: dict[int, list[Step]] = defaultdict(list)
+    renamed: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for name, (last, following) in stays.items():
+        tensor = replace(program.tensors[name], kind=TensorKind.ACTIVATION)
+        narrow, wide = taken.take(f"{name} narrow"), taken.take(f"{name} rounded")
+        tensors[narrow] = replace(tensor, name=narrow, dtype=DType.FLOAT16)
+        tensors[wide] = replace(tensor, name=wide)
+        behind[last].append(Step(names.take(f"narrow {name}"), Narrow(), (name,), (narrow,)))
+        ahead[following].append(Step(names.take(f"widen {name}"), Widen(), (narrow,), (wide,)))
+        renamed[following].append((name, wide))
+    present: dict[str, str] = {}
+    steps: list[Step] = []
+    for number, step in enumerate(program.steps):
+        steps += ahead[number]
+        present.update(renamed[number])
+        steps.append(replace(step, inputs=tuple(present.get(name, name) for name in step.inputs)))
+        steps += behind[number]
+    return replace(program, tensors=tensors, steps=tuple(steps))
