@@ -1,31 +1,47 @@
 """How little memory networks take when parts of them run in bands of rows.
 
-    python bench/bands.py [--json] [MODEL ...]
+    python bench/bands.py [--json] [--tigris PROGRAM] [MODEL ...]
 
 For each model: the arena of the whole program; the least that bands reach without a further
 multiplication; and the least in which some rows are made again, in strips, with at most a tenth
 more multiplications. Graph input and output lie inside, alignment and scratch of the kernels are
-counted. Further the turns of both, and how long the search took. Each plan was verified. Beside
-them the figures of others, as published or as their tools print them: Vela's is of its NPU.
+counted. Further the turns of both, and how long the search took. Each plan was verified. A second
+table has the same two arenas with graph input and output left to the caller, as msf-CNN counts,
+and the figures of others, as published or as their tools print them: Vela's is of its NPU,
+msf-CNN's of its network in bytes, so ours of floats is divided by four there. TiGrIS (the package
+`tigris-ml`) is asked by `--tigris`: the least fast and slow memory together that its analyser
+states.
 Without arguments the models are those of `bench/zoo` and of `../shared`, where present.
 """
 
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
 
 from arenite.cli.planning.costs import DESKTOP, FLOAT, MachineCosts
 from arenite.cli.planning.fitting import Fitting
+from arenite.planner.liveness import Boundary
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import run
+from arenite.planner.verify import verify
+from arenite.runtime.compiler import rules, runs_by_rows
+from arenite.runtime.trading import one_lane
+from arenite.strategies import find
+from arenite.strategies.fit.bands import Banded
+from arenite.strategies.fit.recomputing import Recomputing
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_file
+from harness.tigris import tigris_bytes
 
 ZOO = (
-    "mobilenet-v1-0.25-96", "mobilenet-v1", "mobilenet-v2", "unet", "resnet50", "densenet121",
-    "inception-v3",
+    "mobilenet-v2-0.35-144", "mobilenet-v1-0.25-96", "mobilenet-v1", "mobilenet-v2", "unet",
+    "resnet50", "densenet121", "inception-v3",
 )  # fmt: skip
 TFLITE = (
     "tf2_mobilenet_v2_1.0_224_ptq", "mobilenet_v1_0.5_160_quant", "person_detect", "vww_96_int8",
@@ -42,11 +58,13 @@ VELA: Mapping[str, int] = {
 }
 """Arena in bytes of Arm's ethos-u-vela 5.2 with `--optimise Size`, for its NPU."""
 
-PUBLISHED = (
-    "msf-CNN as published, MobileNet v2 0.35 144, graph input and output left to the caller: "
-    "21,288 B at 1.30 times the multiply-adds, 15,340 B at 1.38, 7,887 B at 1.68. "
-    "MCUNetV2 as published, MobileNet v2: 172 kB."
-)
+MSF_CNN: Mapping[str, str] = {
+    "mobilenet-v2-0.35-144": "21,288 at 1.30, 15,340 at 1.38, 7,887 at 1.68",
+}
+"""Bytes at times the multiply-adds, of Huang and Baccelli 2025: a chain of layers in bytes, graph
+input and output left to the caller. Our network is made from its name."""
+
+PUBLISHED = "MCUNetV2 as published, MobileNet v2: 172 kB."
 """Of other networks or by another count, so not in the table."""
 
 ASSUMED = MachineCosts("costs of a core of a desktop, assumed", {FLOAT: DESKTOP})
@@ -68,7 +86,11 @@ class Row:
         macs_ratio: Its multiply-adds over those of the whole program.
         turns_in_strips: Its turns.
         seconds: Of the search: regions, and plans of all programs of the frontier.
+        callers: Bytes of the least, graph input and output left to the caller.
+        callers_in_strips: The same of the least of all.
+        callers_ratio: Its multiply-adds over those of the whole program.
         vela: Arena of Vela, where it is known.
+        tigris: Fast and slow memory of TiGrIS; 0 where it was not asked, or states none.
     """
 
     model: str
@@ -81,7 +103,11 @@ class Row:
     macs_ratio: float
     turns_in_strips: int
     seconds: float
+    callers: int
+    callers_in_strips: int
+    callers_ratio: float
     vela: int | None
+    tigris: int = 0
 
 
 def default_models(folder: Path) -> Iterator[Path]:
@@ -92,12 +118,37 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from shared_onnx()
 
 
-def fitted(model: Path) -> Row:
-    """Return the figures of a model."""
+def least_of_callers(fitting: Fitting) -> tuple[Banded, Banded, float]:
+    """Return the least where the caller holds graph input and output.
+
+    The first makes no row again, the second may; the last is its multiply-adds over those of the
+    whole program.
+    """
+    program = fitting.program
+    ways = Recomputing(
+        program, replace(rules(), boundary=Boundary.EXCLUDE), one_lane(DESKTOP), placed,
+        is_allowed=partial(runs_by_rows, program),
+    )  # fmt: skip
+    found = list(ways.frontier())
+    work = ways.whole.multiply_adds
+    plain = [banded for banded in found if banded.multiply_adds == work]
+    return plain[-1], found[-1], found[-1].multiply_adds / work if work else 1.0
+
+
+def placed(problem: Problem) -> Plan:
+    """Return the best plan, verified."""
+    plan = run(find("best"), problem)
+    verify(problem, plan)
+    return plan
+
+
+def fitted(model: Path, tigris: str | None = None) -> Row:
+    """Return the figures of a model; `tigris` is the program to ask, if any."""
     reading_s, fitting = timed(lambda: Fitting(model, reading_of(model), ASSUMED))
     search_s, fits = timed(fitting.frontier)
     least = [fit for fit in fits if fit.multiply_adds_ratio == 1][-1]
     in_strips = fits[-1]
+    callers, callers_in_strips, callers_ratio = least_of_callers(fitting)
     row = Row(
         model=model.stem,
         whole=fits[0].height,
@@ -109,6 +160,10 @@ def fitted(model: Path) -> Row:
         macs_ratio=in_strips.multiply_adds_ratio,
         turns_in_strips=in_strips.banded.num_turns,
         seconds=search_s,
+        callers=callers.height,
+        callers_in_strips=callers_in_strips.height,
+        callers_ratio=callers_ratio,
+        tigris=tigris_bytes(tigris, model),
         vela=VELA.get(model.stem),
     )
     note(
@@ -124,7 +179,7 @@ def shown(rows: Sequence[Row]) -> Table:
         "Arenas in bands of rows, in bytes",
         (
             "model", "whole", "least", "of whole", "bound", "steps", "turns", "in strips",
-            "multiply-adds", "turns", "search, s", "Vela 5.2, NPU",
+            "multiply-adds", "turns", "search, s",
         ),
         (
             (
@@ -139,21 +194,54 @@ def shown(rows: Sequence[Row]) -> Table:
                 f"{row.macs_ratio:.3f}",
                 f"{row.turns_in_strips:,}",
                 f"{row.seconds:.1f}",
-                "" if row.vela is None else f"{row.vela:,}",
             )
             for row in rows
         ),
     )  # fmt: skip
 
 
+def beside_others(rows: Sequence[Row]) -> Table:
+    """Return our figures beside those of others, for people."""
+    return table(
+        "Graph input and output left to the caller, and others, in bytes",
+        (
+            "model", "least", "in strips", "multiply-adds", "msf-CNN", "least, all inside",
+            "Vela 5.2, NPU", "TiGrIS",
+        ),
+        (
+            (
+                row.model,
+                _like(row.callers, row.model),
+                _like(row.callers_in_strips, row.model),
+                f"{row.callers_ratio:.3f}",
+                MSF_CNN.get(row.model, ""),
+                f"{row.in_strips:,}",
+                "" if row.vela is None else f"{row.vela:,}",
+                f"{row.tigris:,}" if row.tigris else "-",
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
+
+
+def _like(size: int, model: str) -> str:
+    """Return bytes, those of a network of bytes where msf-CNN's figures are of one."""
+    return f"{size // 4:,} (a quarter of {size:,})" if model in MSF_CNN else f"{size:,}"
+
+
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search and print."""
     options = parser(__doc__, models="the zoo, and models of ../shared")
+    options.add_argument("--tigris", metavar="PROGRAM", help="the program of TiGrIS")
     parsed = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        rows = list(each_of(parsed.models, default_models(Path(folder)), fitted))
-    emit(parsed, rows, shown(rows), PUBLISHED)
+        rows = list(
+            each_of(
+                parsed.models, default_models(Path(folder)), partial(fitted, tigris=parsed.tigris)
+            )
+        )
+    emit(parsed, rows, shown(rows), beside_others(rows), PUBLISHED)
     return 0
 
 

@@ -38,6 +38,7 @@ from boards.run import BoardError, run
 from boards.sections import footprint
 from harness import MissingInputsError, bench, emit, note, parser, table
 from harness.inputs import TFLITE_MODELS, required, shared_tflite
+from harness.tigris import tigris_bytes
 
 MODELS: Final = (
     "vww_96_int8", "kws_ref_model", "pretrainedResnet_quant", "person_detect",
@@ -55,10 +56,6 @@ HYBRID_TOLERANCE: Final = 0.02
 """Where weights alone are bytes, LiteRT rounds what they meet to bytes too; ours stays float."""
 LARGE: Final = 1 << 20
 """Bytes of a model that is run on one input, not on three: emulation takes its time."""
-BUDGETS_KIB: Final = (
-    2, 4, 6, 8, 12, 16, 24, 32, 40, 48, 56, 64, 96, 128, 192, 256, 512, 1024, 2048,
-)  # fmt: skip
-"""Fast memories that TiGrIS is asked about."""
 
 
 @dataclass(frozen=True)
@@ -236,24 +233,6 @@ def smallest_tflm(path: Path, num_inputs: int) -> int:
     except InterpreterError as error:
         note(str(error))
         return 0
-
-
-def tigris_bytes(program: str | None, path: Path) -> int:
-    """Return the least fast and slow memory that TiGrIS states, 0 if it states none."""
-    if program is None:
-        return 0
-    found = []
-    for budget in BUDGETS_KIB:
-        done = subprocess.run(
-            [program, "analyze", "-m", f"{budget}K", "--json", path],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            continue
-        stated = json.loads(done.stdout)
-        if stated["fast"]["verdict"] in ("ok", "tiled") and stated["slow"]["fits"]:
-            found.append(stated["fast"]["scheduled_peak_bytes"] + stated["slow"]["peak_bytes"])
-    return min(found, default=0)
 
 
 def shown(rows: list[Row], optimise: str) -> Table:

@@ -15,7 +15,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import AreniteError
 from harness.command import MissingInputsError, note
 from harness.processes import ProcessError
-from zoo import NETWORKS, vgg16
+from zoo import NETWORKS, SMALL, vgg16
 
 Result = TypeVar("Result")
 
@@ -79,7 +79,8 @@ def shared_tflite(names: Sequence[str] | None = None) -> list[Path]:
 def zoo_file(name: str, folder: Path) -> Path:
     """Write a network of the zoo to a folder and return its path."""
     path = folder / f"{name}.onnx"
-    onnx.save((vgg16.network if name == "vgg16" else NETWORKS[name])(), path)
+    networks = {**NETWORKS, **SMALL, "vgg16": vgg16.network}
+    onnx.save(networks[name](), path)
     return path
 
 

@@ -54,3 +54,10 @@ MEDIAPIPE: dict[str, Callable[[], onnx.ModelProto]] = {
     "face-mesh": mediapipe.face_mesh,
 }
 """Networks of the kinds that MediaPipe publishes; BlazeFace is among the first."""
+
+SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
+    "mobilenet-v2-0.35-144": partial(
+        mobilenet_v2.network, size=144, classes=1000, width=0.35, divisor=8
+    ),
+}
+"""Networks for microcontrollers of which others publish figures."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import onnx
 
-from zoo import CELLS, MEDIAPIPE, NETWORKS
+from zoo import CELLS, MEDIAPIPE, NETWORKS, SMALL
 
-_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE}
+_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,33 +19,53 @@ STAGES = (
 """Expansion, channels, number of blocks and stride of the first, by stage."""
 
 
-def network(size: int = 224, classes: int = 1001) -> onnx.ModelProto:
-    """Return the classifier for `size` x `size` pixels."""
-    net = NetworkBuilder(f"mobilenet_v2_1.0_{size}")
-    x = features(net, net.input("image", 1, 3, size, size))
+def network(
+    size: int = 224, classes: int = 1001, width: float = 1.0, divisor: int = 1
+) -> onnx.ModelProto:
+    """Return the classifier for `size` x `size` pixels.
+
+    Args:
+        size: Rows and columns of the image.
+        classes: Number of classes.
+        width: What numbers of channels are multiplied by.
+        divisor: What they are rounded to a multiple of.
+    """
+    net = NetworkBuilder(f"mobilenet_v2_{width}_{size}")
+    x = features(net, net.input("image", 1, 3, size, size), width, divisor=divisor)
     x = net.conv(x, 1280, activation="relu6")
     x = net.conv(net.global_average_pool(x), classes)
     net.output(net.softmax(net.reshape(x, 1, classes)), "probabilities")
     return net.build()
 
 
-def features(net: NetworkBuilder, x: str, width: float = 1.0, output_stride: int = 32) -> str:
+def features(
+    net: NetworkBuilder, x: str, width: float = 1.0, output_stride: int = 32, divisor: int = 1
+) -> str:
     """Return the feature map after the last bottleneck.
 
     Where striding would pass `output_stride`, the blocks after it dilate instead.
     """
-    x = net.conv(x, int(32 * width), 3, 2, activation="relu6")
+    x = net.conv(x, _rounded(32 * width, divisor), 3, 2, activation="relu6")
     reached, dilation = 2, 1
     for expansion, channels, num_blocks, first_stride in STAGES:
+        wide = _rounded(channels * width, divisor)
         for index in range(num_blocks):
             stride = first_stride if index == 0 else 1
             if reached * stride <= output_stride:
-                x = _bottleneck(net, x, int(channels * width), expansion, stride, dilation)
+                x = _bottleneck(net, x, wide, expansion, stride, dilation)
                 reached *= stride
             else:
-                x = _bottleneck(net, x, int(channels * width), expansion, 1, dilation)
+                x = _bottleneck(net, x, wide, expansion, 1, dilation)
                 dilation *= stride
     return x
+
+
+def _rounded(channels: float, divisor: int) -> int:
+    """Return a multiple of a number near so many channels, not below nine tenths of them."""
+    if divisor == 1:
+        return int(channels)
+    found = max(divisor, int(channels + divisor / 2) // divisor * divisor)
+    return found + divisor if found < 0.9 * channels else found
 
 
 def _bottleneck(

@@ -40,11 +40,12 @@ def test_other_outputs_are_refused() -> None:
 
 
 def test_what_is_written_in_parts_is_what_all_its_parts_are() -> None:
-    one, two, three = Mix(1), Mix(2), Mix(3)
-    program = program_in_parts(one, two, three)
+    program = program_in_parts(Mix(1), Mix(2), Mix(3))
     check_same_values(program, program)
-    with pytest.raises(DifferentValuesError, match="'y' is not computed as before"):
-        check_same_values(program, replace(program, steps=_with(program, "last", one)))
+    for name in ("first", "then", "last"):
+        changed = replace(program, steps=_with(program, name, Mix(9)))
+        with pytest.raises(DifferentValuesError, match="'y' is not computed as before"):
+            check_same_values(program, changed)
 
 
 def _with(program: Program, name: str, operator: Mix) -> tuple[Step, ...]:

@@ -1,5 +1,7 @@
 """Prove that a rewritten program computes what it did before, without running it."""
 
+from collections.abc import Iterator
+
 from arenite.planner.errors import DifferentValuesError
 from arenite.planner.operators.rounding import Narrow, Widen
 from arenite.planner.program import Program
@@ -65,10 +67,17 @@ def _expressions(
         for position, name in enumerate(step.outputs):
             if name:
                 found[name] = reads[0] if moved else number(id(step.operator), reads, position)
-                alias = program.tensors[name].alias
-                if alias is not None:
-                    parts.setdefault(alias.tensor, []).append((alias.offset, found[name]))
+                for outer, offset in _around(program, name):
+                    parts.setdefault(outer, []).append((offset, found[name]))
         for position in step.operator.updates:
             found[step.inputs[position]] = number(id(step.operator), reads, "updates", position)
     ends = (*program.output_tensors, *(name for name in found if name in program.tensors))
     return {name: value(name) for name in ends}
+
+
+def _around(program: Program, name: str) -> Iterator[tuple[str, int]]:
+    """Yield what a tensor is a part of, from the inside out, and its first byte there."""
+    offset = 0
+    while (alias := program.tensors[name].alias) is not None:
+        name, offset = alias.tensor, offset + alias.offset
+        yield name, offset

@@ -1,15 +1,20 @@
 """What is tried in strips, and when that ends."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
+from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
 from arenite.planner.rewrites.bands.regions import Region
-from arenite.runtime.compiler import lower_model
+from arenite.runtime.compiler import lower_model, rules, runs_by_rows
 from arenite.strategies import native
 from arenite.strategies.fit import recomputing as module
 from arenite.strategies.fit.binding import BandsLimitError, binding_of
+from arenite.strategies.fit.recomputing import Recomputing
 from arenite.strategies.fit.regions import Regions
-from support.banding import COSTS, banded_ways
+from support.banding import COSTS, banded_ways, placed
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -76,3 +81,17 @@ def test_the_peak_of_a_walk_counts_what_lies_between_the_layers(path):
     # All of what it reads, the first row that it makes, and what one strip needs for that.
     assert found.peak == source.size + result.size // 12 + strips.row_scratch(None)
     assert lower_model(path).program.steps[start].outputs == ("a",)
+
+
+def test_what_the_caller_holds_binds_nothing(path):
+    lowered, ways = banded_ways(path)
+    program = lowered.program
+    outside = Recomputing(
+        program, replace(rules(), boundary=Boundary.EXCLUDE), COSTS, placed,
+        is_allowed=partial(runs_by_rows, program),
+    )  # fmt: skip
+    *_, least = ways.frontier()
+    *_, without = outside.frontier()
+    assert without.height < least.height
+    names = {record.name for record in without.derivation.problem.records}
+    assert names.isdisjoint({*program.input_tensors, *program.output_tensors})

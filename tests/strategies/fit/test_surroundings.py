@@ -81,3 +81,11 @@ def test_what_is_read_whole_is_carried_to_the_end_of_the_region():
     assert found(SKIP, 2, (*whole[:2], last, whole[3]))[0] == Boundary(
         frozenset({"a"}), frozenset({"c"}), 8
     )
+
+
+def test_what_the_caller_holds_takes_no_bytes():
+    lives = storages(SKIP, ("x", "y"))
+    assert lives["a"] == storages(SKIP)["a"]
+    assert (lives["x"].size, lives["y"].size) == (0, 0)
+    (first, *_) = boundaries(SKIP, in_rows(SKIP), lives, 0)
+    assert first == Boundary(frozenset(), frozenset({"a"}), 0)

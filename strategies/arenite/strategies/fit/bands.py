@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
+from arenite.planner.liveness import Boundary
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
@@ -106,7 +107,10 @@ class Banding:
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
-        self._regions = Regions(program, costs, is_allowed)
+        outside = (*program.input_tensors, *program.output_tensors)
+        self._regions = Regions(
+            program, costs, is_allowed, outside if rules.boundary is Boundary.EXCLUDE else ()
+        )
         self._known: dict[tuple[Region, ...], Banded] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))

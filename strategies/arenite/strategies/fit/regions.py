@@ -1,6 +1,6 @@
 """Which parts of a program could run in bands of rows, and what each of them would need."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -49,6 +49,7 @@ class Regions:
         program: Program,
         costs: Costs,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
+        outside: Container[str] = (),
     ) -> None:
         """Find which steps can run row by row.
 
@@ -56,6 +57,7 @@ class Regions:
             program: The program, none of its storage shared yet.
             costs: What turns cost.
             is_allowed: Whether a step that could run row by row may.
+            outside: Tensors that the caller holds; they take no bytes of the arena.
 
         Raises:
             MissingDependencyError: There is no native core.
@@ -67,7 +69,7 @@ class Regions:
         self.steps = tuple(
             each if each is not None and is_allowed(each) else None for each in found
         )
-        self._storages = storages(program)
+        self._storages = storages(program, outside)
         self._around: dict[int, tuple[_Around, ...]] = {}
         in_rows = [each for each in self.steps if each is not None]
         names = dict.fromkeys(
@@ -82,7 +84,7 @@ class Regions:
         self._index = {name: index for index, name in enumerate(names)}
         self._times = [_times(each, costs) for each in self.steps]
         self._bands = native.core.Bands(
-            [tensor.size for tensor in tensors],
+            [0 if tensor.name in outside else tensor.size for tensor in tensors],
             [num_rows(tensor) if has_rows(tensor) else 0 for tensor in tensors],
             [self._for_core(each) for each in self.steps],
             self._times,

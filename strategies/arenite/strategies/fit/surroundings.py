@@ -1,6 +1,6 @@
 """What the surroundings of a region need, for every region that begins at a step."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from arenite.planner.program import Program
@@ -25,8 +25,13 @@ class Storage:
     stop: int
 
 
-def storages(program: Program) -> dict[str, Storage]:
-    """Return what lives in the arena, by the tensor that owns the storage."""
+def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storage]:
+    """Return what lives in the arena, by the tensor that owns the storage.
+
+    Args:
+        program: The program.
+        outside: Tensors that the caller holds; they take no bytes of the arena.
+    """
     found: dict[str, Storage] = {}
     forever = len(program.steps) + 1
 
@@ -35,8 +40,9 @@ def storages(program: Program) -> dict[str, Storage]:
         tensor = program.tensors[root]
         if tensor.kind is TensorKind.CONSTANT or tensor.size == 0:
             return
-        old = found.get(root, Storage(tensor.size, start, stop))
-        found[root] = Storage(tensor.size, min(old.start, start), max(old.stop, stop))
+        size = 0 if root in outside else tensor.size
+        old = found.get(root, Storage(size, start, stop))
+        found[root] = Storage(size, min(old.start, start), max(old.stop, stop))
 
     for name in program.input_tensors:
         extend(name, -1, 0)

@@ -111,7 +111,7 @@ def test_a_lowered_view_follows_what_it_lies_in() -> None:
 def test_a_tensor_that_no_step_touches_whole_stays_for_its_parts() -> None:
     program = program_in_parts(Mix(1), Mix(2), Mix(3))
     made = reschedule(
-        program, Schedule(tuple(range(5)), (Move("carried", 1, 3, 3, 4),)), PCIE.link
+        program, Schedule(tuple(range(6)), (Move("carried", 1, 4, 4, 5),)), PCIE.link
     )
     assert made.root("middle") == ("whole", 32)
     check_same_values(program, made)
