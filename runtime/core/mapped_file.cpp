@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -18,6 +19,8 @@ namespace {
 constexpr char kMagic[8] = {'A', 'R', 'E', 'N', 'I', 'T', 'E', '\x1a'};
 constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kPage = 4096;
+// Where one page of a file is read, Linux maps what else it has there: so many bytes, so aligned.
+constexpr std::size_t kMappedAlong = 65'536;
 constexpr int kMaxDepth = 16;
 constexpr int kMaxTables = 4'000'000;
 
@@ -148,8 +151,10 @@ void MappedFile::release(const std::byte* begin, std::size_t size) const {
     return;
   }
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
-  const auto from = (first + kPage - 1) / kPage * kPage;
-  const auto to = (first + size) / kPage * kPage;
+  const auto start = reinterpret_cast<std::uintptr_t>(data_);
+  const auto from = std::max(start, first / kMappedAlong * kMappedAlong);
+  const auto to = std::min((start + size_) / kPage * kPage,
+                           (first + size + kMappedAlong - 1) / kMappedAlong * kMappedAlong);
   if (from < to) {
     madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
   }

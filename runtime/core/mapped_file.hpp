@@ -43,8 +43,9 @@ class MappedFile {
   }
   std::size_t weights_size() const { return size_ - weights_offset_; }
 
-  // Gives back the pages that lie wholly inside these bytes of the weights; they are read
-  // again from the file when touched. Bytes of the caller stay, and what is not of the file.
+  // Gives back the pages of these bytes of the weights, and those around that the system maps along
+  // with them; they are read again from the file when touched, by whichever thread. Bytes of the
+  // caller stay, and what is not of the file.
   void release(const std::byte* begin, std::size_t size) const;
 
  private:
