@@ -1,6 +1,6 @@
 """Quantised models in our native runtime beside LiteRT, TensorFlow Lite Micro, ONNX Runtime.
 
-    python bench/quantised_models.py [--rounds N] [--json] [MODEL ...]
+    python bench/quantised_models.py [--vectors avx2] [--rounds N] [--json] [MODEL ...]
 
 Outputs are compared on the same random inputs, in quanta, the least difference of two integers
 or of two numbers that are dequantised: with LiteRT's XNNPACK delegate and its reference kernels,
@@ -9,11 +9,13 @@ ours is faster. Without arguments the models are those in `../shared/models/tfli
 two of `bench/zoo` as TFLite models of 8 bits, and three that `onnxruntime.quantization` makes
 QDQ and QLinear models of. Those of the zoo have random weights and random calibration: they show
 speed, and rounding at its worst.
+With `--vectors avx2` latencies are those of all engines without AVX-512 (`harness/vectors.py`).
 """
 
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +34,7 @@ from arenite.strategies import find
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, EngineError, Entry, compiled_entry, race
 from harness.inputs import each_of, shared_tflite
+from harness.vectors import AVX2, limited
 from quantised_networks import quantised_networks
 from quantised_tflite import quantised_tflite
 from zoo import NETWORKS
@@ -95,7 +98,7 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from quantised_networks(folder, CONVERTED)
 
 
-def measured_row(model: Path, rounds: int) -> Row:
+def measured_row(model: Path, rounds: int, vectors: str | None = None) -> Row:
     """Return what was measured of a model."""
     with tempfile.TemporaryDirectory() as folder:
         entry = compiled_entry(model, Path(folder), NUM_SEEDS)
@@ -113,9 +116,9 @@ def measured_row(model: Path, rounds: int) -> Row:
                 continue
         arena = {"arenite": entry.arena_bytes}
         arena |= arenas(model) if entry.model_format == "tflite" else {}
-        return Row(
-            model.stem, entry.num_steps, entry.backends, agreement, arena, latency(entry, rounds)
-        )
+        with limited((OURS, entry.opponent)) if vectors else nullcontext():
+            ratio = latency(entry, rounds)
+        return Row(model.stem, entry.num_steps, entry.backends, agreement, arena, ratio)
 
 
 def references(
@@ -226,13 +229,14 @@ def shown(rows: Sequence[Row]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 1 if a model needs a fallback."""
     options = parser(__doc__, models="8-bit TFLite models, and some of the zoo", rounds=5)
+    options.add_argument("--vectors", choices=[AVX2], help="the widest that engines may use")
     parsed = options.parse_args(arguments)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for row in each_of(
             parsed.models,
             default_models(Path(folder)),
-            lambda model: measured_row(model, parsed.rounds),
+            lambda model: measured_row(model, parsed.rounds, parsed.vectors),
         ):
             rows.append(row)
             note(row.model)
