@@ -9,7 +9,7 @@ is given back before each reading. The sum that the session states should come t
 4 KiB, are resident whole, and the system may map neighbours of a page that is read from a file.
 
 Without arguments the models are MobileNet v2 of the zoo, with all weights, with a weight budget of
-a quarter, and in bands with a weight budget, ResNet-50 and U-Net, and MobileNet v2 in int8 of
+a quarter, and in bands with a weight budget; ResNet-50 and U-Net; and MobileNet v2 in int8 of
 `../shared`, where present. Exits with 1 if a sum is off by more than 1 MB.
 """
 
@@ -37,13 +37,13 @@ from arenite.strategies import find
 from harness.inputs import shared_tflite, zoo_file
 
 NETWORK = "mobilenet-v2"
-OTHERS = ("resnet50", "unet")
-TFLITE = ("tf2_mobilenet_v2_1.0_224_ptq",)
-MOST_OFF = 1_000_000
 BANDED = 800_000
 """Bytes of the arena of the network in bands."""
 STREAMED = 2_000_000
 """Bytes of its weights that stay."""
+OTHERS = ("resnet50", "unet")
+TFLITE = ("tf2_mobilenet_v2_1.0_224_ptq",)
+MOST_OFF = 1_000_000
 
 CHILD = """
 import ctypes, json, sys
