@@ -107,11 +107,13 @@ Shape random_shape(Random& random) {
     Shape shape{};
     const bool is_deep = random.one_in(8);
     const bool is_large = !is_deep && random.one_in(8);
-    const std::size_t side = is_deep ? 4 : is_large ? 60 : 15;
+    const bool is_colour = !is_deep && random.one_in(8);
+    const std::size_t side = is_deep ? 4 : is_large || is_colour ? 60 : 15;
     shape.rows = 1 + random.up_to(side);
     shape.columns = 1 + random.up_to(side);
-    shape.groups = random.one_in(4) ? 1 + random.up_to(4) : 1;
+    shape.groups = !is_colour && random.one_in(4) ? 1 + random.up_to(4) : 1;
     shape.channels = 1 + random.up_to(is_deep ? 700 : random.one_in(2) ? 40 : 5);
+    shape.channels = is_colour ? 3 : shape.channels;
     shape.outputs = 1 + random.up_to(random.one_in(8) ? 300 : random.one_in(2) ? 70 : 20);
     const std::size_t kernel = random.one_in(3) ? 0 : is_deep ? 2 : random.one_in(4) ? 8 : 4;
     for (std::size_t axis = 0; axis < 2; ++axis) {

@@ -59,6 +59,8 @@ class Run {
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
         is_in_place_((panels_ <= kFewPanels || would_copy_again()) && windows_.are_rows_readable()),
+        window_rows_(convolution.window.kernel[0]),
+        row_kernels_(find_row_kernels()),
         depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
         most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
     choose_parts(num_threads);
@@ -86,6 +88,19 @@ class Run {
     const auto& kernel = convolution_.window.kernel;
     return kernel[0] * kernel[1] == 1 && depth_ * panels_ * kPanel > kCached &&
            num_pixels() >= kManyPixels;
+  }
+
+  // Kernels that read windows row by row where they lie, null if there are none. What ends in half
+  // a panel has better ones.
+  const TileMultiplies* find_row_kernels() const {
+    const std::size_t step = windows_.row_step_index();
+    const std::size_t rest = outputs_ % kPanel;
+    const bool fits =
+        convolution_.groups == 1 && depth_ <= kTileDepth && window_rows_ <= kTilePixels;
+    const bool ends_in_half = rest > 0 && rest <= kPanel / 2;
+    return step < kTileSteps.size() && fits && !is_in_place_ && !ends_in_half
+               ? &kernels_.multiply_rows[step]
+               : nullptr;
   }
 
   // Panels are shared out as many together as are multiplied together.
@@ -136,6 +151,10 @@ class Run {
       for (std::size_t tile = 0; tile < tiles; ++tile) {
         Range part = split(pixels.count, tiles, tile);
         part.first += pixels.first;
+        if (reads_rows(part, panels, scratch)) {
+          multiply(group, panels, part, depth, scratch, true);
+          continue;
+        }
         if (is_in_place_) {
           windows_.find(part.first, part.count, group * channels_, depth.first, depth.count,
                         scratch.copies, scratch.source);
@@ -143,14 +162,24 @@ class Run {
           windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
                         scratch.copies);
         }
-        multiply(group, panels, part, depth, scratch);
+        multiply(group, panels, part, depth, scratch, false);
       }
     }
   }
 
-  // Multiplies the pixels that were copied by some panels of a group.
-  void multiply(std::size_t group, Range panels, Range pixels, Range depth,
-                Scratch& scratch) const {
+  // Whether the windows of these pixels are read row by row, and finds the rows.
+  bool reads_rows(Range pixels, Range panels, Scratch& scratch) const {
+    if (row_kernels_ == nullptr || (*row_kernels_)[0][pixels.count - 1] == nullptr) {
+      return false;
+    }
+    const std::size_t together = std::min(most_panels(pixels.count), panels.count);
+    return (*row_kernels_)[together - 1][pixels.count - 1] != nullptr &&
+           windows_.find_rows(pixels.first, pixels.count, scratch.source);
+  }
+
+  // Multiplies pixels that were copied or found by some panels of a group.
+  void multiply(std::size_t group, Range panels, Range pixels, Range depth, Scratch& scratch,
+                bool by_rows) const {
     const FloatStore& store = convolution_.store;
     float* results[kTilePixels];
     const float* addends[kTilePixels];
@@ -164,8 +193,10 @@ class Run {
     Tile tile;
     tile.copies = scratch.copies;
     tile.source = is_in_place_ ? scratch.source : nullptr;
+    tile.rows = scratch.source;
+    tile.num_rows = window_rows_;
     tile.panel_stride = panel_stride;
-    tile.depth = depth.count;
+    tile.depth = by_rows ? depth.count / window_rows_ : depth.count;
     tile.result = results;
     tile.next = pixels.count * result_.pixel_stride;
     tile.addend = store.addend == nullptr ? nullptr : addends;
@@ -186,10 +217,11 @@ class Run {
       if (is_first) {
         tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + tile.channel;
       }
-      MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
+      const TileMultiplies& kernels = by_rows ? *row_kernels_ : kernels_.multiply;
+      MultiplyTile multiply = kernels[count - 1][pixels.count - 1];
       std::size_t made = count * kPanel;
       const MultiplyTile to_half = kernels_.multiply_to_half[count - 1][pixels.count - 1];
-      if (to_half != nullptr && tile.channel + made - kPanel / 2 >= outputs_) {
+      if (!by_rows && to_half != nullptr && tile.channel + made - kPanel / 2 >= outputs_) {
         multiply = to_half;
         made -= kPanel / 2;
       }
@@ -260,6 +292,8 @@ class Run {
   const std::size_t depth_;
   const Windows windows_;
   const bool is_in_place_;
+  const std::size_t window_rows_;
+  const TileMultiplies* const row_kernels_;
   const std::size_t depth_rows_;   // parts of the depth that lie apart
   const std::size_t most_pixels_;  // of a tile
   std::size_t panel_parts_;

@@ -40,7 +40,7 @@ using Halves = Floats;
 using HalfVec = Vec;
 HWY_INLINE HalfVec lower_half(Vec value) { return value; }
 #endif
-// Panels of which the last may be a half.
+// Panels of which the last may be a half, and of windows that are read row by row.
 constexpr std::size_t kHalvedPanels = 2;
 // Without vectors the sums of a few columns fill the registers.
 constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
@@ -124,9 +124,13 @@ HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec
 }
 #endif
 
-// A source is read where a copy of it lies, or pixel by pixel where it lies itself.
+// A source is read where a copy of it lies, or where it lies itself: pixel by pixel, or row by row
+// with pixels side by side.
 struct Copied {
   const float* pixels;
+
+  static constexpr std::size_t num_rows() { return 1; }
+  HWY_INLINE Copied row(std::size_t) const { return *this; }
 
   template <std::size_t P>
   HWY_INLINE const float* at(std::size_t k) const {
@@ -138,10 +142,32 @@ template <std::size_t NumPixels>
 struct InPlace {
   const float* pixels[NumPixels];
 
+  static constexpr std::size_t num_rows() { return 1; }
+  HWY_INLINE const InPlace& row(std::size_t) const { return *this; }
+
   template <std::size_t P>
   HWY_INLINE const float* at(std::size_t k) const {
     return pixels[P] + k;
   }
+};
+
+template <std::size_t Step>
+struct Row {
+  const float* first;
+
+  template <std::size_t P>
+  HWY_INLINE const float* at(std::size_t k) const {
+    return first + P * Step + k;
+  }
+};
+
+template <std::size_t Step>
+struct Rows {
+  const float* const* rows;
+  std::size_t count;
+
+  HWY_INLINE std::size_t num_rows() const { return count; }
+  HWY_INLINE Row<Step> row(std::size_t index) const { return {rows[index]}; }
 };
 
 // The lines that the sums of the next tile will be stored to are asked for a tile ahead.
@@ -152,7 +178,7 @@ HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
 
 // With `HasHalf` half a vector follows the whole ones.
 template <bool HasHalf, typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
-HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::size_t column,
+HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_t column,
                                  [[maybe_unused]] Indices<P...> pixels, Indices<V...> vectors,
                                  Indices<Panel...> panels) {
   const Floats d;
@@ -184,30 +210,33 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& source, std::si
     }
   }
   const float* filter = tile.filter + column;
-  std::size_t k = 0;
+  for (std::size_t r = 0; r < all.num_rows(); ++r) {
+    const auto source = all.row(r);
+    std::size_t k = 0;
 #if HWY_ARCH_ARM_A64
-  for (; k + 4 <= tile.depth; k += 4) {
-    const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
-    multiply_lane<0>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-    multiply_lane<1>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-    multiply_lane<2>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-    multiply_lane<3>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-    filter += 4 * kPanel;
-  }
-#endif
-  for (; k < tile.depth; ++k) {
-    const Vec weights[kVectors + (kVectors == 0)] = {
-        hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
-    (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
-    if constexpr (HasHalf) {
-      const HalfVec last = hn::LoadU(half, weights_at<kVectors>(filter, tile.panel_stride));
-      (multiply_pixel_and_half<P>(sums, weights, halves, last,
-                                  hn::Set(d, *source.template at<P>(k)), vectors),
-       ...);
-    } else {
-      (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
+    for (; k + 4 <= tile.depth; k += 4) {
+      const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
+      multiply_lane<0>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+      multiply_lane<1>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+      multiply_lane<2>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+      multiply_lane<3>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+      filter += 4 * kPanel;
     }
-    filter += kPanel;
+#endif
+    for (; k < tile.depth; ++k) {
+      const Vec weights[kVectors + (kVectors == 0)] = {
+          hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
+      (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
+      if constexpr (HasHalf) {
+        const HalfVec last = hn::LoadU(half, weights_at<kVectors>(filter, tile.panel_stride));
+        (multiply_pixel_and_half<P>(sums, weights, halves, last,
+                                    hn::Set(d, *source.template at<P>(k)), vectors),
+         ...);
+      } else {
+        (multiply_pixel<P>(sums, weights, hn::Set(d, *source.template at<P>(k)), vectors), ...);
+      }
+      filter += kPanel;
+    }
   }
   if (tile.is_last) {
     const Vec min = hn::Set(d, tile.min);
@@ -253,6 +282,12 @@ void multiply(const Tile& tile) {
   }
 }
 
+template <std::size_t NumPanels, std::size_t NumPixels, std::size_t Step>
+void multiply_rows(const Tile& tile) {
+  multiply_from<NumPanels, false>(tile, Rows<Step>{tile.rows, tile.num_rows},
+                                  std::make_index_sequence<NumPixels>());
+}
+
 // Whole vectors are stored: what they hold too much lies between the copies, or is stored over.
 HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
   const Floats d;
@@ -282,11 +317,22 @@ void copy_rows(const float* from, std::size_t step, std::size_t count, std::size
   }
 }
 
+template <std::size_t NumPanels, std::size_t NumPixels, std::size_t... Step>
+constexpr void list_rows(TileKernels& kernels, Indices<Step...>) {
+  ((kernels.multiply_rows[Step][NumPanels - 1][NumPixels - 1] =
+        multiply_rows<NumPanels, NumPixels, kTileSteps[Step]>),
+   ...);
+}
+
 template <std::size_t NumPanels, std::size_t... P>
 constexpr void list(TileKernels& kernels, Indices<P...>) {
   ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, false, P + 1>), ...);
   if constexpr (NumPanels <= kHalvedPanels) {
     ((kernels.multiply_to_half[NumPanels - 1][P] = multiply<NumPanels, true, P + 1>), ...);
+    constexpr std::size_t kMost = sizeof...(P);
+    constexpr auto kSteps = std::make_index_sequence<kTileSteps.size()>();
+    list_rows<NumPanels, kMost>(kernels, kSteps);
+    list_rows<NumPanels, (kMost > 1 ? kMost - 1 : kMost)>(kernels, kSteps);
   }
 }
 
@@ -297,7 +343,7 @@ constexpr std::size_t kPointers = 11;
 template <std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, {}, copy_rows};
+  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, {}, {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }

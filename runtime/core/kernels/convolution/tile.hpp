@@ -21,6 +21,8 @@ constexpr std::size_t kTileSums = 28 * 16;
 struct Tile {
   const float* copies;         // by pixel, kTileStride apart
   const float* const* source;  // by pixel; null: multiply the copies
+  const float* const* rows;    // of the window under the first pixel; null: none of these
+  std::size_t num_rows;        // the depth is that of each
   const float* filter;         // the first panel, from the first depth on
   std::size_t panel_stride;
   std::size_t depth;
@@ -36,14 +38,23 @@ struct Tile {
 
 using MultiplyTile = void (*)(const Tile& tile);
 
+// Floats from a pixel to the next for which windows are read row by row where they lie: of images
+// of three colours.
+constexpr std::array<std::size_t, 2> kTileSteps = {3, 6};
+
+// By panels and pixels, less one.
+using TileMultiplies = std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels>;
+
 // What one kind of processor multiplies.
 struct TileKernels {
   std::size_t pixels;           // most of a tile
   std::size_t pixels_in_place;  // for one panel, if they are to be fast where they are not copied
-  // By panels and pixels, less one: null where that many sums do not fit the registers.
-  std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply;
+  // Null where that many sums do not fit the registers.
+  TileMultiplies multiply;
   // The same with the lower half of the last panel alone: null for more than two.
-  std::array<std::array<MultiplyTile, kTilePixels>, kTilePanels> multiply_to_half;
+  TileMultiplies multiply_to_half;
+  // By kTileSteps: null but for the most pixels, or one less, of one or two panels.
+  std::array<TileMultiplies, kTileSteps.size()> multiply_rows;
   // Copies `count` times `size` floats that lie `step` apart to where they lie kTileStride apart.
   // Up to a vector behind each copy is written too.
   void (*copy)(const float* from, std::size_t step, std::size_t count, std::size_t size, float* to);

@@ -30,15 +30,16 @@ Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
       column_dilation_(window.dilations[1]),
       channels_(channels),
       row_depth_(window.kernel[1] * channels),
+      num_rows_(to_signed(window.kernel[0])),
+      num_columns_(to_signed(window.kernel[1])),
       is_contiguous_(source.pixel_stride == channels &&
-                     (column_dilation_ == 1 || window.kernel[1] == 1)),
-      is_one_row_(window.kernel[0] == 1) {}
+                     (column_dilation_ == 1 || window.kernel[1] == 1)) {}
 
 bool Windows::are_rows_readable() const {
   constexpr std::size_t kSameLines = 1024;
   constexpr std::size_t kMany = 128;
   const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  return (is_contiguous_ || row_depth_ == channels_) && (is_one_row_ || row_depth_ >= kMany) &&
+  return (is_contiguous_ || row_depth_ == channels_) && (num_rows_ == 1 || row_depth_ >= kMany) &&
          step % kSameLines != 0;
 }
 
@@ -68,6 +69,28 @@ void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channe
     }
     column = 0;
   }
+}
+
+std::size_t Windows::row_step_index() const {
+  const auto step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
+  const auto found = std::find(kTileSteps.begin(), kTileSteps.end(), step);
+  return is_contiguous_ ? static_cast<std::size_t>(found - kTileSteps.begin()) : kTileSteps.size();
+}
+
+bool Windows::find_rows(std::size_t pixel, std::size_t num_pixels, const float** rows) const {
+  const std::size_t column = pixel % columns_;
+  const std::int64_t left = to_signed(column) * column_step_ - left_;
+  const std::int64_t right = left + to_signed(num_pixels - 1) * column_step_ + num_columns_;
+  const std::int64_t top = to_signed(first_row_ + pixel / columns_) * row_step_ - top_;
+  const std::int64_t bottom = top + (num_rows_ - 1) * row_dilation_;
+  if (column + num_pixels > columns_ || left < 0 || right > to_signed(source_.columns) || top < 0 ||
+      bottom >= to_signed(source_.rows)) {
+    return false;
+  }
+  for (std::int64_t row = top; row <= bottom; row += row_dilation_) {
+    *rows++ = source_.row(static_cast<std::size_t>(row)) + left * to_signed(source_.pixel_stride);
+  }
+  return true;
 }
 
 void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel,

@@ -33,6 +33,14 @@ class Windows {
   void find(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
             std::size_t num_depth, float* copies, const float** found) const;
 
+  // The index in kTileSteps of the floats between windows side by side, if rows of a window are
+  // runs of floats; else their number.
+  std::size_t row_step_index() const;
+
+  // Where the rows of the first window lie, if pixels lie side by side in a row of the result and
+  // nothing under their windows is outside of the source; false if it is not so.
+  bool find_rows(std::size_t pixel, std::size_t num_pixels, const float** rows) const;
+
  private:
   // Elements of a row of a window that lie side by side in the source, for pixels in one row.
   struct Piece {
@@ -58,8 +66,9 @@ class Windows {
   std::int64_t column_dilation_;
   std::size_t channels_;
   std::size_t row_depth_;  // elements of one row of a window
-  bool is_contiguous_;     // the pixels under a row of a window lie side by side
-  bool is_one_row_;
+  std::int64_t num_rows_;  // of a window
+  std::int64_t num_columns_;
+  bool is_contiguous_;  // the pixels under a row of a window lie side by side
 };
 
 }  // namespace arenite
