@@ -78,6 +78,19 @@ def constant(root):
     return next(i for i, each in enumerate(root["tensors"]) if each["place"] == "weights")
 
 
+def waits_elsewhere(root):
+    step = next(
+        each for each in reversed(root["steps"])
+        if each["inputs"] and min(each["inputs"]) >= 0 and "lane" not in each
+    )  # fmt: skip
+    names = {
+        f"{kind}_names": [str(each) for each in step[f"{kind}s"]] for kind in ("input", "output")
+    }
+    step["kernel_type"] = "External"
+    step["kernel"] = {"runtime": "onnxruntime", "model": constant(root), "op_type": "Any", **names}
+    step["awaits"] = [numbers(root, "Spill")[0]]
+
+
 def scratch_there(root):
     place = {key: tensor(root, spilled(root))[key] for key in ("place", "memory", "offset")}
     computing(root)["scratch"] = len(root["tensors"])
@@ -100,8 +113,7 @@ LIES = {
     "waiting for what comes later": (awaits_a_later_one, "which has no turn before at step"),
     "waiting for nothing": (awaits_nothing, "may still touch what is dead at step"),
     "waiting in another runtime": (
-        lambda r: first(r, "External").update(awaits=[numbers(r, "Spill")[0]]),
-        "awaits steps, and runs in another runtime"),
+        waits_elsewhere, "awaits steps, and runs in another runtime"),
     "a move twice": (twice, "runs beside others, and again at turn"),
     "a tensor that dies on its way": (short_life, "may still touch what is dead at step"),
     "computing with what is spilled": (

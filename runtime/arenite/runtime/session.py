@@ -425,6 +425,7 @@ class Session:
         with self._turn:
             self._segments = (_refuse,)
             self._inputs = self._outputs = ()
+            self._inputs_by_name = {}
             self._open_core = None
 
     def __enter__(self) -> Self:
