@@ -26,6 +26,12 @@ U_SHAPED = """(float[1,4,16,16] x) => (y)
   c = Conv<pads=[1,1,1,1]>(b, v) u = ConvTranspose<strides=[2,2]>(c, t)
   k = Concat<axis=1>(u, a) y = Conv(k, o) }"""
 
+PADDED = """(float[1,4,16,16] x) => (y)
+<float[8,4,3,3] w, float[8,8,3,3] v, int64[8] some = {0,0,3,1,0,0,2,1}>
+{ a = Conv<pads=[1,1,1,1]>(x, w) b = Pad(a, some)
+  c = MaxPool<kernel_shape=[3,3], strides=[2,2]>(b) y = Conv(c, v) }"""
+"""The first rows of `b` and the last are nothing but padding."""
+
 
 def network(text, folder):
     """Return the file of a network with random weights."""
@@ -53,6 +59,11 @@ def test_a_residual_network_needs_a_fraction(tmp_path):
 
 def test_what_a_skip_carries_falls_into_rows_too(tmp_path):
     heights = check_frontier(network(U_SHAPED, tmp_path))
+    assert heights[-1] < heights[0]
+
+
+def test_rows_that_are_nothing_but_padding_are_made_too(tmp_path):
+    heights = check_frontier(network(PADDED, tmp_path))
     assert heights[-1] < heights[0]
 
 

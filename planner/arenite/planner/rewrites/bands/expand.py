@@ -152,8 +152,6 @@ class _Expansion:
                 continue
             low, high = _needed(reads, turn)
             among = [piece for piece in pieces if piece.first < high and low < piece.stop]
-            if not among:  # it reads nothing but padding
-                among = [pieces[0]]
             inputs += [piece.name for piece in among]
             operands.append(self._operand(name, among))
         made = row_step.result.name

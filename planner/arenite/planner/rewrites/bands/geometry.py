@@ -123,9 +123,10 @@ def _reads(
     for row in range(num_rows(result)):
         region[ROW_AXIS] = (row, row + 1)
         low, high = step.operator.input_region(operands, position, tuple(region))[ROW_AXIS]
-        first.append(low)
-        stop.append(max(high, low))
-    # A row that reads only padding reads nothing; rows freed for it must not be needed later.
+        # What reads only padding has an operand all the same: the row next to it.
+        first.append(min(low, num_rows(operand) - 1))
+        stop.append(max(high, first[-1] + 1))
+    # Rows freed must not be needed later.
     for row in reversed(range(len(first) - 1)):
         first[row] = min(first[row], first[row + 1])
     for row in range(1, len(stop)):
