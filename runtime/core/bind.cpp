@@ -150,15 +150,15 @@ std::vector<int> indices(const flatbuffers::Vector<std::int32_t>* given) {
 std::vector<ExternalStep> external_steps(const Session& session) {
   std::vector<ExternalStep> found;
   const auto& steps = *session.program().steps();
-  for (std::size_t turn = 0; turn < session.num_turns(); ++turn) {
-    const auto& step = *steps.Get(turn_at(session.program(), turn).step());
+  for (TurnCursor turn(session.program()); !turn.is_at_end(); turn.next()) {
+    const auto& step = *steps.Get((*turn).step());
     const auto* external = step.kernel_as_External();
     if (external == nullptr) {
       continue;
     }
-    found.push_back({turn, step.name()->str(), external->model(), texts(external->input_names()),
-                     indices(step.inputs()), texts(external->output_names()),
-                     indices(step.outputs())});
+    found.push_back({turn.index(), step.name()->str(), external->model(),
+                     texts(external->input_names()), indices(step.inputs()),
+                     texts(external->output_names()), indices(step.outputs())});
   }
   return found;
 }

@@ -10,59 +10,51 @@
 namespace arenite {
 
 LiveRecords::LiveRecords(const program::Program& program)
-    : program_(program), live_(program.memories()->size()) {
-  const std::size_t num_turns = std::max<std::size_t>(arenite::num_turns(program), 1);
-  starting_.resize(num_turns);
-  ending_.resize(num_turns + 1);
-  const auto& records = *program.records();
-  for (Index i = 0; i < records.size(); ++i) {
-    const auto& record = *records.Get(i);
-    const std::string label = "record '" + record.name()->str() + "'";
-    if (record.start() >= record.end() || record.end() > num_turns) {
+    : program_(program),
+      num_turns_(std::max<std::size_t>(num_turns(program), 1)),
+      next_(program),
+      live_(program.memories()->size()) {
+  for (RecordCursor record(program); record.next();) {
+    const std::string label = "record '" + record->owner->name()->str() + "'";
+    if (record->start >= record->end || record->end > num_turns_) {
       throw ProgramError(label + " lives at " + turn_word(program) + "s " +
-                         std::to_string(record.start()) + " to " + std::to_string(record.end()) +
-                         " of " + std::to_string(num_turns));
+                         std::to_string(record->start) + " to " + std::to_string(record->end) +
+                         " of " + std::to_string(num_turns_));
     }
-    if (record.memory() >= program.memories()->size()) {
-      throw ProgramError(label + " lies in memory " + std::to_string(record.memory()) + " of " +
+    if (record->memory() >= program.memories()->size()) {
+      throw ProgramError(label + " lies in memory " + std::to_string(record->memory()) + " of " +
                          std::to_string(program.memories()->size()));
     }
-    const auto& memory = *program.memories()->Get(record.memory());
-    if (record.size() == 0 || record.size() > memory.size() ||
-        record.offset() > memory.size() - record.size()) {
+    const auto& memory =
+        *program.memories()->Get(static_cast<flatbuffers::uoffset_t>(record->memory()));
+    if (record->size == 0 || record->size > memory.size() ||
+        record->offset > memory.size() - record->size) {
       throw ProgramError(label + " lies outside the " + std::to_string(memory.size()) +
                          " B of memory '" + memory.name()->str() + "'");
     }
-    starting_[record.start()].push_back(i);
-    ending_[record.end()].push_back(i);
   }
+  has_next_ = next_.next();
 }
 
 void LiveRecords::enter(std::size_t turn) {
-  const auto& records = *program_.records();
-  if (turn < ending_.size()) {
-    for (const auto i : ending_[turn]) {
-      const auto& record = *records.Get(i);
-      live_[record.memory()].erase(record.offset());
-    }
+  for (; !dying_.empty() && std::get<0>(dying_.top()) <= turn; dying_.pop()) {
+    const auto [until, memory, begin] = dying_.top();
+    live_[memory].erase(begin);
   }
-  if (turn >= starting_.size()) {
-    return;
-  }
-  for (const auto i : starting_[turn]) {
-    const auto& record = *records.Get(i);
-    auto& live = live_[record.memory()];
-    const std::uint64_t begin = record.offset();
-    const std::uint64_t end = begin + record.size();
+  for (; has_next_ && next_->start <= turn; has_next_ = next_.next()) {
+    auto& live = live_[next_->memory()];
+    const std::uint64_t begin = next_->offset;
+    const std::uint64_t end = begin + next_->size;
     const auto above = live.lower_bound(begin);
     const bool hits_above = above != live.end() && above->first < end;
     const bool hits_below = above != live.begin() && std::prev(above)->second.end > begin;
     if (hits_above || hits_below) {
-      throw ProgramError("record '" + record.name()->str() + "' shares bytes with another at " +
-                         turn_word(program_) + " " + std::to_string(turn) +
-                         ": the plan is wrong, plan the model again");
+      throw ProgramError("record '" + next_->owner->name()->str() +
+                         "' shares bytes with another at " + turn_word(program_) + " " +
+                         std::to_string(turn) + ": the plan is wrong, plan the model again");
     }
-    live.emplace(begin, Life{end, record.end()});
+    live.emplace(begin, Life{end, next_->end});
+    dying_.emplace(next_->end, next_->memory(), begin);
   }
 }
 
@@ -81,7 +73,7 @@ std::size_t LiveRecords::held_until(const Extent& extent) const {
 }
 
 bool LiveRecords::hold_throughout(const Extent& extent) const {
-  return held_until(extent) == starting_.size();
+  return held_until(extent) == num_turns_;
 }
 
 }  // namespace arenite

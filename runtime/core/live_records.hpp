@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <queue>
+#include <tuple>
 #include <vector>
 
 #include "program_generated.h"
+#include "records.hpp"
 
 namespace arenite {
 
@@ -33,7 +37,6 @@ class LiveRecords {
   bool hold_throughout(const Extent& extent) const;
 
  private:
-  using Index = flatbuffers::uoffset_t;
   struct Life {
     std::uint64_t end;    // byte
     std::uint32_t until;  // turn
@@ -42,9 +45,13 @@ class LiveRecords {
   using Lives = std::map<std::uint64_t, Life>;
 
   const program::Program& program_;
-  std::vector<std::vector<Index>> starting_;  // by turn
-  std::vector<std::vector<Index>> ending_;
+  std::size_t num_turns_;
+  RecordCursor next_;  // the next to live, if there is one
+  bool has_next_;
   std::vector<Lives> live_;  // by memory
+  // What dies, by the turn from which on it is dead: where it begins, and in which memory.
+  using Death = std::tuple<std::uint32_t, std::size_t, std::uint64_t>;
+  std::priority_queue<Death, std::vector<Death>, std::greater<>> dying_;
 };
 
 }  // namespace arenite

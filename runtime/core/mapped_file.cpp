@@ -17,7 +17,7 @@ namespace arenite {
 namespace {
 
 constexpr char kMagic[8] = {'A', 'R', 'E', 'N', 'I', 'T', 'E', '\x1a'};
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::size_t kPage = 4096;
 // Where one page of a file is read, Linux maps what else it has there: so many bytes, so aligned.
 constexpr std::size_t kMappedAlong = 65'536;

@@ -23,13 +23,19 @@ class Poison {
   void after(std::size_t turn) const;
 
  private:
-  void fill(const std::vector<std::uint32_t>& records) const;
+  // What a record takes.
+  struct Stretch {
+    std::size_t memory;
+    std::uint64_t offset;
+    std::uint64_t size;
+  };
 
-  const program::Program& program_;
+  void fill(const std::vector<Stretch>& stretches) const;
+
   const std::vector<Arena>& arenas_;
   std::uint8_t byte_;
-  std::vector<std::vector<std::uint32_t>> starting_;  // records, by their first turn
-  std::vector<std::vector<std::uint32_t>> ending_;    // records, by the last turn of their life
+  std::vector<std::vector<Stretch>> starting_;  // by the first turn of the record
+  std::vector<std::vector<Stretch>> ending_;    // by the last turn of its life
 };
 
 }  // namespace arenite

@@ -68,7 +68,7 @@ void check_all_names(const Program& program) {
   check_names(program.steps());
   check_names(program.inputs());
   check_names(program.outputs());
-  check_names(program.records());
+  check_names(program.owners());
   check_names(program.memories());
   for (const auto* step : *program.steps()) {
     const auto* external = step->kernel_as_External();

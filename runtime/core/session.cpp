@@ -130,8 +130,8 @@ void Session::bind() {
 void Session::make_steps() {
   const auto& steps = *program().steps();
   std::vector<bool> in_bands(steps.size());
-  for (std::size_t turn = 0; turn < num_turns(); ++turn) {
-    const auto each = turn_at(program(), turn);
+  for (TurnCursor turn(program()); !turn.is_at_end(); turn.next()) {
+    const RunTurn each = *turn;
     in_bands[each.step()] = in_bands[each.step()] || each.count() != 0;
   }
   steps_.reserve(steps.size());
@@ -202,8 +202,8 @@ void Session::make_lane() {
   const auto& steps = *program().steps();
   std::vector<Step*> beside;
   std::vector<std::size_t> done(steps.size());  // by step of the lane: so many are, once it is
-  for (std::size_t turn = 0; turn < num_turns(); ++turn) {
-    const std::size_t step = turn_at(program(), turn).step();
+  for (TurnCursor turn(program()); !turn.is_at_end(); turn.next()) {
+    const std::size_t step = (*turn).step();
     if (runs_beside(*steps.Get(static_cast<flatbuffers::uoffset_t>(step)))) {
       beside_.push_back(step);
       beside.push_back(steps_[step].get());
@@ -385,8 +385,9 @@ void Session::run(std::size_t first, std::size_t last) {
   if (lane != nullptr) {
     lane->begin(issued);
   }
-  for (std::size_t index = first; index < last; ++index) {
-    const auto turn = turn_at(program(), index);
+  for (TurnCursor cursor(program(), first); cursor.index() < last; cursor.next()) {
+    const std::size_t index = cursor.index();
+    const RunTurn turn = *cursor;
     if (steps_[turn.step()] == nullptr) {
       throw ProgramError("step " + std::to_string(turn.step()) + " runs in another runtime");
     }
@@ -434,13 +435,13 @@ bool Session::is_beside(std::size_t step) const {
 
 std::size_t Session::num_beside_before(std::size_t end) const {
   std::size_t count = 0;
-  for (std::size_t turn = 0; has_lane() && turn < end; ++turn) {
-    count += is_beside(turn_at(program(), turn).step()) ? 1 : 0;
+  for (TurnCursor turn(program()); has_lane() && turn.index() < end; turn.next()) {
+    count += is_beside((*turn).step()) ? 1 : 0;
   }
   return count;
 }
 
-void Session::run_turn(const program::Turn& turn) {
+void Session::run_turn(const RunTurn& turn) {
   Step& step = *steps_[turn.step()];
   if (turn.count() == 0) {
     step.run();
@@ -451,8 +452,8 @@ void Session::run_turn(const program::Turn& turn) {
 
 std::vector<std::int64_t> Session::nanoseconds() const {
   std::vector<std::int64_t> found(steps_.size());
-  for (std::size_t turn = 0; turn < nanoseconds_.size(); ++turn) {
-    found[turn_at(program(), turn).step()] += nanoseconds_[turn];
+  for (TurnCursor turn(program()); turn.index() < nanoseconds_.size(); turn.next()) {
+    found[(*turn).step()] += nanoseconds_[turn.index()];
   }
   for (std::size_t i = 0; i < beside_.size(); ++i) {
     found[beside_[i]] = threads_->lane->nanoseconds(i);

@@ -117,7 +117,7 @@ class Session {
   bool is_beside(std::size_t step) const;
   // How many turns before this one are of the lane.
   std::size_t num_beside_before(std::size_t end) const;
-  void run_turn(const program::Turn& turn);
+  void run_turn(const RunTurn& turn);
   const TensorView* find(std::int64_t index) const {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
   }

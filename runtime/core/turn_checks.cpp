@@ -7,7 +7,6 @@
 #include "checking.hpp"
 #include "lanes.hpp"
 #include "rows_read.hpp"
-#include "turns.hpp"
 #include "updated_inputs.hpp"
 
 namespace arenite {
@@ -46,8 +45,7 @@ TurnChecks::TurnChecks(const program::Program& program, const std::vector<Tensor
       beside_(program.steps()->size()),
       moving_(program.memories()->size()) {}
 
-void TurnChecks::check(std::size_t index) {
-  const auto turn = turn_at(program_, index);
+void TurnChecks::check(const RunTurn& turn, std::size_t index) {
   const auto& steps = *program_.steps();
   if (turn.step() >= steps.size()) {
     refuse("turn " + std::to_string(index) + " is of step " + std::to_string(turn.step()) + " of " +

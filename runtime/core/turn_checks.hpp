@@ -10,6 +10,7 @@
 #include "moving_bytes.hpp"
 #include "program_generated.h"
 #include "tensor_view.hpp"
+#include "turns.hpp"
 
 namespace arenite {
 
@@ -24,7 +25,7 @@ class TurnChecks {
 
   // Refuses a turn of a step or of rows that do not exist, or that touches what lies in no record
   // that is live. The records are at this turn.
-  void check(std::size_t turn);
+  void check(const RunTurn& turn, std::size_t index);
   // Refuses steps of which something was never made.
   void finish() const;
   // What is done with a tensor at a turn. The caller has what it holds to itself, as has a step of

@@ -44,11 +44,11 @@ class Checker {
     }
     const std::size_t num_turns = arenite::num_turns(program_);
     require_live(*program_.inputs(), 0);
-    for (std::size_t turn = 0; turn < num_turns; ++turn) {
-      if (turn > 0) {
-        records_.enter(turn);
+    for (TurnCursor turn(program_); !turn.is_at_end(); turn.next()) {
+      if (turn.index() > 0) {
+        records_.enter(turn.index());
       }
-      turns_.check(turn);
+      turns_.check(*turn, turn.index());
     }
     turns_.finish();
     require_live(*program_.outputs(), std::max<std::size_t>(num_turns, 1) - 1);
@@ -353,6 +353,7 @@ std::vector<TensorView> validated_tensors(const Program& program) {
     tensors.push_back(checked_tensor(program, *tensor));
   }
   check_spilled(program, tensors);
+  check_loops(program);
   Checker(program, tensors).check();
   return tensors;
 }

@@ -165,7 +165,7 @@ def test_random_damage_is_refused_or_harmless(tmp_path):
     valid = file_of(assembled(lowered, found))
     generator = random.Random(1)
     outcomes = Counter()
-    for _ in range(300):
+    for _ in range(600):
         try:
             load(flipped(valid, generator))
             outcomes["ran"] += 1

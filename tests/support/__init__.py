@@ -5,7 +5,8 @@ Judges that share no code with what they judge: `oracle`, `brute_force`, `optima
 differences, the `wide_reference` in 64 bits, and `torch_network`.
 
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
-plan is known, `banded` as networks that run row by row make them, `executorch_specs` as
+plan is known, `banded` as networks that run row by row make them, a `stub_strategy`,
+`executorch_specs` as
 ExecuTorch hands them over.
 
 Models and programs: `steps`, `tiny_graphs`, `wide_graphs`, `tiny_onnx`, `tiny_tflite`,

@@ -13,6 +13,7 @@ from arenite.planner.units import align_up
 from arenite.runtime import _schema
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.packing import packed, unpacked
 from arenite.strategies import find
 from support.hostile_programs import file_of
 
@@ -69,8 +70,7 @@ def program_of(path: Path) -> Root:
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data, 16)
     text = _schema.decode(data[32 : 32 + size])
-    root: Root = json.loads(re.sub(r": ([+-]?inf|nan)\b", r': "\1"', text))
-    return root
+    return unpacked(json.loads(re.sub(r": ([+-]?inf|nan)\b", r': "\1"', text)))
 
 
 def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:
@@ -79,7 +79,7 @@ def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:
     (weights,) = struct.unpack_from("<Q", data, 24)
     root = program_of(path)
     edit(root)
-    program = _schema.encode(json.dumps(root))
+    program = _schema.encode(json.dumps(packed(root)))
     start = align_up(32 + len(program), 4096)
     head = data[:16] + struct.pack("<QQ", len(program), start)
     return head + program + bytes(start - 32 - len(program)) + data[weights:]

@@ -47,7 +47,7 @@ class Assembly:
     """The parts of a program file.
 
     Attributes:
-        program: The schema's root table, as JSON.
+        program: The schema's root table, as JSON; records and turns are not packed yet.
         constants: Constants with their offsets in the section of weights, in order.
         weights_size: Bytes of that section.
     """

@@ -12,6 +12,7 @@
 Integers are little-endian.
 """
 
+import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +22,10 @@ from arenite.planner.units import align_up
 from arenite.runtime import _schema
 from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.packing import packed
 
 MAGIC = b"ARENITE\x1a"
-VERSION = 4
+VERSION = 5
 _HEAD = struct.Struct("<8sIIQQ")
 _PAGE = 4096
 
@@ -35,7 +37,7 @@ def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
         UnwritableProgramError: The file's format has no room for a number of the program.
     """
     try:
-        program = _schema.encode(assembly.program)
+        program = _schema.encode(json.dumps(packed(json.loads(assembly.program))))
     except ValueError as error:
         raise UnwritableProgramError(f"cannot be written as a program: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)

@@ -15,6 +15,7 @@ import numpy as np
 from arenite.planner.problem import Rectangle
 from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
 from arenite.runtime import _schema
+from arenite.runtime.program.packing import unpacked
 
 Root: TypeAlias = Mapping[str, Any]
 
@@ -37,8 +38,7 @@ _KEEPING = frozenset(
 def root_of(flatbuffer: bytes) -> Root:
     """Return the root table of a program that the core has accepted."""
     text = _NOT_FINITE.sub(_as_json, _schema.decode(flatbuffer))
-    root: Root = json.loads(text)
-    return root
+    return unpacked(json.loads(text))
 
 
 def _as_json(found: re.Match[str]) -> str:
