@@ -284,6 +284,12 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
   if (const auto* copy = step.kernel_as_Copy()) {
     return rows_of_moves(*copy, step, tensors, input, rows);
   }
+  if (const auto* arg_reduce = step.kernel_as_ArgReduce()) {
+    // The result may have lost the last axis.
+    const bool is_along_last = arg_reduce->axis() + 1 == source->rank() && source->rank() > 2;
+    const bool has_same_rows = result->rank() > 1 && extent == result->shape[1];
+    return is_along_last && has_same_rows ? std::optional(rows) : std::nullopt;
+  }
   if (is_like_result && keeps_rows(step, result->rank(), input)) {
     return rows;
   }

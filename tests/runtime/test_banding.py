@@ -33,6 +33,14 @@ PADDED = """(float[1,4,16,16] x) => (y)
 """The first rows of `b` and the last are nothing but padding."""
 
 
+SEGMENTED = """(float[1,3,16,16] x) => (y)
+<float[8,3,3,3] w, float[21,8,1,1] o, float[4] twice = {1,1,2,2}>
+{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Conv(a, o)
+  c = Resize<mode="linear", coordinate_transformation_mode="half_pixel">(b, , twice)
+  y = ArgMax<axis=1, keepdims=KEPT>(c) }"""
+"""The class of each pixel: the result has lost the axis of channels, or keeps one of them."""
+
+
 def network(text, folder):
     """Return the file of a network with random weights."""
     return save(folder, with_random_weights(parse(text)))
@@ -65,6 +73,12 @@ def test_what_a_skip_carries_falls_into_rows_too(tmp_path):
 def test_rows_that_are_nothing_but_padding_are_made_too(tmp_path):
     heights = check_frontier(network(PADDED, tmp_path))
     assert heights[-1] < heights[0]
+
+
+@pytest.mark.parametrize("kept", ["0", "1"])
+def test_the_classes_of_pixels_are_found_in_bands(kept, tmp_path):
+    heights = check_frontier(network(SEGMENTED.replace("KEPT", kept), tmp_path))
+    assert heights[-1] < heights[0] / 2
 
 
 def test_a_budget_is_met_to_the_byte_or_refused_with_the_least(tmp_path):
