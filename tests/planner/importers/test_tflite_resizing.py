@@ -12,8 +12,9 @@ pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
 from tflite import BuiltinOperator as Op
 from tflite import TensorType
 
-from arenite.planner.errors import BindingError
+from arenite.planner.errors import BindingError, ModelFormatError
 from arenite.planner.importers import load
+from arenite.planner.importers.tflite import read_tflite
 from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Options, Resized, Shape
 from support.tiny_signals import framed
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
@@ -202,6 +203,16 @@ def test_a_shape_of_what_is_known_only_in_the_run_is_no_value(tmp_path: Path) ->
     ]
     program = load(written(tmp_path, TinySubgraph(tensors, operators, [0], [3])))
     assert program.tensors["y"].shape == (2, 4)
+
+
+def test_a_constant_of_no_elements_and_absurd_axes_is_refused(tmp_path: Path) -> None:
+    axes = (0, (1 << 31) - 1, (1 << 31) - 1)
+    tensors = [TinyTensor("x"), TinyTensor("none", axes, TensorType.INT32), TinyTensor("y")]
+    operators = [TinyOperator("theirs", [0, 1], [2])]
+    path = written(tmp_path, TinySubgraph(tensors, operators, [0], [2]))
+    constants = read_tflite(path, weights=True).constants
+    with pytest.raises(ModelFormatError, match="'none': array is too big"):
+        constants.get("none")
 
 
 @pytest.mark.parametrize("count", [1 << 20, (1 << 31) - 1])

@@ -130,7 +130,7 @@ class TfliteContents(Mapping[str, Array]):
         if dtype is None:
             return None
         if not data:
-            return np.empty(tensor.shape, dtype) if 0 in tensor.shape else None
+            return self._empty(tensor, dtype) if 0 in tensor.shape else None
         if sparsity is not None:
             return self._dense(tensor, sparsity, data, dtype)
         if len(data) != tensor.size:
@@ -138,6 +138,12 @@ class TfliteContents(Mapping[str, Array]):
                 f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
+
+    def _empty(self, tensor: Tensor, dtype: Any) -> Array:
+        try:
+            return np.empty(tensor.shape, dtype)
+        except ValueError as error:  # its other axes are longer than addresses go
+            raise ModelFormatError(f"constant {tensor.name!r}: {error}") from error
 
     def _dense(self, tensor: Tensor, sparsity: Any, data: bytes, dtype: Any) -> Array:
         if len(data) % np.dtype(dtype).itemsize:
