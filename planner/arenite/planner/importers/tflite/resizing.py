@@ -15,14 +15,13 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import BindingError
 from arenite.planner.importers.tflite.shapes import (
-    MAX_VALUES,
     SHAPE,
     SHAPES,
-    VALUES,
     MisfitError,
     Resized,
     Shape,
 )
+from arenite.planner.importers.tflite.values import MAX_VALUES, VALUES
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import TensorKind

@@ -9,15 +9,14 @@ import math
 import numpy as np
 
 from arenite.planner.importers.tflite.shapes import (
-    MAX_VALUES,
     SHAPE,
     SHAPES,
-    VALUES,
     MisfitError,
     Resized,
     Shape,
     UnknownShapeError,
 )
+from arenite.planner.importers.tflite.values import MAX_VALUES, VALUES
 from arenite.planner.operators.imported import Imported
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite.translation import Translation
