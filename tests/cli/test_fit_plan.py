@@ -68,8 +68,11 @@ def test_the_program_built_by_a_plan_is_that_of_fit_to_the_byte(
     run_json, planned, program, network, tmp_path
 ):
     built = tmp_path / "built.arena"
-    run_json("build", network, "--plan", planned, "-o", built)
+    found = run_json("build", network, "--plan", planned, "-o", built)
     assert built.read_bytes() == program.read_bytes()
+    shown = run_json("inspect", built)
+    assert (found["num_steps"], found["num_turns"]) == (shown["num_steps"], shown["num_turns"])
+    assert found["num_turns"] > found["num_steps"] == sum(found["operators"].values())
 
 
 def test_strips_are_made_again_from_a_plan(run_json, tmp_path):

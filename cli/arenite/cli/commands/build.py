@@ -27,13 +27,15 @@ from arenite.cli.planning.search import check_bound, check_capacity, configured,
 from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows
-from arenite.cli.render.numbers import both, distance, plural
+from arenite.cli.render.numbers import both, distance, grouped, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name, printable
 from arenite.cli.render.weights import weights_as_json, weights_rows
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import InputValues, Shapes
+from arenite.planner.operators.bands import Band
+from arenite.planner.program import Step
 from arenite.planner.several_memories import CostedMemory
 from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
 from arenite.runtime.rewrites.weight_budget import WeightBudget
@@ -145,7 +147,8 @@ def build(
         held = write_program(file, compiled, outcome, code=code)
         file_bytes = file.stat().st_size
     problem = compiled.source.problem
-    operators = Counter(step.operator.label for step in compiled.program.steps)
+    kinds_by_step = {_step_of(step): step.operator.label for step in compiled.program.steps}
+    operators = Counter(kinds_by_step.values())
     notes = compiled.program.notes
     tiles = num_by_tile(compiled.program)
     tuned_tiles = num_by_tile(compiled.program, tuned=True)
@@ -155,7 +158,8 @@ def build(
         console.print(name(output.name, "bold"), soft_wrap=True)
         kinds = ", ".join(f"{count} {kind}" for kind, count in operators.most_common())
         rows = [
-            ("steps", f"{len(problem.steps)}: {kinds}"),
+            ("steps", f"{len(kinds_by_step)}: {kinds}"),
+            *_turns_rows(len(problem.steps), len(kinds_by_step)),
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
             *memory_rows(problem, plan),
             *weights_rows(compiled),
@@ -170,7 +174,8 @@ def build(
         {
             "model": str(model),
             "output": str(output),
-            "num_steps": len(problem.steps),
+            "num_steps": len(kinds_by_step),
+            "num_turns": len(problem.steps),
             "operators": dict(operators),
             "height": plan.height,
             "arena_bytes": plan.height,
@@ -188,6 +193,19 @@ def build(
         },
         text,
     )
+
+
+def _step_of(step: Step) -> str:
+    """Return the name of a step, or of the one that it is a band of."""
+    band = step.operator
+    return (band.wider or band.step) if isinstance(band, Band) else step.name
+
+
+def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:
+    """Return how many turns run, if some steps run in bands, as rows of facts."""
+    if num_turns == num_steps:
+        return []
+    return [("turns", f"{grouped(num_turns)} of {plural(num_steps, 'step')}")]
 
 
 def _tiles_rows(
