@@ -75,6 +75,20 @@ def test_the_program_built_by_a_plan_is_that_of_fit_to_the_byte(
     assert found["num_turns"] > found["num_steps"] == sum(found["operators"].values())
 
 
+CLASSES = """(float[1,3,16,16] x) => (int64[1,8,8] y)
+<float[8,3,3,3] w, float[21,8,1,1] o>
+{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Conv(a, o)
+  y = ArgMax<axis=1, keepdims=0>(b) }"""
+"""The class of each pixel: the result has lost the axis of channels."""
+
+
+def test_a_program_whose_result_has_lost_an_axis_is_valid(run_json, tmp_path):
+    network, built = save(tmp_path, with_random_weights(parse(CLASSES))), tmp_path / "built.arena"
+    least = min(each["height"] for each in run_json("fit", network)["frontier"])
+    run_json("fit", network, "--budget", least, "-o", built)
+    assert run_json("verify", built)["valid"]
+
+
 def test_strips_are_made_again_from_a_plan(run_json, tmp_path):
     network = save(tmp_path, with_random_weights(parse(EXPANDING)))
     least = min(each["height"] for each in run_json("fit", network)["frontier"])
