@@ -16,6 +16,8 @@ namespace arenite {
 
 enum class Vectors { any, avx2, avx512 };
 
+#define ARENITE_INLINE __attribute__((always_inline)) inline
+
 #if defined(__x86_64__) && defined(__GNUC__)
 // What such a function calls is compiled into it, or it would be called as it is for any processor.
 #define ARENITE_FOR_AVX2 __attribute__((flatten, target("avx2,fma")))

@@ -4,16 +4,9 @@
 #include <type_traits>
 
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-
-#include <immintrin.h>
-
-#if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 
 namespace arenite {
 

@@ -4,27 +4,18 @@
 #include "kernels/convolution/int8_row_sizes.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-
 namespace arenite {
 
 namespace {
-
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 
 constexpr std::size_t kVector = kInt8RowVector;
 

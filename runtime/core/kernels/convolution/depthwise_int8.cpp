@@ -11,8 +11,6 @@ namespace arenite {
 
 namespace {
 
-#define ARENITE_INLINE __attribute__((always_inline)) inline
-
 // Output channels whose sums are added up at once.
 constexpr std::size_t kBlock = 32;
 

@@ -1,18 +1,11 @@
 // Depthwise convolutions for x86-64 with sums of four products of bytes.
 #include "kernels/convolution/depthwise_int8_rows.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-#include <immintrin.h>
-
 #include <algorithm>
-
-#if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
 
 namespace arenite {
 
@@ -144,8 +137,6 @@ struct alignas(64) Stack {
 };
 
 static_assert(sizeof(Stack<Wide>) <= kInt8DepthwiseStack);
-
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 
 // The channel of a sum.
 std::size_t channel_of(std::size_t vector, std::size_t element) {

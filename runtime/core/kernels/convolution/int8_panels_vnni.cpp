@@ -1,26 +1,17 @@
 // Tiles of one or two panels for x86-64 with sums of four products of bytes.
 #include "kernels/convolution/int8_panels.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-
-#include <immintrin.h>
 
 #include <array>
 #include <cstring>
 #include <utility>
 
-#if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-
 namespace arenite {
 
 namespace {
-
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 
 constexpr std::size_t kQuadBytes = kInt8Panel * kInt8Quad;
 

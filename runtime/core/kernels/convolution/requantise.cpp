@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "kernels/processor.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#endif
+#include "kernels/x86_intrinsics.hpp"
 
 namespace arenite {
 
 namespace {
-
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 
 std::int32_t wrapped_sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
