@@ -74,12 +74,14 @@ class Compiled:
         streaming: How the weight budget is met, if there is one.
         kernels: Which kernels compute convolutions, once there is a plan.
         tuning: Which of them are quicker on one processor; None if a table decides on all.
+        room: Bytes that the arena may grow to for their working memory, if the plan takes less.
     """
 
     source: Source
     streaming: Streaming | None = None
     kernels: Kernels = Kernels.DIRECT
     tuning: Tuning | None = None
+    room: int = 0
 
     @property
     def program(self) -> Program:
@@ -91,7 +93,7 @@ class Compiled:
         """Return the program with its kernels chosen, and the plan with their working memory."""
         program, problem, plan = with_tiles(
             self.program, self.source.problem, plan, self.kernels,
-            tuned=None if self.tuning is None else self.tuning.prefer,
+            tuned=None if self.tuning is None else self.tuning.prefer, room=self.room,
         )  # fmt: skip
         source = replace(self.source, program=program, problem=problem)
         return replace(self, source=source, kernels=Kernels.DIRECT), plan
@@ -141,6 +143,10 @@ class Lowered:
         """Whether weights are loaded beside the computation."""
         return self.streaming is not None and self.streaming.at_once > 1
 
+    def ahead(self, found: Derivation, rules: Rules) -> Derivation:
+        """Return what was derived from this program, its weights loaded as early as can be."""
+        return derive_ahead(found, rules) if self.loads_beside else found
+
     def compiled(self, derivation: Derivation) -> Compiled:
         """Return the model as derived from this program, or from a rewrite of it."""
         source = Source.derived(self.name, self.digest, derivation)
@@ -181,10 +187,10 @@ def compile_model(
     lowered = lower_model(
         path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
     )
-    found = derive(lowered.program, rules(capacity), order)
-    if lowered.loads_beside and not isinstance(order, tuple):  # an order given is the final one
-        found = derive_ahead(found, rules(capacity))
     tuning = None if tune is None else tune(lowered.program)
+    found = derive(lowered.program, rules(capacity), order)
+    if not isinstance(order, tuple):  # an order given is the final one
+        found = lowered.ahead(found, rules(capacity))
     return replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
 
 

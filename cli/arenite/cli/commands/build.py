@@ -21,9 +21,10 @@ from arenite.cli.options.search import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
+from arenite.cli.planning.building import compile_and_place
 from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
-from arenite.cli.planning.search import check_bound, check_capacity, configured, search
+from arenite.cli.planning.search import configured
 from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows
@@ -43,7 +44,7 @@ from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "time_limit_s",
-    "seed", "weight_budget", "kernels", "tune",
+    "seed", "weight_budget", "kernels", "tune", "is_whole",
 )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ _DECIDED_BY_PLAN = (
         "Reading the model": ("order_name", "dims", "shapes", "values"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
-        "Kernels": ("kernels", "tune"),
+        "Kernels": ("kernels", "tune", "is_whole"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -89,6 +90,11 @@ _DECIDED_BY_PLAN = (
     help="Measure on this machine which kernel of each convolution is the quickest; on another "
     "processor those of the table run.",
 )  # fmt: skip
+@click.option(
+    "--whole", "is_whole", is_flag=True,
+    help="Run every step whole. By default steps that hand each other more than a cache holds run "
+    "in bands of rows, where the arena is then no larger; outputs are the same bits.",
+)  # fmt: skip
 @time_limit_option()
 @seed_option
 @json_option
@@ -108,6 +114,7 @@ def build(
     huffman: bool,
     kernels: str,
     tune: bool,
+    is_whole: bool,
     time_limit_s: float | None,
     seed: int | None,
     as_json: bool,
@@ -117,6 +124,7 @@ def build(
     Running that file takes neither the model nor the packages that read it.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
+    whole_bytes: int | None = None
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, plan_path))
     if plan_path is None:
@@ -124,19 +132,21 @@ def build(
             dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
             time_limit_s=time_limit_s,
         )  # fmt: skip
-        compiled = compiled_for(
-            reading, model, capacity, Kernels(kernels), tuned if tune else None
-        )
         if memories:
             refuse_beside("--memory", "capacity")
+            compiled = compiled_for(
+                reading, model, kernels=Kernels(kernels), tune=tuned if tune else None
+            )
             source, outcome, _ = spread_over(
                 compiled.source, memories, strategy, time_limit_s=time_limit_s
             )
             compiled = replace(compiled, source=source)
         else:
-            check_bound(compiled.source.problem)
-            outcome = search(strategy, compiled.source.problem, time_limit_s=time_limit_s)
-            check_capacity(compiled.source.problem, outcome, strategy)
+            built = compile_and_place(
+                reading, model, strategy, capacity=capacity, kernels=Kernels(kernels),
+                tune=tuned if tune else None, is_whole=is_whole,
+            )  # fmt: skip
+            compiled, outcome, whole_bytes = built.compiled, built.outcome, built.whole_bytes
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         compiled, outcome = compile_by_plan(model, plan_path)
@@ -161,6 +171,7 @@ def build(
             ("steps", f"{len(kinds_by_step)}: {kinds}"),
             *_turns_rows(len(problem.steps), len(kinds_by_step)),
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
+            *_whole_rows(whole_bytes, plan.height),
             *memory_rows(problem, plan),
             *weights_rows(compiled),
             *_tiles_rows(tiles, tuned_on, tuned_tiles),
@@ -179,6 +190,7 @@ def build(
             "operators": dict(operators),
             "height": plan.height,
             "arena_bytes": plan.height,
+            "whole_bytes": whole_bytes,
             "lower_bound": plan.lower_bound,
             "optimal": plan.optimal,
             "memories": memories_as_json(problem, plan),
@@ -206,6 +218,13 @@ def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:
     if num_turns == num_steps:
         return []
     return [("turns", f"{grouped(num_turns)} of {plural(num_steps, 'step')}")]
+
+
+def _whole_rows(whole_bytes: int | None, arena_bytes: int) -> list[tuple[str, str]]:
+    """Return what the arena would take if every step ran whole, if that is more."""
+    if whole_bytes is None or whole_bytes <= arena_bytes:
+        return []
+    return [("whole", both(whole_bytes))]
 
 
 def _tiles_rows(

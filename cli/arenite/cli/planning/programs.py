@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.cli.planning.building import compile_and_place
 from arenite.cli.planning.memories import spread_as
-from arenite.cli.planning.search import Outcome, search
-from arenite.cli.targets.arenite import compiled_by, compiled_for
+from arenite.cli.planning.search import Outcome
+from arenite.cli.targets.arenite import compiled_by
 from arenite.cli.targets.reading import Reading, reading_of
 from arenite.cli.targets.table import ARENITE
 from arenite.planner import planfile
@@ -79,10 +80,9 @@ def build_program(
         PlanError: There is no plan.
         OutputError: The file cannot be written.
     """
-    compiled = compiled_for(reading, model)
-    outcome = search(strategy or find("best"), compiled.source.problem)
-    write_program(output, compiled, outcome)
-    return compiled
+    built = compile_and_place(reading, model, strategy or find("best"))
+    write_program(output, built.compiled, built.outcome)
+    return built.compiled
 
 
 def compile_by_plan(

@@ -72,6 +72,7 @@ def with_tiles(
     kernels: Kernels,
     prefer: Prefer = by_table,
     tuned: Prefer | None = None,
+    room: int = 0,
 ) -> tuple[Program, Problem, Plan]:
     """Return a placed program with convolutions by tiles, their working memory in its gaps.
 
@@ -83,10 +84,12 @@ def with_tiles(
         prefer: Tells which tiles are quicker.
         tuned: Tells which are on the processor that the program is tuned on; None if on none. The
             working memory of a step is enough for either choice.
+        room: Bytes that the arena may grow to where `kernels` does not let it grow.
     """
     if kernels is Kernels.DIRECT:
         return program, problem, plan
     memory = problem.memories[0]
+    most_bytes = (memory.capacity or sys.maxsize) if kernels is Kernels.FASTEST else room
     lying = [r for r in problem.rectangles(plan.offsets) if r.memory == memory.name]
     names = Names([*program.tensors, *(record.name for record in problem.records)])
     steps = list(program.steps)
@@ -96,12 +99,12 @@ def with_tiles(
         if not takes_tiles(program, step):
             continue
         live = sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
-        gap, room = _largest_gap(live, plan.heights[0])
+        gap, gap_bytes = _largest_gap(live, plan.heights[0])
         top = align_up(max((end for _, end in live), default=0), _ALIGNMENT)
-        most = (memory.capacity or sys.maxsize) - top if kernels is Kernels.FASTEST else 0
-        chosen = _fitting(program, step, prefer(program, step), room, most)
+        most = most_bytes - top
+        chosen = _fitting(program, step, prefer(program, step), gap_bytes, most)
         measured_here = () if tuned is None else tuned(program, step)
-        best = _fitting(program, step, measured_here, room, most)
+        best = _fitting(program, step, measured_here, gap_bytes, most)
         operator = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
         size = align_up(operator.scratch(program.operands(step)), _ALIGNMENT)
         if not size:
@@ -110,7 +113,7 @@ def with_tiles(
             names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
             memory=memory.name,
         )  # fmt: skip
-        offset = gap if size <= room else top
+        offset = gap if size <= gap_bytes else top
         placed.append((record, offset))
         height = max(height, offset + size)
         steps[number] = replace(step, operator=operator)
@@ -168,7 +171,7 @@ def takes_tiles(program: Program, step: Step) -> bool:
     return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))
 
 
-def _fitting(program: Program, step: Step, tiles: Sequence[int], room: int, most: int) -> Conv2D:
+def _fitting(program: Program, step: Step, tiles: Sequence[int], gap: int, most: int) -> Conv2D:
     """Return the operator by the first tiles that fit, for as many threads as there is room for.
 
     If none do, it is the direct one.
@@ -176,7 +179,7 @@ def _fitting(program: Program, step: Step, tiles: Sequence[int], room: int, most
     assert isinstance(step.operator, Conv2D)
     operands = program.operands(step)
     for tile in tiles:
-        for bytes_left, threads in ((room, _THREADS), (most, (_GROWN_THREADS,))):
+        for bytes_left, threads in ((gap, _THREADS), (most, (_GROWN_THREADS,))):
             for count in threads:
                 operator = replace(step.operator, tile=tile, tile_threads=count)
                 if align_up(operator.scratch(operands), _ALIGNMENT) <= bytes_left:

@@ -36,11 +36,10 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.options.weights import huffman_option, weight_budget_option
+from arenite.cli.planning.building import compile_and_place
 from arenite.cli.planning.programs import SUFFIX, code_of, write_program
-from arenite.cli.planning.search import search
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
@@ -376,7 +375,6 @@ def _write_program(
     code: Code,
 ) -> CompiledProgram:
     with twin_of(model, changed) as twin:
-        compiled = compiled_for(reading, twin)
-    outcome = search(find("best"), compiled.source.problem)
-    write_program(output, compiled, outcome, code=code)
-    return compiled
+        built = compile_and_place(reading, twin, find("best"))
+    write_program(output, built.compiled, built.outcome, code=code)
+    return built.compiled
