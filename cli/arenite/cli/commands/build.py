@@ -21,7 +21,7 @@ from arenite.cli.options.search import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
-from arenite.cli.planning.building import compile_and_place
+from arenite.cli.planning.building import Built, compile_and_place
 from arenite.cli.planning.memories import spread_over
 from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
 from arenite.cli.planning.search import configured
@@ -124,7 +124,6 @@ def build(
     Running that file takes neither the model nor the packages that read it.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-    whole_bytes: int | None = None
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, plan_path))
     if plan_path is None:
@@ -140,18 +139,16 @@ def build(
             source, outcome, _ = spread_over(
                 compiled.source, memories, strategy, time_limit_s=time_limit_s
             )
-            compiled = replace(compiled, source=source)
+            built = Built.of(replace(compiled, source=source), outcome)
         else:
             built = compile_and_place(
                 reading, model, strategy, capacity=capacity, kernels=Kernels(kernels),
                 tune=tuned if tune else None, is_whole=is_whole,
             )  # fmt: skip
-            compiled, outcome, whole_bytes = built.compiled, built.outcome, built.whole_bytes
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
-        compiled, outcome = compile_by_plan(model, plan_path)
-    compiled, plan = compiled.tiled(outcome.plan)
-    outcome = replace(outcome, plan=plan)
+        built = Built.of(*compile_by_plan(model, plan_path))
+    compiled, outcome, plan = built.compiled, built.outcome, built.outcome.plan
     code = code_of(huffman=huffman) if code_weights else None
     with results.file(output) as file:
         held = write_program(file, compiled, outcome, code=code)
@@ -171,7 +168,7 @@ def build(
             ("steps", f"{len(kinds_by_step)}: {kinds}"),
             *_turns_rows(len(problem.steps), len(kinds_by_step)),
             ("arena", f"{both(plan.height)}, {distance(plan)}"),
-            *_whole_rows(whole_bytes, plan.height),
+            *_whole_rows(built.height, plan.height),
             *memory_rows(problem, plan),
             *weights_rows(compiled),
             *_tiles_rows(tiles, tuned_on, tuned_tiles),
@@ -188,9 +185,8 @@ def build(
             "num_steps": len(kinds_by_step),
             "num_turns": len(problem.steps),
             "operators": dict(operators),
-            "height": plan.height,
+            "height": built.height,
             "arena_bytes": plan.height,
-            "whole_bytes": whole_bytes,
             "lower_bound": plan.lower_bound,
             "optimal": plan.optimal,
             "memories": memories_as_json(problem, plan),
@@ -220,11 +216,9 @@ def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:
     return [("turns", f"{grouped(num_turns)} of {plural(num_steps, 'step')}")]
 
 
-def _whole_rows(whole_bytes: int | None, arena_bytes: int) -> list[tuple[str, str]]:
+def _whole_rows(height: int, arena_bytes: int) -> list[tuple[str, str]]:
     """Return what the arena would take if every step ran whole, if that is more."""
-    if whole_bytes is None or whole_bytes <= arena_bytes:
-        return []
-    return [("whole", both(whole_bytes))]
+    return [("whole", both(height))] if height > arena_bytes else []
 
 
 def _tiles_rows(

@@ -2,25 +2,25 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from arenite.cli.planning.search import Outcome, check_bound, check_capacity, search
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
-from arenite.planner.program import Program
 from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.rules import Rules
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import (
     Compiled,
     Lowered,
     Tune,
-    Tuning,
     lower_model,
     rules,
     runs_by_rows,
 )
-from arenite.runtime.rewrites.tiles import Kernels, by_table, takes_tiles
+from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles
 from arenite.strategies import native
 from arenite.strategies.fit.cached import in_bands
 from arenite.strategies.fit.regions import Regions
@@ -31,14 +31,30 @@ class Built:
     """A program and its plan.
 
     Attributes:
-        compiled: The program.
+        compiled: The program, its kernels chosen.
         outcome: Its plan.
-        whole_bytes: What the arena takes where every step runs whole.
+        height: Bytes of the plan by which every step runs whole, without working memory of tiles.
     """
 
     compiled: Compiled
     outcome: Outcome
-    whole_bytes: int
+    height: int
+
+    @classmethod
+    def of(cls, compiled: Compiled, outcome: Outcome, height: int | None = None) -> Self:
+        """Return a program with its kernels chosen, and what becomes of its plan.
+
+        Args:
+            compiled: The program.
+            outcome: Its plan.
+            height: That of the plan by which every step runs whole; None if this is it.
+        """
+        compiled, plan = compiled.tiled(outcome.plan)
+        return cls(
+            compiled,
+            replace(outcome, plan=plan),
+            outcome.plan.height if height is None else height,
+        )
 
 
 def compile_and_place(
@@ -82,21 +98,31 @@ def compile_and_place(
     check_bound(found.problem)
     outcome = search(strategy, found.problem, time_limit_s=reading.time_limit_s)
     check_capacity(found.problem, outcome, strategy)
-    height = outcome.plan.height
-    if not is_whole and not outcome.interrupted:
-        banded = _banded(lowered, ordered, kernels, tuning)
-        if banded is not None and banded.problem.lower_bound <= height:
-            in_rows = search(strategy, banded.problem, time_limit_s=reading.time_limit_s)
-            if in_rows.plan.height <= height:
-                found, outcome = banded, in_rows
-    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning, room=height)
-    return Built(compiled, outcome, height)
+    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
+    whole = Built.of(compiled, outcome)
+    if is_whole or outcome.interrupted:
+        return whole
+    banded = _in_bands(lowered, ordered, compiled, rules(capacity))
+    if banded is None or banded.source.problem.lower_bound > whole.height:
+        return whole
+    outcome = search(strategy, banded.source.problem, time_limit_s=reading.time_limit_s)
+    in_rows = Built.of(replace(banded, room=whole.height), outcome, whole.height)
+    is_slower = has_slower_tiles(in_rows.compiled.program, whole.compiled.program)
+    is_larger = in_rows.outcome.plan.height > whole.outcome.plan.height
+    return whole if is_slower or is_larger else in_rows
 
 
-def _banded(
-    lowered: Lowered, ordered: Derivation, kernels: Kernels, tuning: Tuning | None
-) -> Derivation | None:
-    """Return the program in bands, and its records; None if there is nothing to gain by them."""
+def _in_bands(
+    lowered: Lowered, ordered: Derivation, whole: Compiled, counted: Rules
+) -> Compiled | None:
+    """Return a program in bands, None if nothing is to be gained by them.
+
+    Args:
+        lowered: The model.
+        ordered: Its program in order.
+        whole: The same with every step whole, and the kernels that it is to have.
+        counted: How its memory is counted.
+    """
     if not native.is_built():
         return None
     program = lowered.program
@@ -104,21 +130,11 @@ def _banded(
         program = program.reordered(ordered.order.steps)
 
     def may_run(each: RowStep) -> bool:
-        is_quicker_by_tiles = kernels is not Kernels.DIRECT and _prefers_tiles(
-            program, each, tuning
-        )
-        return runs_by_rows(program, each) and not is_quicker_by_tiles
+        return runs_by_rows(program, each) and not whole.prefers_tiles(program, each.step)
 
     in_rows = in_bands(Regions(program, SD_CARD, may_run))
     if in_rows is None:
         return None
-    counted = replace(rules(), outlines=True)
-    return lowered.ahead(derive(in_rows, counted), counted)
-
-
-def _prefers_tiles(program: Program, each: RowStep, tuning: Tuning | None) -> bool:
-    """Tell whether a step is computed after Winograd if there is room for it."""
-    if not takes_tiles(program, each.step):
-        return False
-    prefers = (by_table,) if tuning is None else (by_table, tuning.prefer)
-    return any(prefer(program, each.step) for prefer in prefers)
+    counted = replace(counted, outlines=True)
+    found = lowered.ahead(derive(in_rows, counted), counted)
+    return replace(lowered.compiled(found), kernels=whole.kernels, tuning=whole.tuning)

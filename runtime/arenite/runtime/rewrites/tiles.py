@@ -166,6 +166,26 @@ def num_by_tile(program: Program, *, tuned: bool = False) -> dict[int, int]:
     return dict(sorted(Counter(tile for tile in tiles if tile).items()))
 
 
+def has_slower_tiles(program: Program, other: Program, prefer: Prefer = by_table) -> bool:
+    """Tell whether a convolution runs by slower tiles than its namesake in another program.
+
+    Args:
+        program: A program with its kernels chosen.
+        other: Another of the same model.
+        prefer: Tells which tiles are quicker.
+    """
+
+    def ranks(given: Program) -> dict[str, int]:
+        found = {}
+        for step in given.steps:
+            if isinstance(step.operator, Conv2D) and takes_tiles(given, step):
+                found[step.name] = (*prefer(given, step), DIRECT).index(step.operator.tile)
+        return found
+
+    others = ranks(other)
+    return any(rank > others.get(name, rank) for name, rank in ranks(program).items())
+
+
 def takes_tiles(program: Program, step: Step) -> bool:
     """Tell whether a step can be computed by tiles."""
     return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))

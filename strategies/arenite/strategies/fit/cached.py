@@ -2,7 +2,8 @@
 
 No budget asks for it. Where a step makes a tensor larger than the cache for the next one alone,
 whole steps write it to memory and read it back. A few rows at a time it stays in the cache, and
-it takes a fraction of the arena.
+it takes a fraction of the arena. Each turn reads all weights of its step, so those must stay there
+too.
 """
 
 from collections import Counter
@@ -30,10 +31,10 @@ def beyond_cache(regions: Regions) -> tuple[Region, ...]:
     start = 0
     while start < len(program.steps):
         stop = start + 1
-        if _hands_over(program, readers, start):
+        if _hands_over(regions, readers, start):
             for end in regions.stops_after(start):
                 stop = end
-                if not _hands_over(program, readers, end - 1):
+                if not _hands_over(regions, readers, end - 1):
                     break
         if stop - start > 1:
             found.append(Region(start, stop, _ROWS, _ROWS))
@@ -47,12 +48,13 @@ def in_bands(regions: Regions) -> Program | None:
     return run_in_bands(regions, chosen) if chosen else None
 
 
-def _hands_over(program: Program, readers: Counter[str], index: int) -> bool:
+def _hands_over(regions: Regions, readers: Counter[str], index: int) -> bool:
     """Tell whether a step makes what the cache does not hold for the next step alone."""
-    if index + 1 == len(program.steps):
+    pair = regions.steps[index : index + 2]
+    if len(pair) < 2 or any(each is None or each.constant_bytes > _CACHE for each in pair):
         return False
-    after = program.steps[index + 1].reads
+    step, after = regions.program.steps[index : index + 2]
     return any(
-        program.tensors[name].size > _CACHE and name in after and readers[name] == 1
-        for name in program.steps[index].outputs
+        regions.program.tensors[name].size > _CACHE and name in after.reads and readers[name] == 1
+        for name in step.outputs
     )
