@@ -71,3 +71,12 @@ def test_tiles_have_the_room_of_whole_steps(run_json, tmp_path):
     assert found["num_turns"] > found["num_steps"]
     assert sum(found["tiles"].values()) == 1
     assert found["arena_bytes"] <= found["height"]
+
+
+def test_a_capacity_may_be_met_in_bands_alone(run_json, refused, block, tmp_path):
+    program = tmp_path / "m.arena"
+    found = run_json("build", block, "-o", program, "--capacity", "512KiB")
+    assert found["arena_bytes"] <= 512 * 1024 < found["height"]
+    said = refused("build", block, "-o", program, "--capacity", "512KiB", "--whole")
+    assert "no plan fits 524288 B" in said
+    assert "no plan fits 65536 B" in refused("build", block, "-o", program, "--capacity", "64KiB")

@@ -9,6 +9,7 @@ from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
+from arenite.planner.problem import Problem
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.strategy import Strategy
@@ -56,6 +57,13 @@ class Built:
             outcome.plan.height if height is None else height,
         )
 
+    def costs_nothing_beside(self, other: Self) -> bool:
+        """Tell whether the arena is no larger than another's, and no convolution slower."""
+        is_larger = self.outcome.plan.height > other.outcome.plan.height
+        return not is_larger and not has_slower_tiles(
+            self.compiled.program, other.compiled.program
+        )
+
 
 def compile_and_place(
     reading: Reading,
@@ -95,21 +103,18 @@ def compile_and_place(
     order = order_finder(reading.order_name or "best", reading.time_limit_s)
     ordered = derive(lowered.program, rules(capacity), order)
     found = lowered.ahead(ordered, rules(capacity))
-    check_bound(found.problem)
-    outcome = search(strategy, found.problem, time_limit_s=reading.time_limit_s)
-    check_capacity(found.problem, outcome, strategy)
     compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
-    whole = Built.of(compiled, outcome)
-    if is_whole or outcome.interrupted:
-        return whole
-    banded = _in_bands(lowered, ordered, compiled, rules(capacity))
-    if banded is None or banded.source.problem.lower_bound > whole.height:
-        return whole
-    outcome = search(strategy, banded.source.problem, time_limit_s=reading.time_limit_s)
-    in_rows = Built.of(replace(banded, room=whole.height), outcome, whole.height)
-    is_slower = has_slower_tiles(in_rows.compiled.program, whole.compiled.program)
-    is_larger = in_rows.outcome.plan.height > whole.outcome.plan.height
-    return whole if is_slower or is_larger else in_rows
+    banded = None if is_whole else _in_bands(lowered, ordered, compiled, rules(capacity))
+    if banded is None or not _may_fit(banded.source.problem):
+        check_bound(found.problem)
+    outcome = search(strategy, found.problem, time_limit_s=reading.time_limit_s)
+    built = Built.of(compiled, outcome)
+    if banded is not None and not outcome.interrupted:
+        outcome = search(strategy, banded.source.problem, time_limit_s=reading.time_limit_s)
+        in_rows = Built.of(replace(banded, room=built.height), outcome, built.height)
+        built = in_rows if in_rows.costs_nothing_beside(built) else built
+    check_capacity(built.compiled.source.problem, built.outcome, strategy)
+    return built
 
 
 def _in_bands(
@@ -138,3 +143,7 @@ def _in_bands(
     counted = replace(counted, outlines=True)
     found = lowered.ahead(derive(in_rows, counted), counted)
     return replace(lowered.compiled(found), kernels=whole.kernels, tuning=whole.tuning)
+
+
+def _may_fit(problem: Problem) -> bool:
+    return problem.capacity is None or problem.lower_bound <= problem.capacity

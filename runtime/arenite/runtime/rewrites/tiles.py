@@ -89,7 +89,8 @@ def with_tiles(
     if kernels is Kernels.DIRECT:
         return program, problem, plan
     memory = problem.memories[0]
-    most_bytes = (memory.capacity or sys.maxsize) if kernels is Kernels.FASTEST else room
+    capacity = memory.capacity or sys.maxsize
+    most_bytes = capacity if kernels is Kernels.FASTEST else min(room, capacity)
     lying = [r for r in problem.rectangles(plan.offsets) if r.memory == memory.name]
     names = Names([*program.tensors, *(record.name for record in problem.records)])
     steps = list(program.steps)
