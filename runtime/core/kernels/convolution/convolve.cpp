@@ -14,7 +14,7 @@ constexpr std::size_t kCached = std::size_t{1} << 17;
 // Tiles whose unfinished sums stay there too.
 constexpr std::size_t kCachedTiles = 8;
 // Products that are not worth waking another thread for.
-constexpr std::size_t kWorthwhile = std::size_t{1} << 19;
+constexpr std::size_t kWorthwhile = std::size_t{1} << 18;
 // Parts for each thread: one that is held up leaves some to the others.
 constexpr std::size_t kPartsPerThread = 4;
 
