@@ -57,12 +57,10 @@ class Built:
             outcome.plan.height if height is None else height,
         )
 
-    def costs_nothing_beside(self, other: Self) -> bool:
-        """Tell whether the arena is no larger than another's, and no convolution slower."""
-        is_larger = self.outcome.plan.height > other.outcome.plan.height
-        return not is_larger and not has_slower_tiles(
-            self.compiled.program, other.compiled.program
-        )
+    def is_better_than(self, other: Self) -> bool:
+        """Tell whether the arena is smaller than another's, and no convolution slower."""
+        is_smaller = self.outcome.plan.height < other.outcome.plan.height
+        return is_smaller and not has_slower_tiles(self.compiled.program, other.compiled.program)
 
 
 def compile_and_place(
@@ -78,7 +76,7 @@ def compile_and_place(
     """Return the program of a model in the best order, and the plan of a strategy.
 
     Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
-    no larger; outputs are the same bits.
+    smaller; outputs are the same bits.
 
     Args:
         reading: How the model is read.
@@ -112,7 +110,7 @@ def compile_and_place(
     if banded is not None and not outcome.interrupted:
         outcome = search(strategy, banded.source.problem, time_limit_s=reading.time_limit_s)
         in_rows = Built.of(replace(banded, room=built.height), outcome, built.height)
-        built = in_rows if in_rows.costs_nothing_beside(built) else built
+        built = in_rows if in_rows.is_better_than(built) else built
     check_capacity(built.compiled.source.problem, built.outcome, strategy)
     return built
 
