@@ -15,6 +15,10 @@ THEN_TILES = """(float[1,8,64,64] x) => (z)
     <float[96,8,1,1] a, float[32,96,1,1] b, float[32,32,3,3] c>
     { p = Conv(x, a) q = Relu(p) y = Conv(q, b) z = Conv<pads=[1,1,1,1]>(y, c) }"""
 
+NO_ROOM = """(float[1,32,64,64] x) => (z) <float[64,32,3,3] a, float[64,64,3,3] b>
+    { p = Conv<pads=[1,1,1,1]>(x, a) q = Conv<pads=[1,1,1,1]>(p, b)
+      z = MaxPool<kernel_shape=[2,2], strides=[2,2]>(q) }"""
+
 
 @pytest.fixture
 def block(tmp_path):
@@ -80,3 +84,13 @@ def test_a_capacity_may_be_met_in_bands_alone(run_json, refused, block, tmp_path
     said = refused("build", block, "-o", program, "--capacity", "512KiB", "--whole")
     assert "no plan fits 524288 B" in said
     assert "no plan fits 65536 B" in refused("build", block, "-o", program, "--capacity", "64KiB")
+
+
+def test_a_convolution_without_room_for_tiles_runs_in_bands(run_json, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(NO_ROOM)))
+    program = tmp_path / "m.arena"
+    whole = run_json("build", model, "-o", program, "--whole")
+    found = run_json("build", model, "-o", program)
+    assert whole["tiles"].get("4", 0) <= found["tiles"].get("4", 0) < 2
+    assert found["num_turns"] > found["num_steps"]
+    assert found["arena_bytes"] < whole["arena_bytes"]

@@ -14,7 +14,7 @@ from arenite.planner.files import model_digest
 from arenite.planner.importers import load
 from arenite.planner.ordering import FindOrder
 from arenite.planner.plan import Plan
-from arenite.planner.program import OperatorSet, Program, Step
+from arenite.planner.program import OperatorSet, Program
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rules import Rules
@@ -27,7 +27,7 @@ from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.rewrites.prefetch import derive_ahead
 from arenite.runtime.rewrites.streaming import Streaming, stream_weights
 from arenite.runtime.rewrites.sums import fuse_sums
-from arenite.runtime.rewrites.tiles import Kernels, Prefer, by_table, takes_tiles, with_tiles
+from arenite.runtime.rewrites.tiles import Kernels, Prefer, with_tiles
 from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
@@ -88,13 +88,6 @@ class Compiled:
         """The program, in the order it runs."""
         assert self.source.program is not None
         return self.source.program
-
-    def prefers_tiles(self, program: Program, step: Step) -> bool:
-        """Tell whether a step of a program of this model is quicker by tiles, given room."""
-        if self.kernels is Kernels.DIRECT or not takes_tiles(program, step):
-            return False
-        prefers = (by_table,) if self.tuning is None else (by_table, self.tuning.prefer)
-        return any(prefer(program, step) for prefer in prefers)
 
     def tiled(self, plan: Plan) -> tuple[Self, Plan]:
         """Return the program with its kernels chosen, and the plan with their working memory."""

@@ -93,7 +93,7 @@ _DECIDED_BY_PLAN = (
 @click.option(
     "--whole", "is_whole", is_flag=True,
     help="Run every step whole. By default steps that hand each other more than a cache holds run "
-    "in bands of rows, where the arena is then smaller; outputs are the same bits.",
+    "in bands of rows, where the arena is then smaller or has room for tiles.",
 )  # fmt: skip
 @time_limit_option()
 @seed_option

@@ -1,6 +1,8 @@
 """From a model to a placed program: whole, or in bands of rows where they cost nothing."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +11,6 @@ from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
-from arenite.planner.problem import Problem
 from arenite.planner.rewrites.bands.geometry import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.strategy import Strategy
@@ -21,7 +22,7 @@ from arenite.runtime.compiler import (
     rules,
     runs_by_rows,
 )
-from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles
+from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
 from arenite.strategies import native
 from arenite.strategies.fit.cached import in_bands
 from arenite.strategies.fit.regions import Regions
@@ -58,9 +59,12 @@ class Built:
         )
 
     def is_better_than(self, other: Self) -> bool:
-        """Tell whether the arena is smaller than another's, and no convolution slower."""
-        is_smaller = self.outcome.plan.height < other.outcome.plan.height
-        return is_smaller and not has_slower_tiles(self.compiled.program, other.compiled.program)
+        """Tell whether the arena is smaller or convolutions are quicker, and neither is worse."""
+        ours, theirs = self.compiled.program, other.compiled.program
+        height, other_height = self.outcome.plan.height, other.outcome.plan.height
+        if height > other_height or has_slower_tiles(ours, theirs):
+            return False
+        return height < other_height or has_slower_tiles(theirs, ours)
 
 
 def compile_and_place(
@@ -76,7 +80,7 @@ def compile_and_place(
     """Return the program of a model in the best order, and the plan of a strategy.
 
     Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
-    smaller; outputs are the same bits.
+    smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.
 
     Args:
         reading: How the model is read.
@@ -101,30 +105,33 @@ def compile_and_place(
     order = order_finder(reading.order_name or "best", reading.time_limit_s)
     ordered = derive(lowered.program, rules(capacity), order)
     found = lowered.ahead(ordered, rules(capacity))
-    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
-    banded = None if is_whole else _in_bands(lowered, ordered, compiled, rules(capacity))
-    if banded is None or not _may_fit(banded.source.problem):
+    in_rows = partial(_in_bands, lowered, ordered, replace(rules(capacity), outlines=True))
+    if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
         check_bound(found.problem)
     outcome = search(strategy, found.problem, time_limit_s=reading.time_limit_s)
+    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
     built = Built.of(compiled, outcome)
-    if banded is not None and not outcome.interrupted:
-        outcome = search(strategy, banded.source.problem, time_limit_s=reading.time_limit_s)
-        in_rows = Built.of(replace(banded, room=built.height), outcome, built.height)
-        built = in_rows if in_rows.is_better_than(built) else built
+    by_tiles = steps_by_tiles(built.compiled.program)
+    banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
+    if banded is not None:
+        outcome = search(strategy, banded.problem, time_limit_s=reading.time_limit_s)
+        compiled = replace(compiled, source=lowered.compiled(banded).source, room=built.height)
+        other = Built.of(compiled, outcome, built.height)
+        built = other if other.is_better_than(built) else built
     check_capacity(built.compiled.source.problem, built.outcome, strategy)
     return built
 
 
 def _in_bands(
-    lowered: Lowered, ordered: Derivation, whole: Compiled, counted: Rules
-) -> Compiled | None:
-    """Return a program in bands, None if nothing is to be gained by them.
+    lowered: Lowered, ordered: Derivation, counted: Rules, whole: Container[str] = ()
+) -> Derivation | None:
+    """Return a model in bands, and its records; None if nothing is to be gained by them.
 
     Args:
         lowered: The model.
         ordered: Its program in order.
-        whole: The same with every step whole, and the kernels that it is to have.
         counted: How its memory is counted.
+        whole: Names of steps that run whole.
     """
     if not native.is_built():
         return None
@@ -133,15 +140,14 @@ def _in_bands(
         program = program.reordered(ordered.order.steps)
 
     def may_run(each: RowStep) -> bool:
-        return runs_by_rows(program, each) and not whole.prefers_tiles(program, each.step)
+        return each.step.name not in whole and runs_by_rows(program, each)
 
     in_rows = in_bands(Regions(program, SD_CARD, may_run))
-    if in_rows is None:
-        return None
-    counted = replace(counted, outlines=True)
-    found = lowered.ahead(derive(in_rows, counted), counted)
-    return replace(lowered.compiled(found), kernels=whole.kernels, tuning=whole.tuning)
+    return None if in_rows is None else lowered.ahead(derive(in_rows, counted), counted)
 
 
-def _may_fit(problem: Problem) -> bool:
-    return problem.capacity is None or problem.lower_bound <= problem.capacity
+def _may_fit(found: Derivation | None) -> bool:
+    """Tell whether there may be a plan within the capacity."""
+    if found is None:
+        return False
+    return found.problem.capacity is None or found.problem.lower_bound <= found.problem.capacity

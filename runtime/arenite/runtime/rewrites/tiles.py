@@ -167,6 +167,15 @@ def num_by_tile(program: Program, *, tuned: bool = False) -> dict[int, int]:
     return dict(sorted(Counter(tile for tile in tiles if tile).items()))
 
 
+def steps_by_tiles(program: Program) -> frozenset[str]:
+    """Return the names of the steps that run by tiles, on any processor."""
+    return frozenset(
+        step.name
+        for step in program.steps
+        if isinstance(step.operator, Conv2D) and (step.operator.tile or step.operator.tuned_tile)
+    )
+
+
 def has_slower_tiles(program: Program, other: Program, prefer: Prefer = by_table) -> bool:
     """Tell whether a convolution runs by slower tiles than its namesake in another program.
 
