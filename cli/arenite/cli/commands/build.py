@@ -83,7 +83,7 @@ _DECIDED_BY_PLAN = (
     "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
     show_default=True,
     help="Convolutions directly; by tiles, after Winograd, where they are quicker and the arena "
-    "has room for their working memory as it is; or by tiles wherever they are quicker.",
+    "has room for their working memory anyway; or by tiles wherever they are quicker.",
 )  # fmt: skip
 @click.option(
     "--tune", is_flag=True,
