@@ -43,6 +43,7 @@ from harness import (
     MissingInputsError,
     Spread,
     bench,
+    chosen,
     emit,
     interleaved,
     note,
@@ -260,14 +261,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, rounds=9)
     options.add_argument("blocks", nargs="*", metavar="BLOCK", help=", ".join(BLOCKS))
     parsed = options.parse_args(arguments)
-    if unknown := set(parsed.blocks) - set(BLOCKS):
-        raise MissingInputsError(f"there is no block {', '.join(sorted(unknown))}")
+    blocks = chosen(parsed.blocks, BLOCKS, "block")
     with tempfile.TemporaryDirectory() as folder:
-        rows = [
-            row
-            for name in parsed.blocks or BLOCKS
-            for row in measured_rows(name, Path(folder), parsed.rounds)
-        ]
+        rows = [row for name in blocks for row in measured_rows(name, Path(folder), parsed.rounds)]
     emit(parsed, rows, shown(rows))
     return int(not all(row.same_bits or row.way == TILES for row in rows))
 

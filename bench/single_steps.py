@@ -26,9 +26,9 @@ from arenite.runtime.session import Session
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
 from harness import (
-    MissingInputsError,
     Spread,
     bench,
+    chosen,
     emit,
     interleaved,
     note,
@@ -160,10 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(__doc__, rounds=9)
     options.add_argument("steps", nargs="*", metavar="STEP", help=", ".join(STEPS))
     parsed = options.parse_args(arguments)
-    if unknown := set(parsed.steps) - set(STEPS):
-        raise MissingInputsError(f"there is no step {', '.join(sorted(unknown))}")
+    steps = chosen(parsed.steps, STEPS, "step")
     with tempfile.TemporaryDirectory() as folder:
-        rows = [measured_row(name, Path(folder), parsed.rounds) for name in parsed.steps or STEPS]
+        rows = [measured_row(name, Path(folder), parsed.rounds) for name in steps]
     emit(parsed, rows, shown(rows))
     return int(any(row.difference > MOST_DIFFERENCE for row in rows))
 

@@ -1,6 +1,6 @@
 """What the scripts in this folder share: options, inputs, rounds, processes, figures, output."""
 
-from harness.command import MissingInputsError, bench, emit, note, parser
+from harness.command import MissingInputsError, bench, chosen, emit, note, parser
 from harness.figures import Spread, paired_ratios
 from harness.machine import Machine, this_machine
 from harness.processes import ProcessError, in_fresh_process, peak_rss_bytes
@@ -13,6 +13,7 @@ __all__ = [
     "ProcessError",
     "Spread",
     "bench",
+    "chosen",
     "emit",
     "in_fresh_process",
     "interleaved",

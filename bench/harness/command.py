@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -64,6 +64,22 @@ def parser(
         )
     made.add_argument("--json", action="store_true", help="print machine and rows as JSON")
     return made
+
+
+def chosen(named: Sequence[str], known: Iterable[str], kind: str) -> tuple[str, ...]:
+    """Return the names given on the command line, or all that are known where none is given.
+
+    Args:
+        named: Names as given.
+        known: Names that there are, such as the keys of a table.
+        kind: What one of them is, in a word.
+
+    Raises:
+        MissingInputsError: There is none of a name.
+    """
+    if unknown := set(named).difference(known):
+        raise MissingInputsError(f"there is no {kind} {', '.join(sorted(unknown))}")
+    return tuple(named or known)
 
 
 def bench(main: Main) -> Main:
