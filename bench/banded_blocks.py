@@ -12,7 +12,6 @@ networks, and what a budget makes of them.
 
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -46,6 +45,7 @@ from harness import (
     chosen,
     emit,
     interleaved,
+    mean_processor_seconds,
     note,
     paired_ratios,
     parser,
@@ -207,7 +207,10 @@ def measured_rows(name: str, folder: Path, rounds: int) -> list[Row]:
             for way, each in ways.items()
         }
         results = {way: each.run({"image": image})["result"] for way, each in sessions.items()}
-        runs = {way: partial(_seconds, each, image) for way, each in sessions.items()}
+        runs = {
+            way: partial(mean_processor_seconds, partial(_run, each, image), _ROUND_S)
+            for way, each in sessions.items()
+        }
         seconds = interleaved(runs, rounds)
     rows = [
         Row(
@@ -222,15 +225,10 @@ def measured_rows(name: str, folder: Path, rounds: int) -> list[Row]:
     return rows
 
 
-def _seconds(session: Session, image: NDArray[Any]) -> float:
-    """Return the processor time of a run, the mean over those of a round."""
+def _run(session: Session, image: NDArray[Any]) -> None:
     (port,) = session.inputs
-    count, begun = 0, time.process_time()
-    while not count or time.process_time() - begun < _ROUND_S:
-        port.view[...] = image  # the run may have overwritten it
-        session.invoke()
-        count += 1
-    return (time.process_time() - begun) / count
+    port.view[...] = image  # the run before may have overwritten it
+    session.invoke()
 
 
 def shown(rows: Sequence[Row]) -> Table:

@@ -9,7 +9,6 @@ bytes of working memory, and how far results lie apart, relative to the largest.
 
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,7 +24,7 @@ from arenite.runtime.rewrites.tile_speeds import DIRECT, TILES
 from arenite.runtime.rewrites.tiles import all_by
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from harness import bench, emit, note, parser, table
+from harness import bench, emit, mean_processor_seconds, note, parser, table
 
 CHANNELS = (16, 32, 64, 128, 256, 512)
 SIZES = (7, 14, 28, 56, 112, 224)
@@ -66,7 +65,9 @@ def measured(channels: int, size: int, rounds: int) -> Row:
         sessions.append(Session.of_pieces(list(program_file.pieces(assembly)), "layer"))
     image = np.random.default_rng(0).standard_normal((1, size, size, channels), np.float32)
     results = [next(iter(each.run({"x": image}).values())).copy() for each in sessions]
-    rows = [[_seconds(each) for each in sessions] for _ in range(rounds)]
+    rows = [
+        [mean_processor_seconds(each.profile, ROUND_S) for each in sessions] for _ in range(rounds)
+    ]
     work = size * size * channels * channels * 9
     largest = float(np.abs(results[0]).max())
     return Row(
@@ -76,15 +77,6 @@ def measured(channels: int, size: int, rounds: int) -> Row:
         tuple(scratch),
         tuple(float(np.abs(each - results[0]).max()) / largest for each in results),
     )
-
-
-def _seconds(session: Session) -> float:
-    """Return the processor time of a run, the mean over those of a round."""
-    count, begun = 0, time.process_time()
-    while time.process_time() - begun < ROUND_S:
-        session.profile()
-        count += 1
-    return (time.process_time() - begun) / count
 
 
 def shown(rows: Sequence[Row]) -> Table:

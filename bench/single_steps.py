@@ -12,7 +12,6 @@ step alone stands beside it.
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +30,7 @@ from harness import (
     chosen,
     emit,
     interleaved,
+    mean_processor_seconds,
     note,
     paired_ratios,
     parser,
@@ -105,12 +105,13 @@ def measured_row(name: str, folder: Path, rounds: int) -> Row:
         feeds = {"x": np.random.default_rng(0).standard_normal(port.shape).astype(np.float32)}
         own, other = session.run(feeds)["y"], theirs.run(None, feeds)[0]
         port.view[...] = feeds["x"]
+        runs: Mapping[str, Callable[[], object]] = {
+            "ours": partial(session.run, feeds, copy=False),
+            "alone": session.invoke,
+            "theirs": partial(theirs.run, None, feeds),
+        }
         seconds = interleaved(
-            {
-                "ours": partial(_seconds, partial(session.run, feeds, copy=False)),
-                "alone": partial(_seconds, session.invoke),
-                "theirs": partial(_seconds, partial(theirs.run, None, feeds)),
-            },
+            {way: partial(mean_processor_seconds, run, _ROUND_S) for way, run in runs.items()},
             rounds,
         )
     row = Row(
@@ -123,15 +124,6 @@ def measured_row(name: str, folder: Path, rounds: int) -> Row:
     )
     note(f"{name}: {row.latency.median:.2f}, the step alone {row.step_alone.median:.2f}")
     return row
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    """Return the processor time of a run, the mean over those of a round."""
-    count, begun = 0, time.process_time()
-    while not count or time.process_time() - begun < _ROUND_S:
-        run()
-        count += 1
-    return (time.process_time() - begun) / count
 
 
 def shown(rows: Sequence[Row]) -> Table:

@@ -4,7 +4,7 @@ from harness.command import MissingInputsError, bench, chosen, emit, note, parse
 from harness.figures import Spread, paired_ratios
 from harness.machine import Machine, this_machine
 from harness.processes import ProcessError, in_fresh_process, peak_rss_bytes
-from harness.rounds import interleaved, timed
+from harness.rounds import interleaved, mean_processor_seconds, timed
 from harness.tables import table
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "emit",
     "in_fresh_process",
     "interleaved",
+    "mean_processor_seconds",
     "note",
     "paired_ratios",
     "parser",

@@ -14,6 +14,20 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return time.perf_counter() - begin, result
 
 
+def mean_processor_seconds(work: Callable[[], object], at_least_s: float) -> float:
+    """Return the processor time that work takes, the mean over as often as fits a time.
+
+    Args:
+        work: Run at least once.
+        at_least_s: Seconds of processor time after which it is not run again.
+    """
+    count, begun = 0, time.process_time()
+    while not count or time.process_time() - begun < at_least_s:
+        work()
+        count += 1
+    return (time.process_time() - begun) / count
+
+
 def interleaved(
     measurements: Mapping[str, Callable[[], Result]],
     num_rounds: int,

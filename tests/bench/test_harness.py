@@ -15,6 +15,7 @@ from harness import (
     emit,
     in_fresh_process,
     interleaved,
+    mean_processor_seconds,
     paired_ratios,
     parser,
     peak_rss_bytes,
@@ -59,6 +60,14 @@ def test_every_round_begins_with_another():
 
 def test_rounds_go_on_until_the_time_is_up():
     assert len(interleaved({"a": lambda: None}, 1, at_least_s=0.05)["a"]) > 1
+
+
+def test_work_is_done_once_at_least_and_then_until_its_time_is_up():
+    calls = []
+    assert mean_processor_seconds(lambda: calls.append(1), 0.0) >= 0
+    assert len(calls) == 1
+    assert 0 < mean_processor_seconds(lambda: calls.append(1), 0.01) < 0.01
+    assert len(calls) > 2
 
 
 def test_work_in_a_fresh_process_has_its_own_identity_and_peak():
