@@ -1,4 +1,4 @@
-"""What policies have in common: from a program to a schedule, and back to a program."""
+"""What policies have in common: the budget, and from a program to a schedule and back."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from arenite.strategies.fit.draft import Draft
 from arenite.strategies.fit.work import Work
 
 
-class SchedulePolicy(ABC):
-    """A policy that decides on a schedule of the program's steps."""
+class BudgetPolicy(ABC):
+    """A policy that makes another program where the given one does not fit the budget."""
 
     __slots__ = ()
 
@@ -24,14 +24,9 @@ class SchedulePolicy(ABC):
     decides: ClassVar[str]
     quick: ClassVar[bool] = True
 
+    @abstractmethod
     def why_unsupported(self, program: Program) -> str | None:
         """Return None, or what in the program the policy cannot handle."""
-        for step in program.steps:
-            if step.operator.fixes_order:
-                return "needs steps that can run again, and those of subgraphs cannot"
-            if step.lane != COMPUTE:
-                return f"decides for all lanes, and step {step.name!r} is on another already"
-        return None
 
     def __call__(self, program: Program, budget: Budget, costs: Costs) -> Program:
         """Return a program that fits the budget and has the same outputs."""
@@ -49,17 +44,50 @@ class SchedulePolicy(ABC):
         reason = self.why_unsupported(program)
         if reason is not None:
             raise UnsupportedProgramError(self.name, reason)
-        work = Work.of(program, costs)
-        before = Draft(work).peak
+        before = peak_of(program)
         limit = budget.bytes_of(before)
         if limit is not None and before <= limit:
             return program
-        schedule = self.decide(work, limit, should_stop)
-        made = reschedule(work.program, schedule, costs.link)
+        made = self.make(program, limit, costs, should_stop)
         peak = peak_of(made)
         if limit is not None and peak > limit:
             raise UnmetBudgetError(self.name, limit, peak)
         return made
+
+    @abstractmethod
+    def make(
+        self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
+    ) -> Program:
+        """Return the program that is made of one that is handled and does not fit.
+
+        Args:
+            program: The program.
+            limit: Most bytes live at once; None for as few as the policy reaches.
+            costs: What steps and transfers take.
+            should_stop: Tells a search to end.
+        """
+
+
+class SchedulePolicy(BudgetPolicy):
+    """A policy that decides on a schedule of the program's steps."""
+
+    __slots__ = ()
+
+    def why_unsupported(self, program: Program) -> str | None:
+        """Return None, or what in the program the policy cannot handle."""
+        for step in program.steps:
+            if step.operator.fixes_order:
+                return "needs steps that can run again, and those of subgraphs cannot"
+            if step.lane != COMPUTE:
+                return f"decides for all lanes, and step {step.name!r} is on another already"
+        return None
+
+    def make(
+        self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
+    ) -> Program:
+        """Return the program that runs as the policy decides."""
+        work = Work.of(program, costs)
+        return reschedule(work.program, self.decide(work, limit, should_stop), costs.link)
 
     @abstractmethod
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
