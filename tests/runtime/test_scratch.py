@@ -10,8 +10,10 @@ from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.convolution import PANEL, Conv2D, MatMul, TransposedConv2D
+from arenite.runtime.operators.base import PANEL
+from arenite.runtime.operators.convolution import Conv2D, TransposedConv2D
 from arenite.runtime.operators.detection import DetectionPostProcess
+from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.operators.spectrum import Rfft2D
 from arenite.runtime.session import Session

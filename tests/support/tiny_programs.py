@@ -11,8 +11,9 @@ from arenite.planner.liveness import liveness
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.program import file as program_file

@@ -10,7 +10,7 @@ import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.operators.convolution import WeightGradient
+from arenite.runtime.operators.filters import WeightGradient
 from arenite.training.builder import Builder
 from arenite.training.rules.convolution import to_weights
 from arenite.training.rules.windows import Windows

@@ -11,16 +11,11 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part
 from arenite.planner.tensors import Tensor
-from arenite.runtime.operators.convolution import (
-    PANEL,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    MatMul,
-    TransposedConv2D,
-)
+from arenite.runtime.operators.base import PANEL
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import Select, Unary, UnaryFunction
 from arenite.runtime.operators.external import External
+from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind

@@ -8,13 +8,7 @@ import pytest
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.tensors import Tensor
-from arenite.runtime.operators.convolution import (
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    MatMul,
-    TransposedConv2D,
-)
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
@@ -24,6 +18,7 @@ from arenite.runtime.operators.elementwise import (
     Unary,
     UnaryFunction,
 )
+from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Gather, Move, Resize2D
 from arenite.runtime.operators.normalisation import (
     InstanceNorm,

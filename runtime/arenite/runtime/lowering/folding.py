@@ -8,13 +8,9 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Builder, Draft
 from arenite.runtime.operators.base import Clamped
-from arenite.runtime.operators.convolution import (
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    TransposedConv2D,
-)
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import MultiplyAdd
+from arenite.runtime.operators.linear import FullyConnected
 
 _CHANNEL_AXES = {
     Conv2D: 0,

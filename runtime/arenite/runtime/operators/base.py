@@ -14,6 +14,8 @@ Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
 NO_PADDING: Sides = (0, 0, 0, 0)
 FLOAT_BYTES = 4
+PANEL = 16
+"""Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
 UNSTORED = "unstored"
 """Metadata of a field that the program file does not have."""
 

@@ -1,4 +1,4 @@
-"""Convolutions and products with weights."""
+"""Convolutions of images, and what they have in common with other products with weights."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,54 +6,13 @@ from typing import ClassVar
 
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Region, same_layout
-from arenite.planner.operators.sliding import Sliding, Window
+from arenite.planner.operators.sliding import Sliding
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import (
-    FLOAT_BYTES,
-    NO_PADDING,
-    Clamped,
-    Pair,
-    RuntimeOperator,
-    Sides,
-)
+from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, PANEL, Clamped, Pair, Sides
 from arenite.runtime.operators.rows import makes_one_image
+from arenite.runtime.operators.sliding import SlidingOperator, sliding_over
 from arenite.runtime.operators.winograd import winograd_scratch
-
-PANEL = 16
-"""Output channels that lie side by side in a packed filter, or columns in a packed matrix."""
-
-
-def sliding_over(
-    operands: Operands, kernel: Pair, strides: Pair, dilations: Pair, padding: Sides, groups: int
-) -> Sliding | None:
-    """Return how a window slides over the first input, None if there is no image."""
-    source, result = operands.source, operands.result
-    if source is None or result is None or len(source.shape) != 4 or len(result.shape) != 4:
-        return None
-    if 0 in (*source.shape, *result.shape):
-        return None
-    rows, columns = (
-        Window(
-            source.shape[1 + axis], result.shape[1 + axis], kernel[axis], strides[axis],
-            dilations[axis], padding[0] if axis == 0 else padding[3],
-        )
-        for axis in range(2)
-    )  # fmt: skip
-    return Sliding(rows, columns, row_axis=1, channel_axis=3, groups=groups)
-
-
-class SlidingOperator(Clamped):
-    """Slides a window over an image that is its first input."""
-
-    __slots__ = ()
-
-    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the region of the image under the windows, and the whole of other inputs."""
-        sliding, source, result = self.sliding(operands), operands.source, operands.result
-        if position or sliding is None or source is None or result is None:
-            return super().input_region(operands, position, region)
-        return sliding.input_region(region, source.shape[3], result.shape[3])
 
 
 class Convolution(Clamped):
@@ -93,7 +52,8 @@ def _storage(tensor: Tensor) -> str:
     return tensor.name if tensor.alias is None else tensor.alias.tensor
 
 
-def _filter(operands: Operands, *ranks: int) -> Tensor | None:
+def filter_of(operands: Operands, *ranks: int) -> Tensor | None:
+    """Return the weights of a step, None if they have none of these ranks."""
     weights = operands.input(1)
     return weights if weights is not None and len(weights.shape) in ranks else None
 
@@ -163,7 +123,7 @@ class Conv2D(Convolution, SlidingOperator):
 
     def takes_tiles(self, operands: Operands) -> bool:
         """Tell whether it can be computed after Winograd."""
-        weights = _filter(operands, 5)
+        weights = filter_of(operands, 5)
         return (
             weights is not None
             and weights.shape[1:3] == (3, 3)
@@ -178,10 +138,10 @@ class Conv2D(Convolution, SlidingOperator):
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether its filter is packed, and it is not made by tiles."""
         is_by_tiles = self.tile or self.tuned_tile
-        return not is_by_tiles and _filter(operands, 3, 5) is not None
+        return not is_by_tiles and filter_of(operands, 3, 5) is not None
 
     def _window(self, operands: Operands) -> Pair | None:
-        weights = _filter(operands, 3, 4, 5)
+        weights = filter_of(operands, 3, 4, 5)
         if weights is None:
             return None
         return self.kernel if len(weights.shape) == 3 else (weights.shape[1], weights.shape[2])
@@ -199,7 +159,7 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the filter slides over the image."""
-        weights, source = _filter(operands, 4), operands.source
+        weights, source = filter_of(operands, 4), operands.source
         if weights is None or source is None:
             return None
         kernel = weights.shape[1:3]
@@ -214,7 +174,7 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the taps of the window."""
-        weights, result = _filter(operands, 4), operands.result
+        weights, result = filter_of(operands, 4), operands.result
         if weights is None or result is None:
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
@@ -225,7 +185,7 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether it computes in floats, or in integers that have scales of sums."""
-        weights = _filter(operands, 4)
+        weights = filter_of(operands, 4)
         is_float = weights is not None and weights.dtype is DType.FLOAT32
         return is_float or operands.input(self.SCALES) is not None
 
@@ -250,14 +210,14 @@ class TransposedConv2D(Clamped):
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the input times the weights that each is multiplied by."""
-        weights, source = _filter(operands, 4), operands.source
+        weights, source = filter_of(operands, 4), operands.source
         if weights is None or source is None or not source.shape or not source.shape[-1]:
             return 0
         return source.num_elements * weights.num_elements // source.shape[-1]
 
     def scratch(self, operands: Operands) -> int:
         """Return the bytes of a filter that is packed in the run, for one phase of the strides."""
-        weights, source = _filter(operands, 4), operands.source
+        weights, source = filter_of(operands, 4), operands.source
         if not self.by_inputs or weights is None or source is None or not source.shape:
             return 0
         inputs, outputs = source.shape[-1] // self.groups, weights.shape[1]
@@ -274,7 +234,7 @@ class TransposedConv2D(Clamped):
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether it makes one image, by a filter that is a constant."""
         source, result = operands.source, operands.result
-        if self.by_inputs or _filter(operands, 4) is None or source is None or result is None:
+        if self.by_inputs or filter_of(operands, 4) is None or source is None or result is None:
             return False
         return len(source.shape) == len(result.shape) == 4 and makes_one_image(operands)
 
@@ -282,7 +242,7 @@ class TransposedConv2D(Clamped):
         """Return the region of the image whose elements reach the region of the result."""
         # Not super(): a dataclass with slots is a copy of the class that this names.
         everything = Clamped.input_region(self, operands, position, region)
-        weights, source, result = _filter(operands, 4), operands.source, operands.result
+        weights, source, result = filter_of(operands, 4), operands.source, operands.result
         if position or self.by_inputs or weights is None or source is None or result is None:
             return everything
         if len(source.shape) != 4 or len(result.shape) != 4 or 0 in result.shape:
@@ -304,105 +264,3 @@ class TransposedConv2D(Clamped):
         high = (made[1] - 1 + before) // stride + 1
         low = min(max(low, 0), length)
         return low, max(min(high, length), low)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackFilter(RuntimeOperator):
-    """Reads a filter of floats, Cout, Cin / groups, kh, kw, and packs it for a Conv2D.
-
-    Makes panels, kh, kw, Cin / groups, 16: for weights that are made in the run.
-    """
-
-    number: ClassVar[int] = 36
-
-    groups: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightGradient(RuntimeOperator):
-    """Reads x, and the gradient of a Conv2D of it: the gradient of the filter.
-
-    Makes Cout, Cin / groups, kh, kw. `before` are the rows and columns of padding at the start.
-    """
-
-    number: ClassVar[int] = 37
-
-    strides: Pair = (1, 1)
-    dilations: Pair = (1, 1)
-    before: Pair = (0, 0)
-    groups: int = 1
-
-    def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the pixels that each sums up."""
-        gradient, result = operands.input(1), operands.result
-        if gradient is None or result is None or len(gradient.shape) != 4:
-            return 0
-        return result.num_elements * math.prod(gradient.shape[:3])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FullyConnected(Convolution):
-    """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
-
-    In floating point the weights are packed: panels, in, 16; and they are a constant, or a tensor
-    inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
-    1 + quads, 64.
-    """
-
-    number: ClassVar[int] = 4
-
-    def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
-        source, result = operands.source, operands.result
-        if source is None or result is None or not source.shape:
-            return 0
-        return result.num_elements * source.shape[-1]
-
-    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the same rows of the first input, and the whole of other inputs."""
-        source = operands.source
-        if position or source is None or len(region) != len(source.shape):
-            # Not super(): a dataclass with slots is a copy of the class that this names.
-            return Convolution.input_region(self, operands, position, region)
-        return (*region[:-1], (0, source.shape[-1]))
-
-    def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether its rows are those of one image or list."""
-        weights, source, result = _filter(operands, 2, 3), operands.source, operands.result
-        if weights is None or source is None or result is None or not makes_one_image(operands):
-            return False
-        return source.shape[:-1] == result.shape[:-1]
-
-    def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether its weights are packed."""
-        return _filter(operands, 3) is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatMul(RuntimeOperator):
-    """Multiplies the matrices of the last two axes; the leading axes broadcast.
-
-    Reads a: ..., m, k and b: ..., k, n.
-    """
-
-    number: ClassVar[int] = 5
-
-    transpose_a: bool = False
-    transpose_b: bool = False
-
-    def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
-        source, result = operands.source, operands.result
-        if source is None or result is None or len(source.shape) < 2:
-            return 0
-        return result.num_elements * source.shape[-2 if self.transpose_a else -1]
-
-    def scratch(self, operands: Operands) -> int:
-        """Return the bytes of the second matrix, packed in panels of columns."""
-        other = operands.input(1)
-        if other is None or len(other.shape) < 2:
-            return 0
-        rows, columns = other.shape[-2:]
-        if self.transpose_b:
-            rows, columns = columns, rows
-        return FLOAT_BYTES * align_up(columns, PANEL) * rows

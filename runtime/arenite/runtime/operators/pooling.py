@@ -7,8 +7,8 @@ from typing import ClassVar
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.sliding import Sliding
 from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Pair, Sides
-from arenite.runtime.operators.convolution import SlidingOperator, sliding_over
 from arenite.runtime.operators.rows import makes_one_image
+from arenite.runtime.operators.sliding import SlidingOperator, sliding_over
 
 
 class PoolKind(StrEnum):

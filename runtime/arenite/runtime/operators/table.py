@@ -8,6 +8,8 @@ from arenite.runtime.operators import (  # noqa: F401  # so that every class is 
     detection,
     elementwise,
     external,
+    filters,
+    linear,
     movement,
     moving,
     normalisation,

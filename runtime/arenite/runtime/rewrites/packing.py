@@ -16,12 +16,8 @@ from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
 from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import Quantisation, Tensor, TensorKind
-from arenite.runtime.operators.convolution import (
-    PANEL,
-    Conv2D,
-    Convolution,
-    DepthwiseConv2D,
-)
+from arenite.runtime.operators.base import PANEL
+from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
 from arenite.runtime.rewrites.unread import without_unread
 
 _QUAD = 4

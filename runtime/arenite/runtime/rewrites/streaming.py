@@ -20,7 +20,9 @@ from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.runtime.operators.convolution import PANEL, Conv2D, Convolution, FullyConnected
+from arenite.runtime.operators.base import PANEL
+from arenite.runtime.operators.convolution import Conv2D, Convolution
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
 from arenite.runtime.rewrites.prefetch import loads_beside
 from arenite.runtime.rewrites.unread import without_unread

@@ -12,8 +12,9 @@ from arenite.runtime.cexport.cmsis_nn import buffers
 from arenite.runtime.cexport.cmsis_nn.extension import Extension
 from arenite.runtime.cexport.compiler import LoweredForC
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 

@@ -23,8 +23,9 @@ from arenite.runtime.cexport.steps.normalisation import check_256ths
 from arenite.runtime.cexport.steps.registry import Write, writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.base import Clamped
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
 

@@ -13,7 +13,8 @@ from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.steps.registry import writes
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.base import Clamped, Pair, Sides
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
+from arenite.runtime.operators.linear import FullyConnected
 
 _BLOCK = 4
 """Outputs whose weights lie side by side."""

@@ -14,15 +14,10 @@ from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
 from arenite.runtime.lowering.onnx.windows import pair, window
 from arenite.runtime.lowering.translators import Layout
-from arenite.runtime.operators.base import Pair, Sides
-from arenite.runtime.operators.convolution import (
-    PANEL,
-    Conv2D,
-    DepthwiseConv2D,
-    PackFilter,
-    TransposedConv2D,
-)
+from arenite.runtime.operators.base import PANEL, Pair, Sides
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
+from arenite.runtime.operators.filters import PackFilter
 
 
 @translates("Conv", layout=Layout.CHANNELS_LAST)

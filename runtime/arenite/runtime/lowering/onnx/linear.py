@@ -12,8 +12,8 @@ from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.operators.convolution import FullyConnected, MatMul
 from arenite.runtime.operators.elementwise import BinaryFunction
+from arenite.runtime.operators.linear import FullyConnected, MatMul
 
 
 @translates("Gemm")

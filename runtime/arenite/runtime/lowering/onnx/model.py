@@ -35,7 +35,7 @@ from arenite.runtime.lowering.onnx.weight_gradients import (
 )
 from arenite.runtime.lowering.translators import Layout
 from arenite.runtime.lowering.types import check_input_types
-from arenite.runtime.operators.convolution import WeightGradient
+from arenite.runtime.operators.filters import WeightGradient
 
 
 def lower_onnx(model: Program, supported: Container[str] | None = None) -> Program:

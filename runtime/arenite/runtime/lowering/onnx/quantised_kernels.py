@@ -18,8 +18,9 @@ from arenite.runtime.lowering.onnx.quantisation import Weights
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.lowering.onnx.windows import pair, window
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind

@@ -19,7 +19,7 @@ from arenite.runtime.lowering.layout import as_written, channels_last
 from arenite.runtime.lowering.onnx.image_parts import ImagePart, Moves
 from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
 from arenite.runtime.operators.base import Pair
-from arenite.runtime.operators.convolution import WeightGradient
+from arenite.runtime.operators.filters import WeightGradient
 
 
 @dataclass(frozen=True, slots=True)

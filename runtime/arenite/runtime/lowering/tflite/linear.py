@@ -10,13 +10,8 @@ from arenite.runtime.lowering.tflite import batches
 from arenite.runtime.lowering.tflite.numbers import through_numbers
 from arenite.runtime.lowering.tflite.registry import translates
 from arenite.runtime.lowering.tflite.translation import VALID, Translation, options_of
-from arenite.runtime.operators.convolution import (
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    MatMul,
-    TransposedConv2D,
-)
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.linear import FullyConnected, MatMul
 
 
 @translates("CONV_2D")

@@ -1,0 +1,78 @@
+"""Products of matrices, with weights and of two tensors."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.units import align_up
+from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, RuntimeOperator
+from arenite.runtime.operators.convolution import Convolution, filter_of
+from arenite.runtime.operators.rows import makes_one_image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullyConnected(Convolution):
+    """Reads x: ..., in; weights: out, in; an optional bias, and an optional addend.
+
+    In floating point the weights are packed: panels, in, 16; and they are a constant, or a tensor
+    inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
+    1 + quads, 64.
+    """
+
+    number: ClassVar[int] = 4
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or not source.shape:
+            return 0
+        return result.num_elements * source.shape[-1]
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same rows of the first input, and the whole of other inputs."""
+        source = operands.source
+        if position or source is None or len(region) != len(source.shape):
+            # Not super(): a dataclass with slots is a copy of the class that this names.
+            return Convolution.input_region(self, operands, position, region)
+        return (*region[:-1], (0, source.shape[-1]))
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether its rows are those of one image or list."""
+        weights, source, result = filter_of(operands, 2, 3), operands.source, operands.result
+        if weights is None or source is None or result is None or not makes_one_image(operands):
+            return False
+        return source.shape[:-1] == result.shape[:-1]
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether its weights are packed."""
+        return filter_of(operands, 3) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatMul(RuntimeOperator):
+    """Multiplies the matrices of the last two axes; the leading axes broadcast.
+
+    Reads a: ..., m, k and b: ..., k, n.
+    """
+
+    number: ClassVar[int] = 5
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the length of the products."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or len(source.shape) < 2:
+            return 0
+        return result.num_elements * source.shape[-2 if self.transpose_a else -1]
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the second matrix, packed in panels of columns."""
+        other = operands.input(1)
+        if other is None or len(other.shape) < 2:
+            return 0
+        rows, columns = other.shape[-2:]
+        if self.transpose_b:
+            rows, columns = columns, rows
+        return FLOAT_BYTES * align_up(columns, PANEL) * rows
