@@ -1,167 +1,29 @@
-"""Run a model with every tensor at its planned offset."""
+"""Open a program, run it, and close it."""
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.runtime import _core
 from arenite.runtime.errors import (
-    InputNameError,
-    InputShapeError,
-    InputTypeError,
     ProgramError,
     ResourceError,
     SessionBusyError,
     SessionClosedError,
     SessionForkedError,
 )
-
-Array: TypeAlias = NDArray[Any]
-
-MAX_THREADS = 256
-"""Most threads of a session: more than any machine's worth, few enough to start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """An input or output of the model.
-
-    Attributes:
-        name: Name in the model.
-        dtype: Element type.
-        shape: Shape in the model.
-        view: View of the elements in the arena, with that shape.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    view: Array
-
-
-@dataclass(frozen=True, slots=True)
-class StepProfile:
-    """What one step of the last run took.
-
-    Attributes:
-        name: Name of the step.
-        operator: Name of its operator.
-        backend: Whose kernel ran: `xnnpack`, `arenite`, or `onnxruntime`.
-        nanoseconds: Time in the last run.
-        bytes: Bytes that it reads and writes, weights included.
-    """
-
-    name: str
-    operator: str
-    backend: str
-    nanoseconds: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory that a session uses.
-
-    Attributes:
-        name: Name of the memory.
-        size: Size in bytes: the height of the plan in it.
-        alignment: Alignment of its address in bytes, at least 64.
-        writable: Whether steps may write to it; if not, the caller fills it.
-        spilled: Whether tensors are only carried there and back: a temporary file, in the folder
-            that `TMPDIR` names, or a buffer of the caller.
-    """
-
-    name: str
-    size: int
-    alignment: int
-    writable: bool
-    spilled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SessionMemory:
-    """Bytes that a session holds while it is open.
-
-    Not counted: threads and their stacks, the Python interpreter, and what ONNX Runtime holds for
-    the steps that it runs.
-
-    Attributes:
-        memories: Memories of the plan, with the 128 B behind each that kernels may read; not
-            the file that tensors are spilled to.
-        program: The program, copied from the file.
-        weights: All weights, mapped from the file.
-        weights_resident: The weights that runs read from the file and that stay resident.
-        decoded: Decoded constants, and the decoder.
-        kernels: Packed weights and tables, including XNNPACK's, and the steps themselves.
-        other: Descriptions of tensors, inputs and outputs.
-    """
-
-    memories: int
-    program: int
-    weights: int
-    weights_resident: int
-    decoded: int
-    kernels: int
-    other: int
-
-    @property
-    def total(self) -> int:
-        """Bytes that are resident: everything except weights that runs do not read."""
-        return (
-            self.memories
-            + self.program
-            + self.weights_resident
-            + self.decoded
-            + self.kernels
-            + self.other
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """The processor that a program was tuned on.
-
-    Attributes:
-        processor: Its name.
-        is_here: Whether it is this one: then kernels are those that were the quickest there.
-            Otherwise a table chose them when the program was built.
-    """
-
-    processor: str
-    is_here: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """How a session runs.
-
-    Attributes:
-        threads: Number of threads that run kernels.
-        poison: Byte to fill dead memory with; None to leave it alone.
-        guard: Whether to protect the pages around each memory.
-        buffers: Memory supplied by the caller, by the name of the memory.
-    """
-
-    threads: int = 1
-    poison: int | None = None
-    guard: bool = False
-    buffers: Mapping[str, Array] | None = None
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.threads <= MAX_THREADS:
-            raise ValueError(f"threads is {self.threads}; give 1 to {MAX_THREADS}")
-        if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
-            raise ValueError(f"poison {self.poison!r} is not a byte, 0 to 255")
+from arenite.runtime.session.options import Options
+from arenite.runtime.session.ports import Array, Port, ports_of, require_fit
+from arenite.runtime.session.segments import segments_of
+from arenite.runtime.session.stated import Memory, SessionMemory, StepProfile, Tuned
 
 
 class _Turn:
@@ -223,7 +85,7 @@ class Session:
         buffers: Mapping[str, Array] | None = None,
     ) -> None:
         path = Path(path)
-        options = _Options(threads, poison, guard, buffers)
+        options = Options(threads, poison, guard, buffers)
         if plan is not None or strategy is not None:
             self._open_pieces(_program(path, plan, strategy), path.name, options)
             return
@@ -236,7 +98,7 @@ class Session:
         finally:
             os.close(descriptor)
 
-    def _open(self, descriptor: int, label: str, options: _Options) -> None:
+    def _open(self, descriptor: int, label: str, options: Options) -> None:
         self._turn = _Turn()
         # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
@@ -255,10 +117,10 @@ class Session:
         has_threads = options.threads > 1 or self._native.has_lane
         self._process = os.getpid() if has_threads else None
         self._label = label
-        self._inputs = self._ports(self._native.inputs())
+        self._inputs = ports_of(self._native, self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
-        self._outputs = self._ports(self._native.outputs())
-        self._segments = self._make_segments(label, options.threads)
+        self._outputs = ports_of(self._native, self._native.outputs())
+        self._segments = segments_of(self._native, label, options.threads)
 
     @classmethod
     def of_pieces(
@@ -282,12 +144,12 @@ class Session:
             buffers: As in `Session`.
         """
         session = cls.__new__(cls)
-        options = _Options(threads, poison, guard, buffers)
+        options = Options(threads, poison, guard, buffers)
         session._open_pieces(pieces, label, options)  # noqa: SLF001  # its own
         return session
 
     def _open_pieces(
-        self, pieces: Iterable[bytes | memoryview], label: str, options: _Options
+        self, pieces: Iterable[bytes | memoryview], label: str, options: Options
     ) -> None:
         descriptor = os.memfd_create(label.encode(errors="replace")[:200].decode(errors="replace"))
         try:
@@ -364,7 +226,7 @@ class Session:
         """
         native = self._native
         self._check_process()
-        self._check(inputs)
+        require_fit(inputs, self._inputs_by_name)
         with self._turn:
             for index, port in enumerate(self._inputs):
                 native.feed(index, np.ascontiguousarray(inputs[port.name]))
@@ -455,70 +317,6 @@ class Session:
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
             raise SessionForkedError
-
-    def _check(self, inputs: Mapping[str, Array]) -> None:
-        known = self._inputs_by_name
-        if inputs.keys() != known.keys():
-            for name in inputs:
-                if name not in known:
-                    raise InputNameError(name, known, missing=False)
-            raise InputNameError(next(n for n in known if n not in inputs), known, missing=True)
-        for name, port in known.items():
-            array = np.asarray(inputs[name])
-            if array.dtype != port.dtype:
-                raise InputTypeError(name, str(array.dtype), str(port.dtype))
-            if array.shape != port.shape:
-                raise InputShapeError(name, array.shape, port.shape)
-
-    def _ports(self, stated: Sequence[tuple[str, int, Sequence[int]]]) -> tuple[Port, ...]:
-        ports = []
-        for name, tensor, permutation in stated:
-            stored = self._native.view(tensor)
-            axes = [0] * stored.ndim
-            for place, axis in enumerate(permutation):
-                axes[axis] = place
-            view = stored.transpose(axes)
-            ports.append(Port(name, view.dtype, view.shape, view))
-        return tuple(ports)
-
-    def _make_segments(self, label: str, threads: int) -> tuple[Callable[[], None], ...]:
-        """Return what runs the steps: ranges in the core, between steps of other runtimes."""
-        segments: list[Callable[[], None]] = []
-        first = 0
-        for step in self._native.external_steps():
-            if step.turn > first:
-                segments.append(self._core_segment(first, step.turn))
-            segments.append(self._external_segment(step, label, threads))
-            first = step.turn + 1
-        if first < self._native.num_turns or not segments:
-            segments.append(self._core_segment(first, self._native.num_turns))
-        return tuple(segments)
-
-    def _core_segment(self, first: int, last: int) -> Callable[[], None]:
-        core = self._native
-        return lambda: core.run(first, last)
-
-    def _external_segment(
-        self, step: _core.ExternalStep, label: str, threads: int
-    ) -> Callable[[], None]:
-        from arenite.runtime.external import onnxruntime_step
-
-        core, view, turn = self._native, self._native.view, step.turn
-        run = onnxruntime_step(
-            label,
-            step.name,
-            view(step.model).tobytes(),
-            [(n, view(t)) for n, t in zip(step.input_names, step.inputs, strict=True)],
-            [(n, view(t)) for n, t in zip(step.output_names, step.outputs, strict=True)],
-            threads,
-        )
-
-        def timed() -> None:
-            started = time.perf_counter_ns()
-            run()
-            core.note_nanoseconds(turn, time.perf_counter_ns() - started)
-
-        return timed
 
 
 def _refuse() -> None:
