@@ -1,22 +1,18 @@
 #include "session.hpp"
 
-#include <pthreadpool.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <iterator>
-#include <new>
 #include <utility>
 
-#include "coding/coded_weights.hpp"
 #include "errors.hpp"
-#include "lane.hpp"
 #include "lanes.hpp"
+#include "port_copies.hpp"
 #include "processor_name.hpp"
 #include "registry.hpp"
+#include "session_threads.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -33,52 +29,20 @@ Tuning tuning_of(const program::Program& program) {
 
 }  // namespace
 
-struct Session::Threads {
-  explicit Threads(int count)
-      : pool(count > 1 ? pthreadpool_create(count) : nullptr), process(getpid()) {}
-  ~Threads() {
-    if (pool != nullptr && getpid() == process) {  // elsewhere it would wait for ever
-      pthreadpool_destroy(pool);
-    }
-  }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
-  // Lets the step of the lane that is at work end, and its thread.
-  void end_lane() {
-    if (getpid() != process) {  // there is no such thread, and it would wait for ever
-      static_cast<void>(lane.release());
-    }
-    lane.reset();
-  }
-
-  // Requires that the threads run in this process, if there are any.
-  void require_here() const {
-    if ((pool != nullptr || lane != nullptr) && getpid() != process) {
-      throw ForkedError(
-          "the session has threads, and they stayed in the process that was forked; create "
-          "sessions in the child, or with one thread where nothing moves beside it");
-    }
-  }
-
-  pthreadpool_t pool;
-  pid_t process;
-  std::unique_ptr<Lane> lane;  // null: nothing runs beside the computation
-};
-
 Session::Session(int descriptor, const SessionOptions& options)
     : Session(std::make_shared<const MappedFile>(descriptor), options) {}
 
 Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
-    : file_(std::move(file)), tuning_(tuning_of(program())) {
+    : file_(std::move(file)), tuning_(tuning_of(program())), constants_(*file_, tensors_) {
   const HeapAccount::Scope scope(&other_);
   tensors_ = validated_tensors(program());
   take_memories(options);
-  threads_ = std::make_unique<Threads>(options.threads);
+  threads_ = std::make_unique<SessionThreads>(options.threads);
   bind();
   make_steps();
   make_lane();
-  make_port_copies();
+  feeds_ = feeds_of(program(), tensors_);
+  fetches_ = fetches_of(program(), tensors_);
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
   }
@@ -142,7 +106,7 @@ void Session::make_steps() {
                       find(step->scratch()),
                       in_bands[steps_.size()],
                       threads_->pool,
-                      decoder_of(*step),
+                      constants_.decoder_of(*step),
                       file_.get(),
                       tuning_};
     if (step->inputs() != nullptr) {
@@ -157,18 +121,18 @@ void Session::make_steps() {
     }
     if (step->kernel_type() == program::Operator::External) {
       steps_.push_back(nullptr);
-      settle_constants(*step, {});
+      constants_.settle(*step, nullptr, {});
       continue;
     }
-    std::vector<DecodedTensor> decoded = decode_constants(operands);
+    std::vector<Constants::Decoded> decoded = constants_.decode(operands);
     {
       const HeapAccount::Scope scope(&kernels_);
       steps_.push_back(make_step(operands));
     }
-    settle_constants(*step, std::move(decoded));
+    constants_.settle(*step, steps_.back().get(), std::move(decoded));
   }
   for (const auto* port : *program().outputs()) {
-    note_resident(port_tensor(*port));
+    constants_.note_resident(port_tensor(*port));
   }
   bool decodes_in_runs = false;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -176,14 +140,8 @@ void Session::make_steps() {
     decodes_in_runs = decodes_in_runs || (decodes && !is_beside(i));
   }
   if (!decodes_in_runs) {
-    const HeapAccount::Scope scope(&decoding_);
-    decoder_.release();
+    constants_.release_decoder();
   }
-}
-
-// Decoders are used by one thread each.
-SymbolDecoder* Session::decoder_of(const program::Step& step) {
-  return runs_beside(step) ? &decoder_beside_ : &decoder_;
 }
 
 bool Session::gains_by_lane() const {
@@ -224,58 +182,6 @@ void Session::make_lane() {
   threads_->lane = std::make_unique<Lane>(std::move(beside));
 }
 
-void Session::settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded) {
-  const Step* made = steps_.back().get();
-  const auto is_packed = [&](std::size_t input) {
-    return made != nullptr && made->has_packed(input);
-  };
-  {
-    const HeapAccount::Scope scope(&decoding_);
-    for (auto& each : decoded) {
-      if (!is_packed(each.input)) {
-        decoded_.push_back(std::move(each));
-      }
-    }
-    std::vector<DecodedTensor>().swap(decoded);
-  }
-  if (const auto* external = step.kernel_as_External()) {
-    note_resident(*find(external->model()));
-  }
-  const std::size_t count = step.inputs() == nullptr ? 0 : step.inputs()->size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto* input = find(step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    if (input == nullptr || !input->is_constant) {
-      continue;
-    }
-    const bool is_loader = step.kernel_type() == program::Operator::LoadWeights && i == 0;
-    const bool is_read_in_runs =
-        is_loader ? input->coded_size != 0 : !is_packed(i) && input->coded_size == 0;
-    if (is_read_in_runs) {
-      note_resident(*input);
-    } else {
-      file_->release(input->data, input->coded_size != 0 ? input->coded_size : input->size);
-    }
-  }
-}
-
-void Session::note_resident(const TensorView& constant) {
-  if (!constant.is_constant) {
-    return;
-  }
-  const std::byte* begin = constant.data;
-  const std::byte* end = begin + (constant.coded_size != 0 ? constant.coded_size : constant.size);
-  auto next = resident_weights_.upper_bound(begin);
-  if (next != resident_weights_.begin() && std::prev(next)->second >= begin) {
-    --next;
-    begin = next->first;
-  }
-  while (next != resident_weights_.end() && next->first <= end) {
-    end = std::max(end, next->second);
-    next = resident_weights_.erase(next);
-  }
-  resident_weights_.emplace(begin, end);
-}
-
 SessionMemory Session::memory() const {
   SessionMemory memory;
   for (const auto& arena : arenas_) {
@@ -283,77 +189,11 @@ SessionMemory Session::memory() const {
   }
   memory.program = file_->program_size();
   memory.weights = file_->weights_size();
-  for (const auto& [begin, end] : resident_weights_) {
-    memory.weights_resident += static_cast<std::uint64_t>(end - begin);
-  }
-  memory.decoded = decoding_.bytes() + decoder_.context_size() + decoder_beside_.context_size();
+  memory.weights_resident = constants_.resident_bytes();
+  memory.decoded = constants_.decoded_bytes();
   memory.kernels = kernels_.bytes();
   memory.other = other_.bytes() + sizeof *this;
   return memory;
-}
-
-std::vector<Session::DecodedTensor> Session::decode_constants(Operands& operands) {
-  const HeapAccount::Scope scope(&decoding_);
-  std::vector<DecodedTensor> decoded;
-  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
-    auto& input = operands.inputs[i];
-    const bool is_loaded = i == 0 && operands.step.kernel_type() == program::Operator::LoadWeights;
-    if (input == nullptr || input->coded_size == 0 || is_loaded) {
-      continue;
-    }
-    const std::string label = "step '" + operands.step.name()->str() + "'";
-    const CodedWeights coded(input->data, input->coded_size, input->num_elements(), label,
-                             decoder_);
-    DecodedTensor made{i, {}, std::make_unique<TensorView>(*input)};
-    try {
-      made.elements.resize(input->num_elements());
-    } catch (const std::bad_alloc&) {
-      throw SystemError("no memory for the weights of " + label);
-    }
-    coded.decode();
-    coded.visit([&](std::size_t position, float value) { made.elements[position] = value; });
-    made.view->data = reinterpret_cast<std::byte*>(made.elements.data());
-    made.view->coded_size = 0;
-    input = made.view.get();
-    decoded.push_back(std::move(made));
-  }
-  return decoded;
-}
-
-std::vector<StridedCopy::Axis> Session::axes(const program::Port& port) const {
-  const auto& view = port_tensor(port);
-  const auto element = static_cast<std::int64_t>(element_size(view.type));
-  std::vector<StridedCopy::Axis> axes(view.rank());
-  std::int64_t stride = element;
-  for (std::size_t i = view.rank(); i-- > 0;) {
-    axes[i].length = view.shape[i];
-    axes[i].target = stride;
-    stride *= static_cast<std::int64_t>(view.shape[i]);
-  }
-  // The caller's axes, innermost last, each where it is stored.
-  stride = element;
-  for (std::size_t axis = view.rank(); axis-- > 0;) {
-    for (std::size_t i = 0; i < view.rank(); ++i) {
-      if (port.permutation()->Get(static_cast<flatbuffers::uoffset_t>(i)) == axis) {
-        axes[i].source = stride;
-        stride *= static_cast<std::int64_t>(view.shape[i]);
-      }
-    }
-  }
-  return axes;
-}
-
-void Session::make_port_copies() {
-  for (const auto* port : *program().inputs()) {
-    feeds_.emplace_back(axes(*port), 0, 0, element_size(port_tensor(*port).type));
-  }
-  for (const auto* port : *program().outputs()) {
-    auto back = axes(*port);
-    for (auto& axis : back) {
-      std::swap(axis.source, axis.target);
-    }
-    fetches_.emplace_back(std::move(back), 0, 0, element_size(port_tensor(*port).type));
-  }
 }
 
 void Session::feed(std::size_t input, const std::byte* data) {

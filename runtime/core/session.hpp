@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "arena.hpp"
-#include "coding/symbol_decoder.hpp"
+#include "constants.hpp"
 #include "heap_account.hpp"
 #include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
@@ -20,6 +19,8 @@
 #include "turns.hpp"
 
 namespace arenite {
+
+struct SessionThreads;
 
 struct SessionOptions {
   int threads = 1;
@@ -99,21 +100,12 @@ class Session {
   SessionMemory memory() const;
 
  private:
-  struct Threads;
-  // A constant without its code.
-  struct DecodedTensor {
-    std::size_t input;  // of its step
-    std::vector<float> elements;
-    std::unique_ptr<TensorView> view;
-  };
-
   void take_memories(const SessionOptions& options);
   void bind();
   void make_steps();
   void make_lane();
   // Whether there is a processor, or a device, for what runs beside the computation.
   bool gains_by_lane() const;
-  SymbolDecoder* decoder_of(const program::Step& step);
   bool is_beside(std::size_t step) const;
   // How many turns before this one are of the lane.
   std::size_t num_beside_before(std::size_t end) const;
@@ -121,29 +113,17 @@ class Session {
   const TensorView* find(std::int64_t index) const {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
   }
-  // Returns the constants of a step that are coded, decoded, and lets the operands be those.
-  std::vector<DecodedTensor> decode_constants(Operands& operands);
-  // Sees to what a step that was made no longer reads, and to what it still does.
-  void settle_constants(const program::Step& step, std::vector<DecodedTensor> decoded);
-  void note_resident(const TensorView& constant);
-  // Of the caller's array, the source, and of the tensor; as stored, outermost first.
-  std::vector<StridedCopy::Axis> axes(const program::Port& port) const;
-  void make_port_copies();
 
   HeapAccount kernels_;
-  HeapAccount decoding_;
   HeapAccount other_;
   std::shared_ptr<const MappedFile> file_;
   Tuning tuning_;
   std::vector<TensorView> tensors_;
-  SymbolDecoder decoder_;
-  SymbolDecoder decoder_beside_;                                   // of the steps of the lane
-  std::vector<DecodedTensor> decoded_;                             // that steps read
-  std::map<const std::byte*, const std::byte*> resident_weights_;  // ends by begins; disjoint
+  Constants constants_;
   std::vector<Arena> arenas_;
   std::vector<std::unique_ptr<SpillFile>> files_;  // by memory; null where it has an arena
   std::unique_ptr<Poison> poison_;                 // null: nothing is filled
-  std::unique_ptr<Threads> threads_;
+  std::unique_ptr<SessionThreads> threads_;
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<std::size_t> beside_;        // steps of the lane, in their order
   std::vector<std::size_t> awaited_;       // by step: so many of the lane are done before it
