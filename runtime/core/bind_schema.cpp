@@ -52,6 +52,12 @@ std::string decode(const nb::bytes& data) {
       !program::VerifyProgramBuffer(verifier)) {
     throw nb::value_error("the program is damaged: an offset leads outside it");
   }
+  // Sound to the verifier, but writing the text of one ends the process.
+  for (const auto* step : *program::GetProgram(bytes)->steps()) {
+    if (step->kernel_type() == program::Operator::NONE) {
+      throw nb::value_error("the program is damaged: a step has no operator");
+    }
+  }
   Parser schema;
   std::string text;
 #if FLATBUFFERS_VERSION_MAJOR >= 23

@@ -13,8 +13,10 @@ from arenite.planner.verify_run import (
     UnwrittenRowsError,
     verify_run,
 )
+from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.touching import rectangles_of, root_of, run_of
 from support.banded_programs import Network, Sliding, in_bands
+from support.children import in_child
 from support.one_step import Given
 from support.row_programs import program_by_rows
 
@@ -30,9 +32,13 @@ def chain(dtype="float32"):
     return network
 
 
-def rooted(data):
+def program_of(data):
     (size,) = struct.unpack_from("<Q", data, 16)
-    return root_of(data[32 : 32 + size])
+    return data[32 : 32 + size]
+
+
+def rooted(data):
+    return root_of(program_of(data))
 
 
 def banded(dtype="float32", sizes=(1,)):
@@ -48,6 +54,44 @@ def check(root):
 @pytest.mark.parametrize("sizes", [(1,), (2, 1, 4), (99,)])
 def test_rows_that_lie_anywhere_are_found(dtype, sizes):
     check(banded(dtype, sizes))
+
+
+def without_operator(program):
+    """Return a program whose first step says nothing of which operator it is."""
+    data = bytearray(program)
+
+    def field(table, number):
+        (back,) = struct.unpack_from("<i", data, table)
+        return table - back + 4 + 2 * number
+
+    def followed(place):
+        return place + struct.unpack_from("<I", data, place)[0]
+
+    def member(table, number):
+        return table + struct.unpack_from("<H", data, field(table, number))[0]
+
+    steps = followed(member(followed(0), 6))
+    struct.pack_into("<H", data, field(followed(steps + 4), 1), 0)
+    return bytes(data)
+
+
+def test_a_damaged_program_is_refused_as_one():
+    sound = program_of(chain().file())
+    not_utf8 = sound.replace(b"s0\0", b"s\xff\0")
+    assert not_utf8 != sound
+    for damaged in (b"", sound[: len(sound) // 2], not_utf8):
+        with pytest.raises(ProgramError):
+            root_of(damaged)
+
+
+def test_a_step_without_an_operator_is_damage_and_ends_no_process():
+    damaged = without_operator(program_of(chain().file()))
+
+    def refused():
+        with pytest.raises(ProgramError, match="a step has no operator"):
+            root_of(damaged)
+
+    assert in_child(refused) == 0
 
 
 def test_a_program_that_runs_whole_is_a_run_too():

@@ -11,5 +11,6 @@ def decode(data: bytes) -> str:
     """Return a program as JSON.
 
     Raises:
-        ValueError: An offset leads outside the FlatBuffer.
+        ValueError: An offset leads outside the FlatBuffer, a step has no operator, or something
+            is named by a number or text that JSON of the schema cannot have.
     """

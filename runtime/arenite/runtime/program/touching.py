@@ -15,6 +15,7 @@ import numpy as np
 from arenite.planner.problem import Rectangle
 from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
 from arenite.runtime import _schema
+from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.packing import unpacked
 
 Root: TypeAlias = Mapping[str, Any]
@@ -36,9 +37,16 @@ _KEEPING = frozenset(
 
 
 def root_of(flatbuffer: bytes) -> Root:
-    """Return the root table of a program that the core has accepted."""
-    text = _NOT_FINITE.sub(_as_json, _schema.decode(flatbuffer))
-    return unpacked(json.loads(text))
+    """Return the root table of a program that the core has accepted.
+
+    Raises:
+        ProgramError: It is damaged, so the core has not.
+    """
+    try:
+        text = _schema.decode(flatbuffer)
+    except ValueError as error:
+        raise ProgramError(str(error)) from error
+    return unpacked(json.loads(_NOT_FINITE.sub(_as_json, text)))
 
 
 def _as_json(found: re.Match[str]) -> str:
