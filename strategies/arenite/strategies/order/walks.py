@@ -1,5 +1,6 @@
 """Orders that follow only the structure of the program."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,17 +10,27 @@ from arenite.planner.rules import Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 
+class _Walk(ABC):
+    """An order that is found in the memory graph of a program."""
+
+    __slots__ = ()
+
+    def __call__(self, program: Program, rules: Rules) -> Order:
+        """Return the order of the program's steps."""
+        return self.of(MemoryGraph.of(program, rules))
+
+    @abstractmethod
+    def of(self, memory: MemoryGraph) -> Order:
+        """Return the order of the steps of a memory graph."""
+
+
 @dataclass(frozen=True, slots=True)
-class Given:
+class Given(_Walk):
     """Keep the order of the model."""
 
     name: ClassVar[str] = "given"
     complexity: ClassVar[str] = "O(n)"
     source: ClassVar[str] = "the model"
-
-    def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the order of the program."""
-        return self.of(MemoryGraph.of(program, rules))
 
     def of(self, memory: MemoryGraph) -> Order:
         """Return the order in which the steps of a memory graph are."""
@@ -27,40 +38,32 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthFirst:
+class DepthFirst(_Walk):
     """Finish a branch before the next begins: what was made last is used first."""
 
     name: ClassVar[str] = "depth-first"
     complexity: ClassVar[str] = "O(n + edges)"
     source: ClassVar[str] = "reverse postorder; ONNX Runtime's default order is of this kind"
 
-    def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the depth-first order."""
-        return self.of(MemoryGraph.of(program, rules))
-
     def of(self, memory: MemoryGraph) -> Order:
         """Return the depth-first order of a memory graph."""
-        return memory.order(_walk(memory, newest_first=True))
+        return memory.order(_ready_first(memory, newest_first=True))
 
 
 @dataclass(frozen=True, slots=True)
-class BreadthFirst:
+class BreadthFirst(_Walk):
     """Advance all branches together: what became ready first runs first."""
 
     name: ClassVar[str] = "breadth-first"
     complexity: ClassVar[str] = "O(n + edges)"
     source: ClassVar[str] = "Kahn 1962, Topological sorting of large networks"
 
-    def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the breadth-first order."""
-        return self.of(MemoryGraph.of(program, rules))
-
     def of(self, memory: MemoryGraph) -> Order:
         """Return the breadth-first order of a memory graph."""
-        return memory.order(_walk(memory, newest_first=False))
+        return memory.order(_ready_first(memory, newest_first=False))
 
 
-def _walk(memory: MemoryGraph, *, newest_first: bool) -> list[int]:
+def _ready_first(memory: MemoryGraph, *, newest_first: bool) -> list[int]:
     """Run what is ready, the newest or the oldest first."""
     missing = [len(before) for before in memory.predecessors]
     successors: list[list[int]] = [[] for _ in missing]
