@@ -20,7 +20,7 @@ else:
 
 __all__ = [
     "check_sizes", "core", "fits", "is_built", "outlines_of", "records_of", "require",
-    "size_fault",
+    "size_fault", "why_unsizable", "why_unsupported",
 ]  # fmt: skip
 
 _LIMIT = 1 << 62
@@ -55,6 +55,17 @@ def size_fault(problem: Problem) -> SizeLimitError | None:
     highest = max((record.offset for record in records if record.offset is not None), default=0)
     besides = highest + sum(record.alignment for record in records)
     return _fault("record", [(record.name, record.size) for record in records], besides)
+
+
+def why_unsizable(problem: Problem) -> str | None:
+    """Return None, or what in the problem exceeds the core's 64 bits, as a strategy says it."""
+    fault = size_fault(problem)
+    return None if fault is None else f"cannot add up the sizes: {fault}"
+
+
+def why_unsupported(problem: Problem) -> str | None:
+    """Return None, or why a search that only the core has cannot handle the problem."""
+    return why_unsizable(problem) if is_built() else "needs the native core, which was not built"
 
 
 def fits(problem: Problem) -> bool:

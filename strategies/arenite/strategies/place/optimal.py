@@ -59,11 +59,9 @@ class Optimal:
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return None, or what in the problem the native search cannot handle."""
-        if not native.is_built():
-            return "needs the native core, which was not built"
-        fault = native.size_fault(problem)
-        if fault is not None:
-            return f"cannot add up the sizes: {fault}"
+        reason = native.why_unsupported(problem)
+        if reason is not None:
+            return reason
         collision = colliding(problem.hulls().records)
         if collision:
             a, b = collision

@@ -50,8 +50,7 @@ class TvmHillClimb:
 
     def why_unsupported(self, problem: Problem) -> str | None:
         """Return what does not fit 64 bits."""
-        fault = native.size_fault(problem)
-        return None if fault is None else f"cannot add up the sizes: {fault}"
+        return native.why_unsizable(problem)
 
     def __call__(self, problem: Problem) -> Plan:
         """Return the lowest plan of all attempts."""
