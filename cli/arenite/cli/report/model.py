@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from arenite.planner.report import FailedModel
+
 Sortable: TypeAlias = str | float
 
 
@@ -57,14 +59,6 @@ class Headline:
     figure: str
     after: str
     answers: tuple[Answer, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A model that could not be compared, and why."""
-
-    model: str
-    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +251,7 @@ class PageModel:
 
     title: str
     headline: Headline | None
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedModel, ...]
     overview: Overview | None
     sections: tuple[ModelSection, ...]
     command: str

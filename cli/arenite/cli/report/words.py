@@ -12,7 +12,7 @@ from arenite.cli.render.text import printable
 from arenite.cli.report.compression import CompressionResult
 from arenite.cli.report.frontier import Frontier
 from arenite.cli.report.frontier_words import price, trade
-from arenite.cli.report.model import Answer, Failure, Figure, Headline, PageModel, Trade
+from arenite.cli.report.model import Answer, Figure, Headline, PageModel, Trade
 from arenite.cli.report.overview import overview
 from arenite.cli.report.section import section
 from arenite.cli.report.summary import headline
@@ -60,7 +60,7 @@ def page_model(
         f"Arenite: {names[0] if alone else plural(len(reports), 'model')}",
         _headline(reports, frontiers),
         tuple(
-            Failure(printable(each.model), printable(each.error))
+            FailedModel(printable(each.model), printable(each.error))
             for each in compared
             if isinstance(each, FailedModel)
         ),
