@@ -28,7 +28,7 @@ from arenite.cli.planning.programs import random_inputs
 from arenite.planner.budget import Budget
 from arenite.planner.errors import UnmetBudgetError
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table
-from harness.inputs import each_of, reading_of, shared_tflite, zoo_file
+from harness.inputs import each_of, reading_of, shared_tflite, zoo_files
 from harness.machine import this_machine
 
 ZOO = ("mobilenet-v2", "unet")
@@ -71,8 +71,7 @@ class Row:
 
 def default_models(folder: Path) -> Iterator[Path]:
     """Yield the models that are there, those of the zoo written to a folder."""
-    for name in ZOO:
-        yield zoo_file(name, folder)
+    yield from zoo_files(ZOO, folder)
     yield from shared_tflite(TFLITE)
 
 

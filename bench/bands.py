@@ -36,7 +36,7 @@ from arenite.strategies import find
 from arenite.strategies.fit.bands import Banded
 from arenite.strategies.fit.recomputing import Recomputing
 from harness import bench, emit, note, parser, table, timed
-from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_file
+from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
 from harness.tigris import tigris_bytes
 
 ZOO = (
@@ -112,8 +112,7 @@ class Row:
 
 def default_models(folder: Path) -> Iterator[Path]:
     """Yield the models that are there, those of the zoo written to a folder."""
-    for name in ZOO:
-        yield zoo_file(name, folder)
+    yield from zoo_files(ZOO, folder)
     yield from shared_tflite(TFLITE)
     yield from shared_onnx()
 

@@ -30,7 +30,7 @@ from rich.table import Table
 
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, Entry, compiled_entry, race
-from harness.inputs import each_of, light_networks, shared_onnx, shared_tflite, zoo_file
+from harness.inputs import each_of, light_networks, shared_onnx, shared_tflite, zoo_file, zoo_files
 from harness.peers import PEERS, converted_peers
 from harness.vectors import AVX2, limited
 from harness.wide_registers import uses_wide_registers
@@ -130,8 +130,7 @@ def table_models(names: Sequence[str], folder: Path) -> Iterator[Path]:
 def default_models(folder: Path) -> Iterator[Path]:
     """Yield the models that are there, those of the zoo written to a folder."""
     yield from light_networks()
-    for name in NETWORKS:
-        yield zoo_file(name, folder)
+    yield from zoo_files(NETWORKS, folder)
     yield from shared_onnx()
     yield from shared_tflite(FLOAT_TFLITE)
 

@@ -28,7 +28,7 @@ from arenite.strategies import find
 from arenite.strategies.gap_search import lowest_gap
 from arenite.strategies.memories import spread
 from harness import bench, emit, note, parser, table, timed
-from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_file
+from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
 
 ZOO = ("mobilenet-v2", "unet", "resnet50", "densenet121", "inception-v3")
 TFLITE = (
@@ -64,8 +64,7 @@ class Row:
 
 def default_models(folder: Path) -> Iterator[Path]:
     """Yield the models that are there, those of the zoo written to a folder."""
-    for name in ZOO:
-        yield zoo_file(name, folder)
+    yield from zoo_files(ZOO, folder)
     yield from shared_tflite(TFLITE)
     yield from shared_onnx()
 

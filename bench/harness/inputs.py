@@ -84,6 +84,12 @@ def zoo_file(name: str, folder: Path) -> Path:
     return path
 
 
+def zoo_files(names: Iterable[str], folder: Path) -> Iterator[Path]:
+    """Yield the paths of networks of the zoo, each written to a folder when it is asked for."""
+    for name in names:
+        yield zoo_file(name, folder)
+
+
 def each_of(
     named: Sequence[Path], found: Iterable[Path], measure: Callable[[Path], Result]
 ) -> Iterator[Result]:

@@ -8,7 +8,7 @@ Source: Bazarevsky et al. 2019, arXiv 1907.05047.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from zoo.builder import Activation, NetworkBuilder
 
 FINE = ((24, 1), (28, 1), (32, 2), (36, 1), (42, 1), (48, 2), *((n, 1) for n in range(56, 96, 8)))
 """Channels and stride of the blocks up to 16 x 16."""
@@ -25,10 +25,10 @@ def network(size: int = 128) -> onnx.ModelProto:
     net = NetworkBuilder(f"blazeface_front_{size}")
     x = net.conv(net.input("image", 1, 3, size, size), 24, 5, 2, activation="relu")
     for channels, stride in FINE:
-        x = _block(net, x, channels, stride)
+        x = separable(net, x, channels, stride)
     fine = x
     for channels, stride in COARSE:
-        x = _block(net, x, channels, stride)
+        x = separable(net, x, channels, stride)
     scores = [anchored(net, fine, 2, 1), anchored(net, x, 6, 1)]
     boxes = [anchored(net, fine, 2, NUM_COORDINATES), anchored(net, x, 6, NUM_COORDINATES)]
     net.output(net.concat(boxes), "regressors")
@@ -36,14 +36,16 @@ def network(size: int = 128) -> onnx.ModelProto:
     return net.build()
 
 
-def _block(net: NetworkBuilder, x: str, channels: int, stride: int) -> str:
+def separable(
+    net: NetworkBuilder, x: str, channels: int, stride: int, activation: Activation | None = "relu"
+) -> str:
     """Add a separable convolution to its input, pooled and padded to fit."""
     y = net.conv(net.depthwise(x, stride), channels)
     if stride > 1:
         x = net.max_pool(x, stride, stride)
     if net.shapes[x][1] < channels:
         x = net.pad_channels(x, channels)
-    return net.add(x, y, activation="relu")
+    return net.add(x, y, activation=activation)
 
 
 def anchored(net: NetworkBuilder, x: str, num_anchors: int, values: int) -> str:

@@ -10,7 +10,7 @@ Source: Zhang et al. 2020, arXiv 2006.10214 (hands); Kartynnik et al. 2019, arXi
 
 import onnx
 
-from zoo.blazeface import anchored
+from zoo.blazeface import anchored, separable
 from zoo.builder import NetworkBuilder
 
 NUM_POINTS = 468
@@ -72,13 +72,8 @@ def face_mesh(size: int = 96) -> onnx.ModelProto:
 
 
 def _block(net: NetworkBuilder, x: str, channels: int, stride: int) -> str:
-    """Add a separable convolution to its input, pooled and padded to fit, and apply a PReLU."""
-    y = net.conv(net.depthwise(x, stride), channels)
-    if stride > 1:
-        x = net.max_pool(x, stride, stride)
-    if net.shapes[x][1] < channels:
-        x = net.pad_channels(x, channels)
-    return net.prelu(net.add(x, y))
+    """Return a separable block with a PReLU."""
+    return net.prelu(separable(net, x, channels, stride, activation=None))
 
 
 def _merged(net: NetworkBuilder, coarse: str, fine: str) -> str:
