@@ -65,7 +65,7 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
             builder.add_state(tensor.name)
     opset = _opset(model)
     for step in model.steps:
-        _translate(Translation(builder, step, opset, producers), quantised)
+        _translate(Translation(builder, step, producers, opset), quantised)
     for state, new in _replaced(model):
         builder.assign(state, builder.as_written(builder.value(new), new))
     program = builder.finish()

@@ -7,77 +7,37 @@ from typing import TypeVar
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.imported import AttributeValue, Imported
 from arenite.planner.program import Array, Step
-from arenite.runtime.lowering.builder import Builder, Value
+from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
+from arenite.runtime.lowering.step_translation import StepTranslation
 from arenite.runtime.operators.base import RuntimeOperator
 
 T = TypeVar("T", bound=AttributeValue)
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """A step to translate, and its context.
+class Translation(StepTranslation):
+    """A step of an ONNX model to translate, and its context.
 
     Attributes:
-        builder: The program so far.
-        step: The step to translate.
         opset: Version of ONNX's own operator set.
-        producers: For each tensor of the model, the step that makes it.
     """
 
-    builder: Builder
-    step: Step
     opset: int
-    producers: Mapping[str, Step]
-
-    @property
-    def kind(self) -> str:
-        """The operator's name, its domain in front unless that is ONNX's own."""
-        return self.step.operator.label
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
         """Attributes of the node."""
         return attributes_of(self.step)
 
-    def has(self, position: int) -> bool:
-        """Tell whether an optional input is given."""
-        return position < len(self.step.inputs) and bool(self.step.inputs[position])
-
-    def source(self, position: int = 0) -> str:
-        """Return the name of an input."""
-        return self.step.inputs[position]
-
     def value(self, position: int = 0) -> Value:
         """Return an input."""
         return self.builder.value(self.step.inputs[position])
 
-    def array(self, position: int) -> Array:
-        """Return the elements of an input that must be constant."""
-        array = self.builder.array(self.step.inputs[position])
-        if array is None:
-            raise NotLoweredError(f"its input {position} is not constant")
-        return array
-
     def optional_array(self, position: int) -> Array | None:
         """Return the elements of an input that must be constant if it is given."""
         return self.array(position) if self.has(position) else None
-
-    @property
-    def target(self) -> str:
-        """Name of the first output."""
-        return self.step.outputs[0]
-
-    @property
-    def shape(self) -> Shape:
-        """Shape of the first output."""
-        return self.builder.model.tensors[self.target].shape
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the first output."""
-        return self.builder.model.tensors[self.target].dtype
 
     def attribute(self, name: str, default: T) -> T:
         """Return an attribute, or its default."""

@@ -63,7 +63,7 @@ def lower_tflite(
             unknown.update(step.writes)
             continue
         try:
-            _translate(Translation(builder, step, options_of(step), producers))
+            _translate(Translation(builder, step, producers, options_of(step)))
         except NotLoweredError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
             unknown.update(step.writes)

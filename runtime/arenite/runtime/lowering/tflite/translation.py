@@ -9,11 +9,12 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.importers.tflite.contents import Options
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Array, Step
-from arenite.runtime.lowering.builder import Builder, Value
+from arenite.planner.program import Step
+from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.folding import fold_clamp
 from arenite.runtime.lowering.layout import Shape, as_written
+from arenite.runtime.lowering.step_translation import StepTranslation
 from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 
@@ -24,29 +25,14 @@ VALID = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """A step to translate, and its context.
+class Translation(StepTranslation):
+    """A step of a TFLite model to translate, and its context.
 
     Attributes:
-        builder: The program so far.
-        step: The step to translate.
         options: Its options in the file.
-        producers: For each tensor of the model, the step that makes it.
     """
 
-    builder: Builder
-    step: Step
     options: Options
-    producers: Mapping[str, Step]
-
-    @property
-    def kind(self) -> str:
-        """The operator's name in the schema."""
-        return self.step.operator.label
-
-    def has(self, position: int) -> bool:
-        """Tell whether an optional input is given."""
-        return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def source(self, position: int = 0) -> str:
         """Return the name of an input.
@@ -67,13 +53,6 @@ class Translation:
         """Return an input that may be left out."""
         return self.value(position) if self.has(position) else None
 
-    def array(self, position: int) -> Array:
-        """Return the elements of an input that must be constant."""
-        array = self.builder.array(self.source(position))
-        if array is None:
-            raise NotLoweredError(f"its input {position} is not constant")
-        return array
-
     def weights(self, position: int) -> Value:
         """Return an input that must be constant, dequantised if the operator computes in floats.
 
@@ -93,21 +72,6 @@ class Translation:
     def integers(self, position: int) -> tuple[int, ...]:
         """Return the elements of a constant input of integers."""
         return tuple(int(each) for each in self.array(position).reshape(-1))
-
-    @property
-    def target(self) -> str:
-        """Name of the first output."""
-        return self.step.outputs[0]
-
-    @property
-    def shape(self) -> Shape:
-        """Shape of the first output."""
-        return self.builder.shape(self.target)
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the first output."""
-        return self.builder.model.tensors[self.target].dtype
 
     @property
     def numpy_dtype(self) -> np.dtype[np.generic]:
