@@ -227,16 +227,12 @@ def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int]
 
 
 def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
-    one, other, result = t.input(0), t.input(1), t.output()
-    (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = addends(one, other, result)
-    low, high = clamp_of(operator.min, operator.max, result)
+    (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = addends(
+        t.input(0), t.input(1), t.output()
+    )
     return t.layer(
         "add_layer",
-        width=found.width,
-        step_a=found.steps[0],
-        step_b=found.steps[1],
-        offset_a=-zero_of(one),
-        offset_b=-zero_of(other),
+        **_of_bytes(t, operator, found),
         factor_a=factor_a,
         shift_a=shift_a,
         factor_b=factor_b,
@@ -244,29 +240,28 @@ def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
         sign=-1 if operator.function is B.SUBTRACT else 1,
         factor=factor,
         shift=shift,
-        out_zero=zero_of(result),
-        low=low,
-        high=high,
     )
 
 
 def _product(t: StepWriter, operator: Binary, found: Meeting) -> str:
     one, other, result = t.input(0), t.input(1), t.output()
     factor, shift = quantised_multiplier(scale_of(one) * scale_of(other) / scale_of(result))
-    low, high = clamp_of(operator.min, operator.max, result)
-    return t.layer(
-        "multiply_layer",
-        width=found.width,
-        step_a=found.steps[0],
-        step_b=found.steps[1],
-        offset_a=-zero_of(one),
-        offset_b=-zero_of(other),
-        factor=factor,
-        shift=shift,
-        out_zero=zero_of(result),
-        low=low,
-        high=high,
-    )
+    return t.layer("multiply_layer", **_of_bytes(t, operator, found), factor=factor, shift=shift)
+
+
+def _of_bytes(t: StepWriter, operator: Binary, found: Meeting) -> dict[str, int]:
+    """Return what a layer states of two operands and a result, each with a scale of its own."""
+    low, high = clamp_of(operator.min, operator.max, t.output())
+    return {
+        "width": found.width,
+        "step_a": found.steps[0],
+        "step_b": found.steps[1],
+        "offset_a": -zero_of(t.input(0)),
+        "offset_b": -zero_of(t.input(1)),
+        "out_zero": zero_of(t.output()),
+        "low": low,
+        "high": high,
+    }
 
 
 def _pair(t: StepWriter, operator: Binary, found: Meeting) -> str:
