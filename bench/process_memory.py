@@ -29,7 +29,7 @@ from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.rewrites.weight_budget import WeightBudget, weight_bytes
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget, weight_bytes
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import compiled_entry, race
@@ -78,10 +78,12 @@ class Fitted:
 
 FITTED = (
     Fitted("in bands", 800_000, None, 5_000_000),
-    Fitted("in bands, weights streamed", 800_000, WeightBudget(2_000_000), 8_000_000),
-    Fitted(
-        "in bands, weights streamed in turn", 800_000, WeightBudget(2_000_000, in_turn=True),
-        8_000_000,
+    *(
+        Fitted(
+            f"in bands, weights streamed {loading}", 800_000,
+            WeightBudget(2_000_000, loading=loading), 8_000_000,
+        )
+        for loading in Loading
     ),
 )  # fmt: skip
 

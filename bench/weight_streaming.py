@@ -29,7 +29,7 @@ from rich.table import Table
 from arenite.cli.planning.programs import code_of, random_inputs, write_program
 from arenite.cli.planning.search import search
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import ONNXRUNTIME, Raced, run_engines
@@ -192,9 +192,9 @@ def rows_of(name: str, case: Case, runner: Path, rounds: int) -> Iterator[Row]:
 def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
     """Yield a program without a budget, then two for each: with a lane and in turn."""
     budgets = [
-        WeightBudget(percent, is_percent=True, in_turn=in_turn)
+        WeightBudget(percent, is_percent=True, loading=loading)
         for percent in case.budgets
-        for in_turn in (False, True)
+        for loading in Loading
     ]
     for number, budget in enumerate([None, *budgets]):
         compiled = compile_model(model, weight_budget=budget)
@@ -216,7 +216,7 @@ def name_of(budget: WeightBudget | None) -> str:
     """Return what a variant is called."""
     if budget is None:
         return "all resident"
-    return f"{budget.amount:g} % resident, {'in turn' if budget.in_turn else 'lane'}"
+    return f"{budget.amount:g} % resident, {budget.loading}"
 
 
 def shown(rows: Sequence[Row]) -> Table:

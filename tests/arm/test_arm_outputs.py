@@ -13,7 +13,7 @@ import pytest
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, network
@@ -135,7 +135,9 @@ def test_a_small_classifier_gives_this_machines_outputs(root, machine, tmp_path,
 @pytest.mark.parametrize("budget", [None, 30])
 def test_coded_and_streamed_weights_give_this_machines_outputs(root, machine, tmp_path, budget):
     path = network(tmp_path, num_values=32, density=0.3)
-    limit = None if budget is None else WeightBudget(budget, is_percent=True)
+    limit = (
+        None if budget is None else WeightBudget(budget, is_percent=True, loading=Loading.BESIDE)
+    )
     program, _ = build_coded(path, tmp_path, limit)
     assert_agrees(root, machine, program, tmp_path)
 

@@ -154,7 +154,7 @@ def test_weights_are_loaded_while_bands_of_other_steps_run(run_json, tmp_path):
     whole, banded, beside, in_turn = (tmp_path / f"{name}.arena" for name in "wbst")
     run_json("build", model, "-o", whole, "--kernels", "direct")
     run_json("fit", model, "--budget", "64KiB", "-o", banded)
-    found = run_json("fit", model, "--budget", "80KiB", "--weights", "60%", "-o", beside)
+    found = run_json("fit", model, "--budget", "80KiB", "--weights", "60%,beside", "-o", beside)
     run_json("fit", model, "--budget", "80KiB", "--weights", "60%,in-turn", "-o", in_turn)
     assert found["height"] <= found["budget"]
     with Session(whole) as session:
@@ -165,7 +165,7 @@ def test_weights_are_loaded_while_bands_of_other_steps_run(run_json, tmp_path):
             (outputs,) = poisoned.run(feeds).values()
         assert outputs.tobytes() == expected.tobytes()
     plan, again = tmp_path / "beside.json", tmp_path / "again.arena"
-    run_json("fit", model, "--budget", "80KiB", "--weights", "60%", "-o", plan)
+    run_json("fit", model, "--budget", "80KiB", "--weights", "60%,beside", "-o", plan)
     run_json("build", model, "--plan", plan, "-o", again)
     assert program_of(again) == program_of(beside)
     root = program_of(beside)

@@ -11,7 +11,7 @@ from arenite.planner.budget import LEAST
 from arenite.runtime import _core
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
 from arenite.strategies.fit import find_policy
 from support.coded_programs import KINDS, build_coded, network
 from support.running import build, with_random_weights
@@ -133,7 +133,9 @@ def test_moving_tensors_allocates_nothing(counter, tmp_path):
 
 def test_loading_weights_beside_the_computation_allocates_nothing(counter, tmp_path):
     model = network(tmp_path, **KINDS["shared"])
-    path, compiled = build_coded(model, tmp_path, WeightBudget(30, is_percent=True))
+    path, compiled = build_coded(
+        model, tmp_path, WeightBudget(30, is_percent=True, loading=Loading.BESIDE)
+    )
     assert compiled.streaming.at_once == 2
     counted = count(counter, path, 1)
     assert counted["heap"] == 0

@@ -16,7 +16,7 @@ from arenite.runtime.errors import ProgramError, SessionForkedError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.prefetch import derive_ahead, loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.rewrites.weight_budget import IN_TURN, WeightBudget, WeightBudgetError
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget, WeightBudgetError
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.children import in_child
@@ -26,8 +26,11 @@ from support.hostile_programs import load
 from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
-AHEAD = WeightBudget(30, is_percent=True)
-TURNS = WeightBudget(30, is_percent=True, in_turn=True)
+AHEAD = WeightBudget(30, is_percent=True, loading=Loading.BESIDE)
+TURNS = WeightBudget(30, is_percent=True, loading=Loading.IN_TURN)
+
+LARGE = """(float[1,512] x) => (y) <float[512,1024] a, float[1024,2048] b>
+    { p = MatMul(x, a) q = Relu(p) y = MatMul(q, b) }"""
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -64,7 +67,7 @@ def windows(compiled):
 def test_outputs_have_the_bits_of_resident_weights(path, percent, threads, coded):
     whole, streamed = (
         pieces(compiled_with(path, budget), coded)
-        for budget in (None, WeightBudget(percent, is_percent=True))
+        for budget in (None, WeightBudget(percent, is_percent=True, loading=Loading.BESIDE))
     )
     with (
         Session.of_pieces(whole, "whole") as expected,
@@ -109,7 +112,8 @@ def test_a_window_is_filled_while_the_one_before_is_read(plain):
 
 @pytest.mark.parametrize("percent", [60, 30, 20])
 def test_loads_go_as_far_ahead_as_a_limit_allows(plain, percent):
-    lowered = lower_model(plain, weight_budget=WeightBudget(percent, is_percent=True))
+    budget = WeightBudget(percent, is_percent=True, loading=Loading.BESIDE)
+    lowered = lower_model(plain, weight_budget=budget)
     found = derive(lowered.program, rules())
     live = found.problem.lower_bound
     free = derive_ahead(found, rules(), 4 * live)
@@ -147,10 +151,24 @@ def test_in_turn_there_is_one_window_and_no_lane(plain):
     assert live == max(record.size for record in windows(compiled))
 
 
+def test_small_windows_are_filled_in_turn_unless_it_is_asked_for(plain):
+    compiled = compiled_with(plain, WeightBudget(30, is_percent=True))
+    assert compiled.streaming == compiled_with(plain, TURNS).streaming
+    assert compiled.streaming.at_once == 1 < compiled_with(plain, AHEAD).streaming.at_once
+
+
+def test_large_windows_are_filled_beside_the_computation(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(LARGE)))
+    streaming = compiled_with(path, WeightBudget(75, is_percent=True)).streaming
+    assert streaming.at_once == 2
+    assert streaming.window >= 256 * 1024
+
+
 def test_where_two_windows_do_not_fit_there_is_one(plain):
     with pytest.raises(WeightBudgetError) as caught:
         compile_model(plain, weight_budget=WeightBudget(1000))
-    compiled = compile_model(plain, weight_budget=WeightBudget(caught.value.least))
+    least = WeightBudget(caught.value.least, loading=Loading.BESIDE)
+    compiled = compile_model(plain, weight_budget=least)
     assert compiled.streaming.at_once == 1
 
 
@@ -161,11 +179,12 @@ def test_a_plan_gives_the_same_program_again(plain):
     assert again.program.steps == compiled.program.steps
 
 
-@pytest.mark.parametrize("text", ["25%", "4096", "25%,in-turn", "4096,in-turn"])
-def test_a_budget_reads_what_it_writes(text):
-    budget = WeightBudget.parse(text)
-    assert str(budget) == text
-    assert budget.in_turn == text.endswith(IN_TURN)
+@pytest.mark.parametrize("amount", ["25%", "4096"])
+@pytest.mark.parametrize("how", ["", ",in-turn", ",beside"])
+def test_a_budget_reads_what_it_writes(amount, how):
+    budget = WeightBudget.parse(amount + how)
+    assert str(budget) == amount + how
+    assert (budget.loading or "") == how.removeprefix(",")
 
 
 @pytest.mark.parametrize("text", ["25%,", "25%,ahead", ",in-turn"])

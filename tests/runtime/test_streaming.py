@@ -9,7 +9,12 @@ from arenite.cli.planning.programs import code_of
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget, WeightBudgetError, weight_bytes
+from arenite.runtime.rewrites.weight_budget import (
+    Loading,
+    WeightBudget,
+    WeightBudgetError,
+    weight_bytes,
+)
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import KINDS, build_coded, code, network
@@ -55,7 +60,7 @@ def test_a_coded_file_is_smaller_and_gives_the_same_bits(path, tmp_path):
 
 
 def test_windows_in_turn_are_records_of_two_steps_each(path, tmp_path):
-    budget = WeightBudget(20, is_percent=True, in_turn=True)
+    budget = WeightBudget(20, is_percent=True, loading=Loading.IN_TURN)
     _, compiled = build_coded(path, tmp_path, budget)
     windows = [each for each in compiled.source.problem.records if "window" in each.name]
     assert len(windows) == compiled.streaming.num_tiles

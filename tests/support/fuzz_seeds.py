@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
 from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, code, network, shared_weights
 from support.hostile_files import subjects
@@ -34,7 +34,7 @@ def networks(folder: Path) -> Iterator[Path]:
     """Write programs of whole networks: float, quantised, of many kinds, coded, streamed."""
     yield from (classifier(folder, quantised=quantised) for quantised in (False, True))
     yield build(save(folder, with_random_weights(parse(MANY_KINDS))), folder)
-    for budget in (None, WeightBudget(30, is_percent=True)):
+    for budget in (None, WeightBudget(30, is_percent=True, loading=Loading.BESIDE)):
         place = folder / ("all" if budget is None else "streamed")
         place.mkdir()
         yield build_coded(network(place, num_values=32, density=0.3), place, budget)[0]

@@ -211,9 +211,7 @@ def lower_model(
         program = fuse_sums(lower(model))
     streaming = None
     if weight_budget is not None:
-        streaming = stream_weights(
-            program, weight_budget.bytes_of(program), in_turn=weight_budget.in_turn
-        )
+        streaming = stream_weights(program, weight_budget.bytes_of(program), weight_budget.loading)
         program = streaming.program
     return Lowered(path.name, model_digest(path), program, streaming)
 

@@ -13,8 +13,8 @@ huffman_option = click.option(
 weight_budget_option = click.option(
     "--weight-budget",
     type=WeightBudgetType(),
-    metavar="SIZE|N%[,in-turn]",
+    metavar="SIZE|N%[,in-turn|,beside]",
     help="Keep at most this much of the weights resident; stream the rest into the arena, the "
-    "next window on a thread of its own while one is computed with. With ',in-turn' the thread "
-    "that computes fills one window at a time: for a single core.",
+    "next window on a thread of its own while one is computed with, where windows are large. With "
+    "',beside' always; with ',in-turn' the thread that computes fills one window at a time.",
 )

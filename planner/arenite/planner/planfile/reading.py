@@ -40,7 +40,7 @@ _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
 _RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline")
-_BUDGET = re.compile(r"([1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%)(,in-turn)?")
+_BUDGET = re.compile(r"([1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%)(,(beside|in-turn))?")
 """Bytes, or per cent, and how the others are loaded."""
 
 
@@ -93,7 +93,7 @@ def _model(model: Object) -> ModelReference:
     if "weight_budget" in model and not _BUDGET.fullmatch(budget):
         raise WrongTypeError(
             f"weight_budget is {budget!r}, bytes or per cent, as they are or with "
-            "',in-turn' behind, expected"
+            "',in-turn' or ',beside' behind, expected"
         )
     dims = values.member(model, "dims")
     shapes = values.member(model, "shapes")

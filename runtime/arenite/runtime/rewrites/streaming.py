@@ -5,8 +5,8 @@ each tile one step loads some panels of the packed weights into a window, an ord
 the planner places, and the next computes a part of the result with it. The parts are then joined;
 those that are contiguous in the result are written in place.
 
-Loads are on a lane of their own if the budget has room for a second window, into which the next
-tile is loaded meanwhile; `prefetch.py` then has them begin early.
+Where windows are large and the budget has room for a second one, the next tile is loaded into that
+meanwhile, on a lane of its own; `prefetch.py` then has loads begin early.
 """
 
 import math
@@ -26,12 +26,14 @@ from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
 from arenite.runtime.rewrites.prefetch import loads_beside
 from arenite.runtime.rewrites.unread import without_unread
-from arenite.runtime.rewrites.weight_budget import WeightBudgetError, weight_bytes
+from arenite.runtime.rewrites.weight_budget import Loading, WeightBudgetError, weight_bytes
 
 _FEWEST_WEIGHTS = 4_096
 """Fewest weights of a step that is worth streaming."""
 _SHARE = 8
 """A window takes at most one part in this many of the budget, if a panel fits."""
+_WORTH_A_LANE = 256 * 1024
+"""Bytes of a window: smaller ones take less time to fill than to hand over to another thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,14 @@ class _Layer:
         return min(self.panels, max(1, window // self.panel_size))
 
 
-def stream_weights(program: Program, budget: int, *, in_turn: bool = False) -> Streaming:
+def stream_weights(program: Program, budget: int, loading: Loading | None = None) -> Streaming:
     """Return the program with enough weights streamed to meet a budget.
 
     Args:
         program: A lowered program; its floating-point convolutions and products can be
             streamed.
         budget: Bytes of weights that may be resident, all windows at a time included.
-        in_turn: Whether the thread that computes loads weights as well; otherwise a lane does,
-            unless two windows do not fit the budget.
+        loading: Who loads them: a lane only where two windows fit the budget.
 
     Raises:
         WeightBudgetError: The budget cannot be met.
@@ -99,8 +100,10 @@ def stream_weights(program: Program, budget: int, *, in_turn: bool = False) -> S
         return Streaming(program, total, 0, 0, 0)
     # Layers with the fewest results per weight first: joining their tiles costs the least.
     layers = sorted(_layers(program), key=lambda each: each.num_results / each.size)
-    choice = None if in_turn else _choice(layers, total, budget, at_once=2)
-    choice = choice or _choice(layers, total, budget, at_once=1)
+    choice = None if loading is Loading.IN_TURN else _choice(layers, total, budget, at_once=2)
+    is_small = choice is not None and choice.window < _WORTH_A_LANE
+    if choice is None or (is_small and loading is None):
+        choice = _choice(layers, total, budget, at_once=1)
     if choice is None:
         least = total - sum(layer.size for layer in layers)
         raise WeightBudgetError(

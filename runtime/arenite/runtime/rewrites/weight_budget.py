@@ -1,14 +1,21 @@
 """How many bytes of weights may be resident while a program runs."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 from arenite.planner.errors import AreniteError
 from arenite.planner.program import Program
 from arenite.planner.units import parse_size
 
-IN_TURN = "in-turn"
-"""What follows a budget whose weights are loaded by the thread that computes."""
+
+class Loading(StrEnum):
+    """Who loads the weights that are not resident."""
+
+    BESIDE = "beside"
+    """A thread of its own, into a second window, beside the computation."""
+    IN_TURN = "in-turn"
+    """The thread that computes, one window at a time."""
 
 
 class WeightBudgetError(AreniteError):
@@ -34,39 +41,40 @@ class WeightBudget:
     Attributes:
         amount: Bytes, or a percentage if `is_percent`.
         is_percent: Whether the amount is a percentage.
-        in_turn: Whether the others are loaded by the thread that computes, one window at a time;
-            otherwise they are beside the computation, into a second window.
+        loading: Who loads the others; None for what is quicker for windows of their size.
     """
 
     amount: float
     is_percent: bool = False
-    in_turn: bool = False
+    loading: Loading | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a budget such as `4MiB`, `25%` or `25%,in-turn`.
+        """Parse a budget such as `4MiB`, `25%`, `25%,in-turn` or `4MiB,beside`.
 
         Raises:
             ValueError: It is neither a size above 0 nor above 0 % and at most 100 %, or something
                 else than how to load follows.
         """
         amount, comma, how = text.partition(",")
-        if comma and how != IN_TURN:
-            raise ValueError(f"{text!r}: {how!r} follows, where {IN_TURN!r} may")
+        if comma and how not in {*Loading}:
+            ways = " or ".join(repr(str(each)) for each in Loading)
+            raise ValueError(f"{text!r}: {how!r} follows, where {ways} may")
+        loading = Loading(how) if comma else None
         if not amount.endswith("%"):
             size = parse_size(amount)
             if size < 1:
                 raise ValueError(f"{text!r} is not above 0")
-            return cls(size, in_turn=bool(comma))
+            return cls(size, loading=loading)
         percent = float(amount[:-1])
         if not 0 < percent <= 100:
             raise ValueError(f"{text!r} is not above 0% and at most 100%")
-        return cls(percent, is_percent=True, in_turn=bool(comma))
+        return cls(percent, is_percent=True, loading=loading)
 
     def __str__(self) -> str:
         """Return a text that `parse` reads."""
         amount = f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
-        return f"{amount},{IN_TURN}" if self.in_turn else amount
+        return amount if self.loading is None else f"{amount},{self.loading}"
 
     def bytes_of(self, program: Program) -> int:
         """Return the budget in bytes for a program."""

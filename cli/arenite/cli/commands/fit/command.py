@@ -49,9 +49,9 @@ _FALLBACK = "joint"
     help="Bytes that the arena may take, such as 256KiB, or a share of what it takes whole.",
 )  # fmt: skip
 @click.option(
-    "--weights", "weight_budget", type=WeightBudgetType(), metavar="SIZE|N%[,in-turn]",
-    help="Keep at most this much of the weights resident; stream the rest, beside the computation "
-    "or, with ',in-turn', between its steps.",
+    "--weights", "weight_budget", type=WeightBudgetType(), metavar="SIZE|N%[,in-turn|,beside]",
+    help="Keep at most this much of the weights resident; stream the rest, ',beside' the "
+    "computation or, ',in-turn', between its steps; by default as is quicker for such windows.",
 )  # fmt: skip
 @click.option(
     "--slowdown", type=PercentType(), metavar="N%",
