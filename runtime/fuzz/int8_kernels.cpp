@@ -3,7 +3,8 @@
 //
 //     int8_kernels COUNT SEED
 //
-// Run it under the sanitizers, with each ARENITE_VECTORS.
+// Run it under the sanitizers, with each ARENITE_VECTORS. Where ARENITE_AMX_ANY_SIZE is defined
+// convolutions must be made by the tiles of AMX, or by the model of them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/convolution/amx.hpp"
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/convolution/depthwise_int8.hpp"
 #include "kernels/pool_int8.hpp"
@@ -112,7 +114,8 @@ Case random_case(Dice& dice, bool is_depthwise) {
     made.outputs = static_cast<std::size_t>(dice.between(1, dice.one_in(3) ? 9 : 70));
     if (dice.one_in(30)) {  // several blocks of depth, or of outputs
       made.inputs = static_cast<std::size_t>(dice.between(500, 2500));
-      made.rows = made.columns = made.new_rows = made.new_columns = 1;
+      made.rows = made.new_rows = 1;
+      made.columns = made.new_columns = static_cast<std::size_t>(dice.between(1, 40));
       window = {{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
     }
     if (dice.one_in(30)) {
@@ -450,6 +453,22 @@ bool check_sums(Dice& dice) {
   return true;
 }
 
+// Whether no thread keeps tiles, and in the end whether there have been any.
+bool tiles_are_well([[maybe_unused]] bool is_end) {
+#if defined(ARENITE_AMX_MODEL)
+  if (arenite::amx::threads_in_use != 0 || (is_end && arenite::amx::num_products == 0)) {
+    std::printf("%s\n", is_end ? "no tile was multiplied" : "a thread keeps its tiles");
+    return false;
+  }
+#elif defined(ARENITE_AMX_ANY_SIZE)
+  if (!arenite::amx::are_allowed()) {
+    std::printf("the processor has no tiles, or the system does not let them be used\n");
+    return false;
+  }
+#endif
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -467,7 +486,7 @@ int main(int argc, char** argv) {
                           : is_signed ? check<std::int8_t>(dice, is_depthwise, pool)
                                       : check<std::uint8_t>(dice, is_depthwise, pool);
     const bool adds = is_signed ? check_sums<std::int8_t>(dice) : check_sums<std::uint8_t>(dice);
-    if (!is_right || !adds) {
+    if (!is_right || !adds || !tiles_are_well(false)) {
       std::printf("in case %d of seed %d\n", i, seed);
       ++wrong;
     }
@@ -476,6 +495,9 @@ int main(int argc, char** argv) {
     if (pool != nullptr) {
       pthreadpool_destroy(pool);
     }
+  }
+  if (wrong == 0 && !tiles_are_well(true)) {
+    ++wrong;
   }
   if (wrong == 0) {
     std::printf("%d convolutions and pools, and sums, no difference\n", count);

@@ -64,3 +64,16 @@ def test_int8_kernels_equal_a_naive_loop_to_the_bit(sanitised, vectors):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{COUNT} convolutions and pools, and sums, no difference" in done.stdout
+
+
+# By a model of the tiles, which few processors have; ARENITE_VECTORS is of what is beside them.
+@pytest.mark.parametrize("vectors", [None, "any"])
+def test_int8_kernels_by_tiles_equal_a_naive_loop_to_the_bit(sanitised, vectors):
+    done = subprocess.run(
+        ["make", "--silent", "-j2", "-C", FUZZ, "int8_amx",
+         f"BUILD={sanitised / 'fuzz-runtime'}", f"COUNT={COUNT}"],
+        env=os.environ | ({} if vectors is None else {"ARENITE_VECTORS": vectors}),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{COUNT} convolutions and pools, and sums, no difference" in done.stdout

@@ -19,11 +19,15 @@ using Form = Int8TileKernel::Form;
 // Bytes of weights that stay in the second cache while all tiles of the source pass.
 constexpr std::size_t kCachedWeights = std::size_t{448} * 1024;
 
-struct alignas(64) Stack {
-  std::byte slab[kInt8SlabBytes];
-  std::int32_t sums[kInt8TilePixels * kInt8SumStride];
+template <std::size_t Pixels, std::size_t SlabBytes>
+struct alignas(64) StackOf {
+  std::byte slab[SlabBytes];
+  std::int32_t sums[Pixels * kInt8SumStride];
   std::int32_t start[kInt8Block];
+  std::uint32_t addends[Pixels];
 };
+using Stack = StackOf<kInt8TilePixels, kInt8SlabBytes>;
+using AmxStack = StackOf<kInt8AmxPixels, kInt8AmxSlabBytes>;
 
 constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -49,13 +53,13 @@ template <typename T>
 class Work {
  public:
   Work(const Int8Convolution& convolution, const Image<const T>& source, const Image<T>& result,
-       RowRange rows)
+       RowRange rows, const Int8TileKernel& kernel)
       : convolution_(convolution),
         window_(convolution.window),
         source_(source),
         result_(result),
         rows_(rows),
-        kernel_(tile_kernel()),
+        kernel_(kernel),
         requantise_(find_requantise()),
         inputs_(source.channels / convolution.groups),
         outputs_(result.channels / convolution.groups),
@@ -86,7 +90,17 @@ class Work {
   std::size_t cost() const { return kernel_.pixels * depth_ * std::min(block_, outputs_) / 64; }
 
   void run(std::size_t first, std::size_t count) const {
-    Stack stack;
+    kernel_.pixels > kInt8TilePixels ? run_on<AmxStack>(first, count) : run_on<Stack>(first, count);
+  }
+
+ private:
+  static constexpr std::uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
+
+  // Apart for each, or a call would take the bytes of all stacks.
+  template <typename Held>
+  __attribute__((noinline)) void run_on(std::size_t first, std::size_t count) const {
+    Held stack;
+    std::size_t configured = 0;  // pixels
     for (std::size_t part = first; part < first + count; ++part) {
       const std::size_t block = part / tiles_;
       const std::size_t channel = block % blocks_ * block_;
@@ -96,12 +110,17 @@ class Work {
       }
       const std::size_t tile = part % tiles_;
       const std::size_t pixel = tile * pixels_ / tiles_;
-      make(work, pixel, (tile + 1) * pixels_ / tiles_ - pixel, stack);
+      const std::size_t pixels = (tile + 1) * pixels_ / tiles_ - pixel;
+      if (kernel_.configure != nullptr && pixels != configured) {
+        kernel_.configure(pixels);
+        configured = pixels;
+      }
+      make(work, pixel, pixels, stack);
+    }
+    if (kernel_.release != nullptr) {
+      kernel_.release();
     }
   }
-
- private:
-  static constexpr std::uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
 
   // Output channels of a group, from one on.
   struct Block {
@@ -136,18 +155,22 @@ class Work {
     }
   }
 
-  void make(const Block& block, std::size_t pixel, std::size_t count, Stack& stack) const {
+  template <typename Held>
+  void make(const Block& block, std::size_t pixel, std::size_t count, Held& stack) const {
     const std::size_t panels = divide_up(block.count, kInt8Panel);
     const std::size_t step = kernel_.quads * kInt8Quad;
     const auto zero_of_weights = static_cast<std::uint32_t>(convolution_.filter_zero_point);
-    std::uint32_t addends[kInt8TilePixels] = {};
+    std::fill_n(stack.addends, count, 0);
     for (std::size_t k = 0; k < depth_; k += step) {
       const std::size_t size = std::min(step, depth_ - k);
       const Int8Tile tile{stack.slab, kernel_.stride, count, divide_up(size, kInt8Quad)};
       copy_tile(block.group, pixel, count, k, size, stack.slab);
       for (std::size_t p = 0; zero_of_weights != 0 && p < count; ++p) {
         const auto sum = static_cast<std::uint32_t>(sum_of(stack.slab + p * kernel_.stride, size));
-        addends[p] -= zero_of_weights * sum;
+        stack.addends[p] -= zero_of_weights * sum;
+      }
+      if (kernel_.prepare != nullptr) {
+        kernel_.prepare(tile);
       }
       for (std::size_t i = 0; i < panels; i += 2) {
         const std::int8_t* weights =
@@ -157,7 +180,7 @@ class Work {
                          stack.sums + i * kInt8Panel);
       }
     }
-    store(block, pixel, count, stack.sums, zero_of_weights == 0 ? nullptr : addends);
+    store(block, pixel, count, stack.sums, zero_of_weights == 0 ? nullptr : stack.addends);
   }
 
   // Row by row, as far as the tile reaches into each.
@@ -367,17 +390,21 @@ void convolve_any(const Int8Convolution& convolution, const Image<const T>& sour
                                   rows,
                                   static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
                                   convolution.source_zero_point + (kIsSigned ? 128 : 0)};
-  if (convolve_rows_for_vnni(given, threads)) {
+  const auto& kernel = convolution.window.kernel;
+  const Int8TileKernel* amx =
+      int8_tile_for_amx(source.channels / convolution.groups * kernel[0] * kernel[1],
+                        result.channels / convolution.groups, rows.count * result.columns);
+  if (amx == nullptr && convolve_rows_for_vnni(given, threads)) {
     return;
   }
-  const Work<T> work(convolution, source, result, rows);
+  const Work<T> work(convolution, source, result, rows, amx != nullptr ? *amx : tile_kernel());
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
 }
 
 }  // namespace
 
-const std::size_t kInt8ConvolveStack = std::max(sizeof(Stack), kInt8RowsStack);
+const std::size_t kInt8ConvolveStack = std::max(sizeof(AmxStack), kInt8RowsStack);
 
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth) {
   return groups * divide_up(outputs, kInt8Panel) * panel_bytes_of(depth);
