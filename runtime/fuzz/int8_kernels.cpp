@@ -1,7 +1,7 @@
 // Compares convolutions, pools and sums of 8-bit integers of random shapes with plain loops, to the
 // bit.
 //
-//     int8_kernels COUNT SEED
+//     int8_kernels COUNT SEED [LEAST WEIGHT]
 //
 // Run it under the sanitizers, with each ARENITE_VECTORS. Where ARENITE_AMX_ANY_SIZE is defined
 // convolutions must be made by the tiles of AMX, or by the model of them.
@@ -66,6 +66,8 @@ std::int32_t scale_by_fixed_point(std::int32_t sum, std::int32_t multiplier, int
   const std::int64_t magnitude = (std::abs(std::int64_t{high}) + unit / 2) / unit;
   return static_cast<std::int32_t>(high < 0 ? -magnitude : magnitude);
 }
+
+int least_weight = -128;
 
 struct Case {
   SlidingWindow window;
@@ -211,7 +213,7 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
   const std::size_t depth = taps * given.inputs;
 
   const auto source = random_elements<T>(dice, given.rows * given.columns * channels, kLow, kHigh);
-  const auto filter = random_elements<std::int8_t>(dice, results * depth, -128, 127);
+  const auto filter = random_elements<std::int8_t>(dice, results * depth, least_weight, 127);
   const int size = dice.one_in(10) ? 2'000'000'000 : 100'000;
   const auto bias = random_elements<std::int32_t>(dice, results, -size, size);
   std::unique_ptr<float[]> scales(new float[results]);
@@ -474,6 +476,7 @@ bool tiles_are_well([[maybe_unused]] bool is_end) {
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int seed = argc > 2 ? std::atoi(argv[2]) : 0;
+  least_weight = argc > 3 ? std::atoi(argv[3]) : least_weight;
   pthreadpool_t pools[] = {nullptr, pthreadpool_create(2), pthreadpool_create(3)};
   int wrong = 0;
   for (int i = 0; i < count && wrong < 3; ++i) {

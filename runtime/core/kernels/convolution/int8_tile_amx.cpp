@@ -45,15 +45,19 @@ constexpr int kSums = 0;
 constexpr int kSource = 4;
 constexpr int kWeights = 6;
 
-ARENITE_FOR_AMX void copy(const Int8Runs& runs, std::byte* to) {
-  const std::uint8_t* from = runs.data;
+// Bytes are copied as products of vectors take them, which every processor with tiles has.
+void copy(const Int8Runs& runs, std::byte* to) {
+#if defined(ARENITE_AMX_MODEL)
   for (std::size_t run = 0; run < runs.count; ++run) {
     for (std::size_t i = 0; i < runs.size; ++i) {
-      to[i] = static_cast<std::byte>(from[i] ^ runs.flip);
+      to[run * runs.step_to + i] =
+          static_cast<std::byte>(runs.data[run * runs.step + i] ^ runs.flip);
     }
-    from += runs.step;
-    to += runs.step_to;
   }
+#else
+  static const auto found = int8_tile_for_x86()->copy;
+  found(runs, to);
+#endif
 }
 
 void configure(std::size_t pixels) {
@@ -88,8 +92,8 @@ ARENITE_FOR_AMX void prepare(const Int8Tile& tile) {
   }
 }
 
-// `IsTall`: of more pixels than a tile has. `IsWide`: of two panels.
-template <bool IsTall, bool IsWide>
+// `HasLower`: of more pixels than a tile has. `IsWide`: of two panels.
+template <bool HasLower, bool IsWide>
 void multiply_tiles(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
                     const std::int32_t* start, std::int32_t* sums) {
   constexpr std::size_t kSumBytes = kInt8SumStride * sizeof(std::int32_t);
@@ -102,7 +106,7 @@ void multiply_tiles(const Int8Tile& tile, const std::int8_t* weights, std::size_
   if constexpr (IsWide) {
     amx::load<kSums + 1>(first + kInt8Panel, step);
   }
-  if constexpr (IsTall) {
+  if constexpr (HasLower) {
     amx::load<kSums + 2>(second, step);
     if constexpr (IsWide) {
       amx::load<kSums + 3>(second + kInt8Panel, step);
@@ -121,7 +125,7 @@ void multiply_tiles(const Int8Tile& tile, const std::int8_t* weights, std::size_
       amx::load<kWeights + 1>(from + panel_bytes, kQuadBytes);
       amx::add_products<kSums + 1, kSource, kWeights + 1>();
     }
-    if constexpr (IsTall) {
+    if constexpr (HasLower) {
       amx::load<kSource + 1>(source + kTilePixels * kStride, kStride);
       amx::add_products<kSums + 2, kSource + 1, kWeights>();
       if constexpr (IsWide) {
@@ -133,7 +137,7 @@ void multiply_tiles(const Int8Tile& tile, const std::int8_t* weights, std::size_
   if constexpr (IsWide) {
     amx::store<kSums + 1>(sums + kInt8Panel, kSumBytes);
   }
-  if constexpr (IsTall) {
+  if constexpr (HasLower) {
     amx::store<kSums + 2>(sums + kHalf, kSumBytes);
     if constexpr (IsWide) {
       amx::store<kSums + 3>(sums + kHalf + kInt8Panel, kSumBytes);
@@ -143,10 +147,10 @@ void multiply_tiles(const Int8Tile& tile, const std::int8_t* weights, std::size_
 
 void multiply(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
               std::size_t panels, const std::int32_t* start, std::int32_t* sums) {
-  const bool is_tall = tile.pixels > kTilePixels;
+  const bool has_lower = tile.pixels > kTilePixels;
   const auto made = panels == 2
-                        ? (is_tall ? multiply_tiles<true, true> : multiply_tiles<false, true>)
-                        : (is_tall ? multiply_tiles<true, false> : multiply_tiles<false, false>);
+                        ? (has_lower ? multiply_tiles<true, true> : multiply_tiles<false, true>)
+                        : (has_lower ? multiply_tiles<true, false> : multiply_tiles<false, false>);
   made(tile, weights, panel_bytes, start, sums);
 }
 
