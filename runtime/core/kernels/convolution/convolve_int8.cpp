@@ -394,7 +394,7 @@ void convolve_any(const Int8Convolution& convolution, const Image<const T>& sour
   const Int8TileKernel* amx =
       int8_tile_for_amx(source.channels / convolution.groups * kernel[0] * kernel[1],
                         result.channels / convolution.groups, rows.count * result.columns);
-  if (amx == nullptr && convolve_rows_for_vnni(given, threads)) {
+  if (amx == nullptr && convolve_rows(given, threads)) {
     return;
   }
   const Work<T> work(convolution, source, result, rows, amx != nullptr ? *amx : tile_kernel());

@@ -22,7 +22,7 @@ struct Int8ConvolutionRows {
 
 // Makes the rows and returns true, or returns false where the processor or the convolution is not
 // one for it: those are left to tiles of sums (int8_tile.hpp).
-bool convolve_rows_for_vnni(const Int8ConvolutionRows& given, pthreadpool_t threads);
+bool convolve_rows(const Int8ConvolutionRows& given, pthreadpool_t threads);
 
 // Bytes of stack that each thread of it uses.
 extern const std::size_t kInt8RowsStack;

@@ -11,6 +11,9 @@ namespace arenite {
 // Pixels of a tile, at most: of two panels, whose sums leave four registers, and of one.
 constexpr std::size_t kInt8PixelsOfTwo = 14;
 constexpr std::size_t kInt8PixelsOfOne = 16;
+// The same where products are of 16 bits: of one panel, and of half of one.
+constexpr std::size_t kInt8PixelsOfWidened = 6;
+constexpr std::size_t kInt8PixelsOfHalf = 8;
 
 // One or two panels, for all pixels of a part of a row.
 struct Int8Panels {
@@ -35,5 +38,9 @@ using MakeInt8Tile = void (*)(const Int8Panels& panels, std::size_t pixel);
 // Those of one pixel, of two and so on, for one panel or two; null where the processor has no sums
 // of four products of bytes.
 const MakeInt8Tile* int8_tiles_for_vnni(std::size_t panels);
+
+// Those for so many channels, of one panel at most; null without AVX2. They take the source in 16
+// bits, of each quad the first and the third byte before the second and the fourth.
+const MakeInt8Tile* int8_tiles_for_avx2(std::size_t channels);
 
 }  // namespace arenite

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/convolution/int8_panels.hpp"
-
 namespace arenite {
 
 namespace {
@@ -24,7 +22,8 @@ constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 
 
 }  // namespace
 
-Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared)
+Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, const Int8RowKernel& kernel,
+                           bool is_shared)
     : window(given.convolution.window),
       inputs(given.source.channels / given.convolution.groups),
       outputs(given.result.channels / given.convolution.groups),
@@ -32,7 +31,8 @@ Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared)
       panel_bytes(kInt8Panel * (sizeof(std::int32_t) + divide_up(depth, kInt8Quad) * kInt8Quad)),
       rows(given.rows.count),
       columns(given.result.columns),
-      source_columns(given.source.columns) {
+      source_columns(given.source.columns),
+      tile_(kernel.wide.pixels) {
   const auto& source = given.source;
   const auto& result = given.result;
   const std::size_t fit =
@@ -46,7 +46,8 @@ Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared)
   is_apart = window.dilations[1] != 1 && window.kernel[1] != 1;
   run = is_apart ? inputs : inputs * window.kernel[1];
   num_runs = depth / run;
-  is_gathered = run % kInt8Quad != 0;
+  is_gathered = run % kInt8Quad != 0 || (kernel.widen != nullptr && inputs % kInt8Quad != 0);
+  element = is_gathered ? 1 : kernel.element_bytes;
   const std::size_t filled = run + kInt8Quad;
   vector = filled <= kNarrowest ? kNarrowest
            : filled <= kNarrow  ? kNarrow
@@ -62,23 +63,22 @@ Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared)
     source_columns = columns;
     rows = 1;
   }
-  is_in_place = given.flip == 0 && !is_gathered && !has_padding &&
+  is_in_place = given.flip == 0 && element == 1 && !is_gathered && !has_padding &&
                 (is_pixel || source.pixel_stride == inputs) &&
                 (result.columns - 1) * window.strides[1] + extent(1) <= source.columns &&
                 (result.rows - 1) * window.strides[0] + extent(0) <= source.rows;
   // Half of the bytes leaves room for weights in the first cache.
   part = columns_that_fit(kInt8RowBytes / 2);
   if (part < columns) {  // whole tiles, or at least one
-    part = part < kInt8PixelsOfTwo ? std::min(columns_that_fit(kInt8RowBytes), kInt8PixelsOfTwo)
-                                   : part / kInt8PixelsOfTwo * kInt8PixelsOfTwo;
+    part = part < tile_ ? std::min(columns_that_fit(kInt8RowBytes), tile_) : part / tile_ * tile_;
   }
   if (is_shared && given.convolution.groups * blocks * rows < kFewParts) {
-    const std::size_t tiles = divide_up(divide_up(columns, kFewParts), kInt8PixelsOfTwo);
-    part = std::min(part, tiles * kInt8PixelsOfTwo);
+    const std::size_t tiles = divide_up(divide_up(columns, kFewParts), tile_);
+    part = std::min(part, tiles * tile_);
   }
   parts = part == 0 ? 0 : divide_up(columns, part);
   slot_size = part == 0 ? 0 : row_bytes(std::min(part, columns));
-  step = is_in_place ? source.pixel_stride : inputs;
+  step = is_in_place ? source.pixel_stride : inputs * element;
   const auto& convolution = given.convolution;
   fits = convolution.filter_zero_point == 0 &&
          convolution.store.rounding == Rounding::nearest_even && parts > 0 &&
@@ -87,7 +87,7 @@ Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared)
 
 // Bytes of one row of the source under so many columns of the result.
 std::size_t Int8RowSizes::row_bytes(std::size_t count) const {
-  const std::size_t bytes = ((count - 1) * window.strides[1] + extent(1)) * inputs;
+  const std::size_t bytes = ((count - 1) * window.strides[1] + extent(1)) * inputs * element;
   return divide_up(bytes, kInt8RowVector) * kInt8RowVector + kSlack;
 }
 
@@ -96,7 +96,7 @@ std::size_t Int8RowSizes::columns_that_fit(std::size_t bytes) const {
   const std::size_t slots = window.kernel[0];
   const std::size_t slot = bytes / slots / kInt8RowVector * kInt8RowVector;
   const std::size_t pixels =
-      slot < kInt8RowVector + kSlack ? 0 : (slot - kInt8RowVector - kSlack) / inputs;
+      slot < kInt8RowVector + kSlack ? 0 : (slot - kInt8RowVector - kSlack) / (inputs * element);
   if (pixels < extent(1)) {
     return 0;
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/convolution/convolve_int8_rows.hpp"
+#include "kernels/convolution/int8_row_kernel.hpp"
 
 namespace arenite {
 
@@ -21,7 +22,7 @@ constexpr std::size_t kInt8RowBlock = 256;
 
 struct Int8RowSizes {
   // `is_shared`: several threads take parts.
-  Int8RowSizes(const Int8ConvolutionRows& given, bool is_shared);
+  Int8RowSizes(const Int8ConvolutionRows& given, const Int8RowKernel& kernel, bool is_shared);
 
   // Of a window, along an axis.
   std::size_t extent(std::size_t axis) const {
@@ -43,14 +44,17 @@ struct Int8RowSizes {
   std::size_t run;  // elements of depth
   std::size_t num_runs;
   std::size_t vector;     // bytes that a run is gathered by, with a quad behind it
-  std::size_t slot_size;  // bytes of a row of the source, on the stack
-  std::size_t step;       // from one pixel of the source to the next, where runs are found
+  std::size_t element;    // bytes of it in a row of the source, on the stack
+  std::size_t slot_size;  // bytes of such a row
+  std::size_t step;       // bytes from one pixel of the source to the next, where runs are found
   bool is_apart;          // taps of a row, by dilation
-  bool is_gathered;       // pixels, since their runs are not whole quads
+  bool is_gathered;       // pixels, since their runs are not whole quads, or begin in one
   bool is_in_place;       // the source is read where it lies
   bool fits;              // the convolution is one to make by rows
 
  private:
+  std::size_t tile_;  // pixels
+
   std::size_t row_bytes(std::size_t count) const;
   std::size_t columns_that_fit(std::size_t bytes) const;
 };
