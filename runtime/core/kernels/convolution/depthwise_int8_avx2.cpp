@@ -1,156 +1,214 @@
-// Depthwise convolutions for x86-64 with sums of two products of 16 bits.
-#include "kernels/convolution/depthwise_int8_rows.hpp"
+// Depthwise convolutions of 8-bit integers for x86-64 with sums of two products of 16 bits.
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstring>
+#define ARENITE_FOR_VECTORS ARENITE_FOR_AVX2
+#include "kernels/convolution/depthwise_int8_maker.hpp"
 
 namespace arenite {
 
 namespace {
 
-// Channels of a vector, and those made at once.
-constexpr std::size_t kLanes = 16;
-constexpr std::size_t kChannels = 64;
-constexpr std::size_t kMostTaps = 64;
+// What vectors of 8 sums have in common, for whichever number of channels.
+struct Pairs {
+  using Vector = __m256i;
+  static constexpr std::size_t kRows = 2;
 
-// Weights of two taps, interleaved as the processor does it: each vector has 8 channels.
-struct alignas(64) Stack {
-  __m256i weights[kMostTaps / 2][kChannels / kLanes][2];
-  std::int32_t bias[kChannels];
-  std::int32_t sums[kChannels];
-  std::uint8_t padding[kChannels];
+  ARENITE_FOR_AVX2 static __m256i load(const void* from) {
+    return _mm256_load_si256(static_cast<const __m256i*>(from));
+  }
+  ARENITE_FOR_AVX2 static void store(void* to, __m256i a) {
+    _mm256_store_si256(static_cast<__m256i*>(to), a);
+  }
+  ARENITE_FOR_AVX2 static __m256i ones() { return _mm256_set1_epi16(1); }
+  ARENITE_FOR_AVX2 static __m256i exclusive_or(__m256i a, __m256i b) {
+    return _mm256_xor_si256(a, b);
+  }
+  ARENITE_FOR_AVX2 static __m128i exclusive_or(__m128i a, __m128i b) { return _mm_xor_si128(a, b); }
+  ARENITE_FOR_AVX2 static __m256i add_products(__m256i sums, __m256i source, __m256i weights) {
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(source, weights));
+  }
+  // What is too low becomes the lowest integer, and saturates.
+  ARENITE_FOR_AVX2 static __m256i scale(__m256i sums, const float* scales, float high) {
+    const auto scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_load_ps(scales));
+    return _mm256_cvtps_epi32(_mm256_min_ps(scaled, _mm256_set1_ps(high)));
+  }
+  // Two vectors of scaled sums as 16 bits, within the limits of what is stored.
+  ARENITE_FOR_AVX2 static __m256i words(__m256i a, __m256i b, const QuantisedStore& store) {
+    const auto zero_point = _mm256_set1_epi16(static_cast<short>(store.zero_point));
+    const auto min = _mm256_set1_epi16(static_cast<short>(store.min));
+    const auto max = _mm256_set1_epi16(static_cast<short>(store.max));
+    const __m256i sums = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point);
+    return _mm256_min_epi16(_mm256_max_epi16(sums, min), max);
+  }
+  ARENITE_FOR_AVX2 static __m128i bytes_of(__m128i a, __m128i b, const QuantisedStore& store) {
+    return store.max > 127 ? _mm_packus_epi16(a, b) : _mm_packs_epi16(a, b);
+  }
+  // Weights of two rows in 16 bits, above their zero point.
+  ARENITE_FOR_AVX2 static __m256i above(__m256i weights, std::int32_t zero) {
+    return _mm256_sub_epi16(weights, _mm256_set1_epi16(static_cast<short>(zero)));
+  }
 };
 
-static_assert(sizeof(Stack) <= kInt8DepthwiseStack);
+struct OfThirtyTwo : Pairs {
+  using Row = __m256i;
+  static constexpr std::size_t kChannels = 32;
+  static constexpr std::size_t kSums = 4;
+  static constexpr std::size_t kPixels = 3;
 
-ARENITE_FOR_AVX2 __m256i weights_of_tap(const Int8DepthwiseRows& given, std::size_t tap,
-                                        std::size_t channel) {
-  const auto& window = given.convolution.window;
-  if (tap >= window.kernel[0] * window.kernel[1]) {
-    return _mm256_setzero_si256();
+  static std::size_t channel_of(std::size_t vector, std::size_t element) {
+    return element / 4 * 16 + vector * 4 + element % 4;
   }
-  const std::int8_t* from =
-      given.convolution.filter + tap * given.result.channels + given.channel + channel;
-  const __m256i wide =
-      _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  return _mm256_sub_epi16(
-      wide, _mm256_set1_epi16(static_cast<short>(given.convolution.filter_zero_point)));
-}
+  ARENITE_FOR_AVX2 static __m256i bytes(std::int32_t a) {
+    return _mm256_set1_epi8(static_cast<char>(a));
+  }
+  ARENITE_FOR_AVX2 static __m256i load_some(std::uint64_t, const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  }
+  ARENITE_FOR_AVX2 static void store_some(std::uint64_t, void* to, __m256i a) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), a);
+  }
+  ARENITE_FOR_AVX2 static void interleave_words(__m256i low_a, __m256i low_b, __m256i high_a,
+                                                __m256i high_b, void* to) {
+    auto* vectors = static_cast<__m256i*>(to);
+    store(vectors, _mm256_unpacklo_epi16(low_a, low_b));
+    store(vectors + 1, _mm256_unpackhi_epi16(low_a, low_b));
+    store(vectors + 2, _mm256_unpacklo_epi16(high_a, high_b));
+    store(vectors + 3, _mm256_unpackhi_epi16(high_a, high_b));
+  }
+  ARENITE_FOR_AVX2 static void interleave(const __m256i (&rows)[kRows], void* to) {
+    const __m256i none = _mm256_setzero_si256();
+    interleave_words(_mm256_unpacklo_epi8(rows[0], none), _mm256_unpacklo_epi8(rows[1], none),
+                     _mm256_unpackhi_epi8(rows[0], none), _mm256_unpackhi_epi8(rows[1], none), to);
+  }
+  ARENITE_FOR_AVX2 static void interleave_weights(const __m256i (&rows)[kRows], std::int32_t zero,
+                                                  void* to) {
+    const auto low = [zero](__m256i a) ARENITE_FOR_AVX2 {
+      return above(_mm256_srai_epi16(_mm256_unpacklo_epi8(a, a), 8), zero);
+    };
+    const auto high = [zero](__m256i a) ARENITE_FOR_AVX2 {
+      return above(_mm256_srai_epi16(_mm256_unpackhi_epi8(a, a), 8), zero);
+    };
+    interleave_words(low(rows[0]), low(rows[1]), high(rows[0]), high(rows[1]), to);
+  }
+  ARENITE_FOR_AVX2 static __m256i pack(const __m256i (&made)[kSums], const QuantisedStore& store) {
+    const __m256i a = words(made[0], made[1], store);
+    const __m256i b = words(made[2], made[3], store);
+    return store.max > 127 ? _mm256_packus_epi16(a, b) : _mm256_packs_epi16(a, b);
+  }
+};
 
-// Where the taps of a pixel lie; the padding, where they are outside.
-void find_taps(const Int8DepthwiseRows& given, std::size_t row, std::size_t column,
-               const std::uint8_t* padding, const std::uint8_t** taps) {
-  const auto& window = given.convolution.window;
-  const std::int64_t left = given.place(column, 1);
-  for (std::size_t i = 0; i < window.kernel[0]; ++i) {
-    const std::uint8_t* from = given.source_row(row, i);
-    for (std::size_t j = 0; j < window.kernel[1]; ++j) {
-      const std::int64_t x = left + static_cast<std::int64_t>(j) * window.dilations[1];
-      const bool is_inside =
-          from != nullptr && x >= 0 && x < static_cast<std::int64_t>(given.source.columns);
-      *taps++ = is_inside
-                    ? from + given.channel + static_cast<std::size_t>(x) * given.source.pixel_stride
-                    : padding;
-    }
-  }
-  *taps = padding;
-}
+struct OfSixteen : Pairs {
+  using Row = __m128i;
+  static constexpr std::size_t kChannels = 16;
+  static constexpr std::size_t kSums = 2;
+  static constexpr std::size_t kPixels = 6;
 
-ARENITE_FOR_AVX2 __attribute__((always_inline)) inline void make_pixel(
-    const Int8DepthwiseRows& given, const std::uint8_t* const* taps, std::size_t pairs,
-    std::size_t channels, Stack& stack) {
-  const __m128i flips = _mm_set1_epi8(static_cast<char>(given.flip));
-  const __m256i zeros = _mm256_set1_epi16(static_cast<short>(given.zero));
-  for (std::size_t channel = 0; channel < channels; channel += kLanes) {
-    __m256i low = _mm256_setzero_si256();
-    __m256i high = _mm256_setzero_si256();
-    for (std::size_t pair = 0; pair < pairs; ++pair) {
-      __m256i wide[2];
-#pragma GCC unroll 2
-      for (std::size_t i = 0; i < 2; ++i) {
-        const auto* from = reinterpret_cast<const __m128i*>(taps[2 * pair + i] + channel);
-        const __m128i bytes = _mm_xor_si128(_mm_loadu_si128(from), flips);
-        wide[i] = _mm256_sub_epi16(_mm256_cvtepu8_epi16(bytes), zeros);
-      }
-      const __m256i* weights = stack.weights[pair][channel / kLanes];
-      low = _mm256_add_epi32(
-          low, _mm256_madd_epi16(_mm256_unpacklo_epi16(wide[0], wide[1]), weights[0]));
-      high = _mm256_add_epi32(
-          high, _mm256_madd_epi16(_mm256_unpackhi_epi16(wide[0], wide[1]), weights[1]));
-    }
-    auto* to = reinterpret_cast<__m256i*>(stack.sums + channel);
-    const auto* bias = reinterpret_cast<const __m256i*>(stack.bias + channel);
-    _mm256_store_si256(to, _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), bias[0]));
-    _mm256_store_si256(to + 1,
-                       _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x31), bias[1]));
+  static std::size_t channel_of(std::size_t vector, std::size_t element) {
+    return element / 4 * 8 + vector * 4 + element % 4;
   }
-}
+  ARENITE_FOR_AVX2 static __m128i bytes(std::int32_t a) {
+    return _mm_set1_epi8(static_cast<char>(a));
+  }
+  ARENITE_FOR_AVX2 static __m128i load_some(std::uint64_t, const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  }
+  ARENITE_FOR_AVX2 static void store_some(std::uint64_t, void* to, __m128i a) {
+    _mm_storeu_si128(static_cast<__m128i*>(to), a);
+  }
+  ARENITE_FOR_AVX2 static void interleave_words(__m256i a, __m256i b, void* to) {
+    auto* vectors = static_cast<__m256i*>(to);
+    store(vectors, _mm256_unpacklo_epi16(a, b));
+    store(vectors + 1, _mm256_unpackhi_epi16(a, b));
+  }
+  ARENITE_FOR_AVX2 static void interleave(const __m128i (&rows)[kRows], void* to) {
+    interleave_words(_mm256_cvtepu8_epi16(rows[0]), _mm256_cvtepu8_epi16(rows[1]), to);
+  }
+  ARENITE_FOR_AVX2 static void interleave_weights(const __m128i (&rows)[kRows], std::int32_t zero,
+                                                  void* to) {
+    interleave_words(above(_mm256_cvtepi8_epi16(rows[0]), zero),
+                     above(_mm256_cvtepi8_epi16(rows[1]), zero), to);
+  }
+  ARENITE_FOR_AVX2 static __m128i pack(const __m256i (&made)[kSums], const QuantisedStore& store) {
+    const __m256i a = words(made[0], made[1], store);
+    return bytes_of(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1), store);
+  }
+};
 
-ARENITE_FOR_AVX2 void make_whole(const Int8DepthwiseRows& given) {
-  static const Requantise requantise = find_requantise();
-  const auto& window = given.convolution.window;
-  const auto& store = given.convolution.store;
-  const std::size_t pairs = (window.kernel[0] * window.kernel[1] + 1) / 2;
-  Stack stack;
-  for (std::size_t channel = 0; channel < given.num_channels; channel += kLanes) {
-    for (std::size_t pair = 0; pair < pairs; ++pair) {
-      const __m256i a = weights_of_tap(given, 2 * pair, channel);
-      const __m256i b = weights_of_tap(given, 2 * pair + 1, channel);
-      stack.weights[pair][channel / kLanes][0] = _mm256_unpacklo_epi16(a, b);
-      stack.weights[pair][channel / kLanes][1] = _mm256_unpackhi_epi16(a, b);
-    }
+struct OfEight : Pairs {
+  using Row = __m128i;
+  static constexpr std::size_t kChannels = 8;
+  static constexpr std::size_t kSums = 1;
+  static constexpr std::size_t kPixels = 8;
+
+  static std::size_t channel_of(std::size_t, std::size_t element) { return element; }
+  ARENITE_FOR_AVX2 static __m128i bytes(std::int32_t a) {
+    return _mm_set1_epi8(static_cast<char>(a));
   }
-  for (std::size_t channel = 0; channel < given.num_channels; ++channel) {
-    stack.bias[channel] = store.bias == nullptr ? 0 : store.bias[given.channel + channel];
+  ARENITE_FOR_AVX2 static __m128i load_some(std::uint64_t, const void* from) {
+    return _mm_loadl_epi64(static_cast<const __m128i*>(from));
   }
-  std::memset(stack.padding, given.zero ^ given.flip, sizeof stack.padding);
-  const std::uint8_t* taps[kMostTaps + 1];
-  for (std::size_t row = given.rows.first; row < given.rows.first + given.rows.count; ++row) {
-    std::uint8_t* to = given.result.row(row) + given.channel;
-    for (std::size_t column = 0; column < given.result.columns; ++column) {
-      find_taps(given, row, column, stack.padding, taps);
-      make_pixel(given, taps, pairs, given.num_channels, stack);
-      requantise(store, {stack.sums, 0, nullptr, given.channel, given.num_channels, 1, to, 0});
-      to += given.result.pixel_stride;
-    }
+  ARENITE_FOR_AVX2 static void store_some(std::uint64_t, void* to, __m128i a) {
+    _mm_storel_epi64(static_cast<__m128i*>(to), a);
+  }
+  ARENITE_FOR_AVX2 static void interleave_words(__m128i a, __m128i b, void* to) {
+    auto* vectors = static_cast<__m128i*>(to);
+    _mm_store_si128(vectors, _mm_unpacklo_epi16(a, b));
+    _mm_store_si128(vectors + 1, _mm_unpackhi_epi16(a, b));
+  }
+  ARENITE_FOR_AVX2 static void interleave(const __m128i (&rows)[kRows], void* to) {
+    interleave_words(_mm_cvtepu8_epi16(rows[0]), _mm_cvtepu8_epi16(rows[1]), to);
+  }
+  ARENITE_FOR_AVX2 static void interleave_weights(const __m128i (&rows)[kRows], std::int32_t zero,
+                                                  void* to) {
+    const __m128i zeros = _mm_set1_epi16(static_cast<short>(zero));
+    interleave_words(_mm_sub_epi16(_mm_cvtepi8_epi16(rows[0]), zeros),
+                     _mm_sub_epi16(_mm_cvtepi8_epi16(rows[1]), zeros), to);
+  }
+  ARENITE_FOR_AVX2 static __m128i pack(const __m256i (&made)[kSums], const QuantisedStore& store) {
+    const __m256i a = words(made[0], made[0], store);
+    const __m128i in_order =
+        _mm_unpacklo_epi64(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    return bytes_of(in_order, in_order, store);
+  }
+};
+
+// Of the channels given those from `first` on, as many as whole vectors have.
+template <typename Vectors>
+void make_whole(const Int8DepthwiseRows& given, std::size_t& first) {
+  while (first + Vectors::kChannels <= given.num_channels) {
+    make_with<Vectors>(given.part(first, Vectors::kChannels));
+    first += Vectors::kChannels;
   }
 }
 
 // Whole vectors, and what is left of the channels as any processor does it.
-void make(const Int8DepthwiseRows& given) {
-  const std::size_t whole = given.num_channels / kLanes * kLanes;
-  const auto part = [&given](std::size_t first, std::size_t count) {
-    return Int8DepthwiseRows{given.convolution,     given.source, given.result, given.rows,
-                             given.channel + first, count,        given.flip,   given.zero};
-  };
-  if (whole > 0) {
-    make_whole(part(0, whole));
-  }
-  if (whole < given.num_channels) {
-    int8_depthwise_for_any().make(part(whole, given.num_channels - whole));
+void make_for_avx2(const Int8DepthwiseRows& given) {
+  std::size_t first = 0;
+  make_whole<OfThirtyTwo>(given, first);
+  make_whole<OfSixteen>(given, first);
+  make_whole<OfEight>(given, first);
+  if (first < given.num_channels) {
+    int8_depthwise_for_any().make(given.part(first, given.num_channels - first));
   }
 }
 
-constexpr Int8DepthwiseKernel kAvx2{kChannels, make};
+constexpr Int8DepthwiseKernel kAvx2{OfThirtyTwo::kChannels, make_for_avx2};
 
 }  // namespace
 
 const Int8DepthwiseKernel* int8_depthwise_for_avx2(const Int8DepthwiseRows& rows) {
-  const auto& window = rows.convolution.window;
-  const bool fits = rows.multiplier() == 1 && window.kernel[0] <= kMostTaps &&
-                    window.kernel[1] <= kMostTaps &&
-                    window.kernel[0] * window.kernel[1] <= kMostTaps;
+  const bool fits = rows.multiplier() == 1 && Sizes<OfThirtyTwo>::fits(rows.convolution.window);
   return vectors() != Vectors::any && fits ? &kAvx2 : nullptr;
 }
 
 }  // namespace arenite
 
 #else
+
+#include "kernels/convolution/depthwise_int8_rows.hpp"
 
 namespace arenite {
 

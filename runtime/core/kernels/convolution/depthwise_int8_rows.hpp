@@ -34,6 +34,11 @@ struct Int8DepthwiseRows {
     return is_inside ? source.row(static_cast<std::size_t>(y)) : nullptr;
   }
 
+  // Some of the channels.
+  Int8DepthwiseRows part(std::size_t first, std::size_t count) const {
+    return {convolution, source, result, rows, channel + first, count, flip, zero};
+  }
+
   std::size_t multiplier() const { return result.channels / source.channels; }
 };
 
