@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/average_int8.hpp"
 #include "kernels/largest_int8.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
@@ -11,8 +12,6 @@
 namespace arenite {
 
 namespace {
-
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 
 // Channels that a pixel is made of at once.
 constexpr std::size_t kBlock = 128;
@@ -32,6 +31,7 @@ struct Work {
   const Image<const T>& source;
   const Image<T>& result;
   FindLargest<T> largest;
+  FindAverages<T> averages;
 
   ARENITE_INLINE WindowSpan span(std::size_t place, std::size_t axis) const {
     return window_span(pool.window, axis, place, axis == 0 ? source.rows : source.columns);
@@ -71,13 +71,6 @@ struct Work {
     }
   }
 
-  ARENITE_INLINE float divisor(const WindowSpan& rows, const WindowSpan& columns) const {
-    const std::size_t inside = rows.inside() * columns.inside();
-    return static_cast<float>(pool.is_sum           ? 1
-                              : pool.counts_padding ? rows.padded * columns.padded
-                                                    : std::max<std::size_t>(inside, 1));
-  }
-
   template <typename Number>
   ARENITE_INLINE void average(const WindowSpan& rows, const WindowSpan& columns,
                               std::size_t channel, std::size_t count, T* to) const {
@@ -87,7 +80,7 @@ struct Work {
     each_tap(rows, columns, channel,
              [&](const T* from) __attribute__((always_inline)) { add_all(from, count, sums); });
     store(sums, count, static_cast<std::int32_t>(inside) * pool.source_zero_point,
-          divisor(rows, columns), to);
+          static_cast<float>(average_divisor(pool, rows, columns)), to);
   }
 
   // Of an average with one row, that of the rows taken into sums.
@@ -114,7 +107,8 @@ struct Work {
       if (end == source.rows) {
         const std::size_t inside = rows.inside() * columns.inside();
         store(pixel, result.channels, static_cast<std::int32_t>(inside) * pool.source_zero_point,
-              divisor(rows, columns), result.row(0) + column * result.pixel_stride);
+              static_cast<float>(average_divisor(pool, rows, columns)),
+              result.row(0) + column * result.pixel_stride);
       }
     }
   }
@@ -148,6 +142,9 @@ struct Work {
       make_largest(rows, result.row(row));
       return;
     }
+    if (averages({pool, source, rows, result.columns, result.pixel_stride, result.row(row)})) {
+      return;
+    }
     for (std::size_t column = 0; column < result.columns; ++column) {
       const WindowSpan columns = span(column, 1);
       T* to = result.row(row) + column * result.pixel_stride;
@@ -176,7 +173,7 @@ ARENITE_FOR_AVX2 void make_for_avx2(const Work<T>& work, std::size_t row) {
 template <typename T>
 void pool_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
               RowRange rows, pthreadpool_t threads) {
-  const Work<T> work{pool, source, result, find_largest<T>()};
+  const Work<T> work{pool, source, result, find_largest<T>(), find_averages<T>()};
   const auto make = vectors() == Vectors::any ? make_for_any<T> : make_for_avx2<T>;
   const std::size_t cost =
       result.columns * result.channels * pool.window.kernel[0] * pool.window.kernel[1] / 4;
@@ -201,7 +198,7 @@ template <typename T>
 void take_any(const Int8Pool& pool, const Image<const T>& source, const Image<T>& result,
               RowRange rows, std::int32_t* sums) {
   const auto take = vectors() == Vectors::any ? take_for_any<T> : take_for_avx2<T>;
-  take({pool, source, result, nullptr}, rows, sums);
+  take({pool, source, result, nullptr, nullptr}, rows, sums);
 }
 
 }  // namespace

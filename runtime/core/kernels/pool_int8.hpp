@@ -24,8 +24,8 @@ struct Int8Pool {
 };
 
 // Writes rows of the result, from the rows of the source under the windows. What a window makes is
-// rounded once, halves to the even one. Uses less than a kilobyte of stack; a result is the same
-// whichever rows are asked for together.
+// rounded once, halves to the even one. Uses less than three kilobytes of stack; a result is the
+// same whichever rows are asked for together.
 //
 // All of the source may be read until the last row is written, so a result may not lie over it.
 void pool(const Int8Pool& pool, const Image<const std::int8_t>& source,
