@@ -90,20 +90,38 @@ class Work {
            (block.group * panels + (block.channel + channel) / kInt8Panel) * sizes_.panel_bytes;
   }
 
-  // All of a sum that the source does not change, and the scales.
+  // All of a sum that the source does not change, and the scales: a panel at a time, so that the
+  // compiler makes vectors of it.
   void begin(const Block& block, Stack& stack) const {
     const auto& store = given_.convolution.store;
     const std::size_t first = block.group * sizes_.outputs + block.channel;
-    stack.may_overflow = false;
-    for (std::size_t i = 0; i < divide_up(block.channels, kInt8Panel) * kInt8Panel; ++i) {
-      std::uint32_t sum;
-      std::memcpy(&sum, panel(block, i) + i % kInt8Panel * sizeof sum, sizeof sum);
-      const bool has_bias = i < block.channels && store.bias != nullptr;
-      const auto bias = static_cast<std::uint32_t>(has_bias ? store.bias[first + i] : 0);
-      stack.start[i] =
-          static_cast<std::int32_t>(bias - static_cast<std::uint32_t>(given_.zero) * sum);
-      stack.scales[i] = i < block.channels ? store.scales[first + i] : 0.0f;
-      stack.may_overflow |= !(std::fabs(stack.scales[i]) < 1.0f);
+    const auto zero = static_cast<std::uint32_t>(given_.zero);
+    std::uint32_t overflows = 0;
+    for (std::size_t i = 0; i < block.channels; i += kInt8Panel) {
+      const std::size_t count = std::min(kInt8Panel, block.channels - i);
+      std::uint32_t sums[kInt8Panel];
+      std::memcpy(sums, panel(block, i), sizeof sums);
+      std::uint32_t bias[kInt8Panel] = {};
+      if (store.bias != nullptr) {
+        copy_panel(store.bias + first + i, count, bias);
+      }
+      float* scales = stack.scales + i;
+      std::fill_n(scales, kInt8Panel, 0.0f);
+      copy_panel(store.scales + first + i, count, scales);
+      for (std::size_t j = 0; j < kInt8Panel; ++j) {
+        stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * sums[j]);
+        overflows |= std::fabs(scales[j]) < 1.0f ? 0 : 1;
+      }
+    }
+    stack.may_overflow = overflows != 0;
+  }
+
+  // Of as many bytes as is known when it is compiled, unless it is the last.
+  static void copy_panel(const void* from, std::size_t count, void* to) {
+    if (count == kInt8Panel) {
+      std::memcpy(to, from, kInt8Panel * sizeof(std::int32_t));
+    } else {
+      std::memcpy(to, from, count * sizeof(std::int32_t));
     }
   }
 
