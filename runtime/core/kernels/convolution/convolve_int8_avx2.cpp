@@ -70,6 +70,25 @@ ARENITE_FOR_AVX2 void fill(std::uint16_t pattern, std::size_t bytes, std::uint8_
 
 ARENITE_FOR_AVX2 void gather(const Int8Gathering& given) { gather_runs(given); }
 
+ARENITE_FOR_AVX2 std::uint32_t add_up(const std::uint8_t* from, std::size_t quads) {
+  constexpr std::size_t kQuad = kInt8Quad * Words::kSize;
+  const __m256i ones = _mm256_set1_epi16(1);
+  __m256i sums = _mm256_setzero_si256();
+  for (; quads >= kVector / kQuad; quads -= kVector / kQuad) {
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(load(from), ones));
+    from += kVector;
+  }
+  __m128i rest = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+  for (; quads > 0; --quads) {
+    const __m128i quad = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+    rest = _mm_add_epi32(rest, _mm_madd_epi16(quad, _mm256_castsi256_si128(ones)));
+    from += kQuad;
+  }
+  rest = _mm_add_epi32(rest, _mm_unpackhi_epi64(rest, rest));
+  rest = _mm_add_epi32(rest, _mm_shuffle_epi32(rest, 1));
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(rest));
+}
+
 }  // namespace
 
 const Int8RowKernel* int8_row_kernel_for_avx2() {
@@ -84,6 +103,7 @@ const Int8RowKernel* int8_row_kernel_for_avx2() {
       copy_as<Words>,
       fill,
       gather,
+      add_up,
   };
   return &kernel;
 }

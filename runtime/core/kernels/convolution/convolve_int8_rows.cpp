@@ -14,12 +14,15 @@ namespace arenite {
 namespace {
 
 constexpr std::size_t kVector = kInt8RowVector;
+// Pixels whose elements are summed up at once, whole tiles on every processor.
+constexpr std::size_t kSummed = 252;
 
 struct alignas(kVector) Stack {
   std::uint8_t rows[kInt8RowBytes];
   std::uint8_t gathered[kInt8PixelsOfTwo * (kInt8Gathered + 3 * kVector)];
   std::int32_t start[kInt8RowBlock];
   float scales[kInt8RowBlock];
+  std::int32_t addends[kSummed];
   bool may_overflow;  // where a scale is not below 1, scaled sums may not fit 32 bits
 };
 
@@ -82,6 +85,10 @@ class Work {
     std::size_t columns;
   };
 
+  std::uint32_t zero_of_weights() const {
+    return static_cast<std::uint32_t>(given_.convolution.filter_zero_point);
+  }
+
   std::size_t extent(std::size_t axis) const { return sizes_.extent(axis); }
 
   const std::int8_t* panel(const Block& block, std::size_t channel) const {
@@ -96,6 +103,7 @@ class Work {
     const auto& store = given_.convolution.store;
     const std::size_t first = block.group * sizes_.outputs + block.channel;
     const auto zero = static_cast<std::uint32_t>(given_.zero);
+    const std::uint32_t weight_zeros = zero_of_weights() * static_cast<std::uint32_t>(sizes_.depth);
     std::uint32_t overflows = 0;
     for (std::size_t i = 0; i < block.channels; i += kInt8Panel) {
       const std::size_t count = std::min(kInt8Panel, block.channels - i);
@@ -109,7 +117,7 @@ class Work {
       std::fill_n(scales, kInt8Panel, 0.0f);
       copy_panel(store.scales + first + i, count, scales);
       for (std::size_t j = 0; j < kInt8Panel; ++j) {
-        stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * sums[j]);
+        stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * (sums[j] - weight_zeros));
         overflows |= std::fabs(scales[j]) < 1.0f ? 0 : 1;
       }
     }
@@ -223,6 +231,10 @@ class Work {
         kernel_.gather({runs[run] + pixel * step, step, sizes_.run + kInt8Quad, sizes_.vector,
                         count, stack.gathered + run * sizes_.run, stride});
       }
+      const std::size_t rest = divide_up(sizes_.depth, kInt8Quad) * kInt8Quad - sizes_.depth;
+      for (std::size_t p = 0; zero_of_weights() != 0 && p < count; ++p) {
+        std::memset(stack.gathered + p * stride + sizes_.depth, 0, rest);
+      }
       const std::uint8_t* gathered[] = {stack.gathered};
       if (kernel_.widen != nullptr) {
         std::uint8_t* widened = stack.gathered + count * stride;
@@ -242,7 +254,30 @@ class Work {
   };
 
   void make_tiles(const Block& block, std::size_t columns, const Runs& runs, std::uint8_t* to,
-                  const Stack& stack) const {
+                  Stack& stack) const {
+    if (zero_of_weights() == 0) {
+      make_some(block, columns, runs, nullptr, to, stack);
+      return;
+    }
+    const std::uint8_t* begins[kInt8MostRuns];
+    for (std::size_t pixel = 0; pixel < columns; pixel += kSummed) {
+      const std::size_t count = std::min(kSummed, columns - pixel);
+      std::fill_n(stack.addends, count, 0);
+      for (std::size_t run = 0; run < runs.count; ++run) {
+        begins[run] = runs.begins[run] + pixel * runs.step;
+        for (std::size_t p = 0; p < count; ++p) {
+          const std::uint32_t sum = kernel_.add_up(begins[run] + p * runs.step, runs.quads);
+          stack.addends[p] = static_cast<std::int32_t>(
+              static_cast<std::uint32_t>(stack.addends[p]) - zero_of_weights() * sum);
+        }
+      }
+      make_some(block, count, {begins, runs.count, runs.quads, runs.step}, stack.addends,
+                to + pixel * given_.result.pixel_stride, stack);
+    }
+  }
+
+  void make_some(const Block& block, std::size_t columns, const Runs& runs,
+                 const std::int32_t* addends, std::uint8_t* to, const Stack& stack) const {
     for (std::size_t first = 0; first < block.channels; first += kernel_.wide.channels) {
       const std::size_t count = std::min(kernel_.wide.channels, block.channels - first);
       const Int8Tiles& tiles = count <= kernel_.narrow.channels ? kernel_.narrow : kernel_.wide;
@@ -258,7 +293,8 @@ class Work {
                               given_.convolution.store,
                               stack.may_overflow,
                               to + first,
-                              given_.result.pixel_stride};
+                              given_.result.pixel_stride,
+                              addends};
       // Tiles of nearly the same size.
       const auto num = static_cast<std::uint32_t>(columns);
       const std::uint32_t num_tiles = (num - 1) / static_cast<std::uint32_t>(tiles.pixels) + 1;

@@ -34,6 +34,19 @@ ARENITE_FOR_VNNI void fill(std::uint16_t pattern, std::size_t bytes, std::uint8_
 
 ARENITE_FOR_VNNI void gather(const Int8Gathering& given) { gather_runs(given); }
 
+ARENITE_FOR_VNNI std::uint32_t add_up(const std::uint8_t* from, std::size_t quads) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  __m512i sums = _mm512_setzero_si512();
+  constexpr std::size_t kQuads = kVector / kInt8Quad;
+  for (; quads >= kQuads; quads -= kQuads) {
+    sums = _mm512_dpbusd_epi32(sums, _mm512_loadu_si512(from), ones);
+    from += kVector;
+  }
+  const auto rest = static_cast<__mmask16>((std::uint32_t{1} << quads) - 1);
+  sums = _mm512_dpbusd_epi32(sums, _mm512_maskz_loadu_epi32(rest, from), ones);
+  return static_cast<std::uint32_t>(_mm512_reduce_add_epi32(sums));
+}
+
 }  // namespace
 
 const Int8RowKernel* int8_row_kernel_for_vnni() {
@@ -48,6 +61,7 @@ const Int8RowKernel* int8_row_kernel_for_vnni() {
       nullptr,
       fill,
       gather,
+      add_up,
   };
   return &kernel;
 }

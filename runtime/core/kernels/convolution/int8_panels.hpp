@@ -30,6 +30,7 @@ struct Int8Panels {
   bool may_overflow;
   std::uint8_t* to;
   std::size_t step_to;
+  const std::int32_t* addends;  // of each pixel's sums; null: none
 };
 
 // Makes a tile from one of the pixels on.

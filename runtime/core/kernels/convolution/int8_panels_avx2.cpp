@@ -125,6 +125,12 @@ ARENITE_FOR_AVX2 void make_tile(const Int8Panels& given, std::size_t pixel) {
   for (std::size_t v = 0; v < kCount; ++v) {
     made[v] = load(given.start + v % Halves * kLanes);
   }
+  if (given.addends != nullptr) {
+#pragma GCC unroll 12
+    for (std::size_t v = 0; v < kCount; ++v) {
+      made[v] = _mm256_add_epi32(made[v], _mm256_set1_epi32(given.addends[pixel + v / Halves]));
+    }
+  }
   // Addresses are what three registers scaled by 1, 2 and 4 reach.
   const std::size_t step = given.step;
   const std::size_t three = opaque(3 * step);

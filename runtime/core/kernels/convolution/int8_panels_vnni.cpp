@@ -84,6 +84,12 @@ ARENITE_FOR_VNNI void make_tile(const Int8Panels& given, std::size_t pixel) {
       made[p * Panels + j] = _mm512_load_si512(given.start + j * kInt8Panel);
     }
   }
+  if (given.addends != nullptr) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < Pixels * Panels; ++v) {
+      made[v] = _mm512_add_epi32(made[v], _mm512_set1_epi32(given.addends[pixel + v / Panels]));
+    }
+  }
   // Addresses are of two pixels and what four registers scaled by 1, 2 and 4 reach.
   const std::size_t step = given.step;
   const std::size_t three = opaque(3 * step);

@@ -38,6 +38,8 @@ struct Int8RowKernel {
   void (*widen)(const std::uint8_t* from, std::size_t count, std::uint8_t flip, std::uint8_t* to);
   void (*fill)(std::uint16_t pattern, std::size_t bytes, std::uint8_t* to);
   void (*gather)(const Int8Gathering& given);
+  // The sum of so many quads of elements.
+  std::uint32_t (*add_up)(const std::uint8_t* from, std::size_t quads);
 };
 
 // Those of some processors: null where the one at hand has no such means.
