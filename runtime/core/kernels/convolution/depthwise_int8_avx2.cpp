@@ -28,7 +28,11 @@ struct Pairs {
   }
   ARENITE_FOR_AVX2 static __m128i exclusive_or(__m128i a, __m128i b) { return _mm_xor_si128(a, b); }
   ARENITE_FOR_AVX2 static __m256i add_products(__m256i sums, __m256i source, __m256i weights) {
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(source, weights));
+    __m256i products;
+    asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+        : "+x"(sums), "=&x"(products)
+        : "x"(weights), "xm"(source));
+    return sums;
   }
   // What is too low becomes the lowest integer, and saturates.
   ARENITE_FOR_AVX2 static __m256i scale(__m256i sums, const float* scales, float high) {

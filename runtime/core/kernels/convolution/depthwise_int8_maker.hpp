@@ -215,31 +215,40 @@ class Maker {
         from += kGroup;
       }
     }
+    const QuantisedStore limits = store_;  // no byte that is written may be any of it
+    const std::size_t stride = given_.result.pixel_stride;
+    if (limits.rounding == Rounding::nearest_even) {
+      const auto high = static_cast<float>(limits.max - limits.zero_point);
+#pragma GCC unroll 8
+      for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 4
+        for (std::size_t v = 0; v < kSums; ++v) {
+          sums[p][v] = Vectors::scale(sums[p][v], stack_.scales[v], high);
+        }
+        Vectors::store_some(mask_, to + p * stride, Vectors::pack(sums[p], limits));
+      }
+      return;
+    }
+    // All of them before the first call, or none would be kept in a register.
+    alignas(64) std::int32_t kept[Pixels][kSums][kLanes];
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Pixels; ++p) {
-      store(sums[p], to + p * given_.result.pixel_stride);
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kSums; ++v) {
+        Vectors::store(kept[p][v], sums[p][v]);
+      }
+    }
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      store(kept[p], to + p * stride);
     }
   }
 
-  ARENITE_FOR_VECTORS ARENITE_INLINE void store(const Vector (&sums)[kSums], std::uint8_t* to) {
-    if (store_.rounding == Rounding::nearest_even) {
-      const auto high = static_cast<float>(store_.max - store_.zero_point);
-      Vector made[kSums];
-#pragma GCC unroll 4
-      for (std::size_t v = 0; v < kSums; ++v) {
-        made[v] = Vectors::scale(sums[v], stack_.scales[v], high);
-      }
-      Vectors::store_some(mask_, to, Vectors::pack(made, store_));
-      return;
-    }
-    alignas(64) std::int32_t by_vectors[kSums][kLanes];
+  // As other roundings have it.
+  void store(const std::int32_t (&sums)[kSums][kLanes], std::uint8_t* to) const {
     std::int32_t in_order[kSums * kLanes];
     for (std::size_t v = 0; v < kSums; ++v) {
-      Vectors::store(by_vectors[v], sums[v]);
-    }
-    for (std::size_t v = 0; v < kSums; ++v) {
       for (std::size_t i = 0; i < kLanes; ++i) {
-        in_order[Vectors::channel_of(v, i)] = by_vectors[v][i];
+        in_order[Vectors::channel_of(v, i)] = sums[v][i];
       }
     }
     static const Requantise requantise = find_requantise();

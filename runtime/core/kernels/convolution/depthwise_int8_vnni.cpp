@@ -141,7 +141,14 @@ struct Narrow : Quads {
   }
 };
 
+// Vectors of few channels are better filled by pairs.
 void make_for_vnni(const Int8DepthwiseRows& given) {
+  const bool is_few = given.num_channels == 8 || given.num_channels == 16;
+  const auto* pairs = is_few ? int8_depthwise_for_avx2(given) : nullptr;
+  if (pairs != nullptr) {
+    pairs->make(given);
+    return;
+  }
   (given.num_channels > Narrow::kChannels ? make_with<Wide> : make_with<Narrow>)(given);
 }
 
