@@ -365,7 +365,9 @@ T naive_pool(const arenite::Int8Pool& pool, const Image<const T>& source, std::s
   if (!pool.is_average && inside == 0) {
     return static_cast<T>(pool.min);
   }
-  const std::int64_t count = pool.counts_padding ? padded : std::max<std::int64_t>(inside, 1);
+  const std::int64_t count = pool.is_sum           ? 1
+                             : pool.counts_padding ? padded
+                                                   : std::max<std::int64_t>(inside, 1);
   const float value = pool.is_average
                           ? static_cast<float>(sum) * pool.ratio / static_cast<float>(count)
                           : static_cast<float>(largest - pool.source_zero_point) * pool.ratio;
@@ -387,7 +389,7 @@ bool check_pool(Dice& dice, pthreadpool_t threads) {
   arenite::Int8Pool pool{given.window,
                          dice.one_in(2),
                          dice.one_in(2),
-                         false,
+                         dice.one_in(4),
                          dice.one_in(2) ? 1.0f : float(dice.between(1, 300)) / 100.0f,
                          dice.between(kLow, kHigh),
                          0,

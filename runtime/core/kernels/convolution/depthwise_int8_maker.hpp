@@ -55,7 +55,9 @@ struct alignas(64) Stack {
   std::int32_t start[Vectors::kSums][Sizes<Vectors>::kLanes];
   float scales[Vectors::kSums][Sizes<Vectors>::kLanes];
 
-  static_assert(kWeightBytes + kSourceBytes + sizeof start + sizeof scales <= kInt8DepthwiseStack);
+  // Beside it there are the sums of some pixels.
+  static_assert(kWeightBytes + kSourceBytes + sizeof start + sizeof scales + 2048 <=
+                kInt8DepthwiseStack);
 };
 
 template <typename Vectors>
