@@ -34,7 +34,13 @@ class Work {
       : given_(given),
         window_(given.convolution.window),
         kernel_(kernel),
-        sizes_(given, kernel, is_shared) {}
+        sizes_(given, kernel, is_shared),
+        stride_(divide_up(sizes_.depth - sizes_.run + sizes_.vector, kVector) * kVector) {
+    const std::size_t copies = kernel.widen == nullptr ? 1 : 1 + kernel.element_bytes;
+    const std::size_t fit = sizeof(Stack::gathered) / (copies * stride_);
+    const std::size_t whole = fit / kernel.wide.pixels * kernel.wide.pixels;
+    most_ = whole == 0 ? fit : whole;
+  }
 
   bool fits() const { return sizes_.fits; }
 
@@ -215,14 +221,9 @@ class Work {
                  stack);
       return;
     }
-    // Bytes, and the elements that they are widened to behind those of all pixels.
     const std::size_t element = kernel_.element_bytes;
-    const std::size_t stride =
-        divide_up(sizes_.depth - sizes_.run + sizes_.vector, kVector) * kVector;
-    const std::size_t fit =
-        sizeof stack.gathered / (element == 1 ? stride : (1 + element) * stride);
-    const std::size_t whole = fit / kernel_.wide.pixels * kernel_.wide.pixels;
-    const std::size_t most = whole == 0 ? fit : whole;
+    const std::size_t stride = stride_;
+    const std::size_t most = most_;
     for (std::size_t pixel = 0; pixel < block.columns; pixel += most) {
       const std::size_t count = std::min(most, block.columns - pixel);
       // What one run leaves behind its end the next one overwrites; weights there are zeros in the
@@ -318,6 +319,10 @@ class Work {
   const SlidingWindow& window_;
   const Int8RowKernel& kernel_;
   Int8RowSizes sizes_;
+  // Of gathered pixels: bytes from one to the next, and how many there is place for. Where they are
+  // widened, the elements lie behind the bytes of all.
+  std::size_t stride_;
+  std::size_t most_;
 };
 
 const Int8RowKernel* row_kernel() {

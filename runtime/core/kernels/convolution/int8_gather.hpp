@@ -10,10 +10,11 @@ namespace arenite {
 
 // For each pixel a vector of so many bytes, or several.
 template <std::size_t Bytes>
-ARENITE_INLINE void gather_by(const Int8Gathering& given, std::size_t size) {
+ARENITE_INLINE void gather_by(const Int8Gathering& gathering, std::size_t size) {
   struct Vector {
     std::uint8_t bytes[Bytes];
   };
+  const Int8Gathering given = gathering;  // no byte that is written may be any of it
   const std::uint8_t* from = given.from;
   std::uint8_t* to = given.to;
   for (std::size_t p = 0; p < given.pixels; ++p) {
