@@ -27,8 +27,8 @@ struct Constants {
         bias(_mm512_set1_epi32(sum.bias)),
         shift(_mm_cvtsi32_si128(sum.shift)),
         zero_point(_mm512_set1_epi16(static_cast<short>(sum.zero_point))),
-        min(_mm512_set1_epi16(static_cast<short>(sum.min))),
-        max(_mm512_set1_epi16(static_cast<short>(sum.max))) {}
+        min(_mm512_set1_epi8(static_cast<char>(sum.min))),
+        max(_mm512_set1_epi8(static_cast<char>(sum.max))) {}
 
   ARENITE_FOR_AVX512 static __m512i pairs(std::int32_t one, std::int32_t other) {
     return _mm512_set1_epi32(static_cast<std::int32_t>(static_cast<std::uint32_t>(one & 0xffff) |
@@ -65,16 +65,21 @@ ARENITE_FOR_AVX512 __m512i half_of_results(const T* one, const T* other,
   const __m512i b = load_words(other);
   const __m512i sums = _mm512_packs_epi32(sums_of_pairs(_mm512_unpacklo_epi16(a, b), constants),
                                           sums_of_pairs(_mm512_unpackhi_epi16(a, b), constants));
-  const __m512i results = _mm512_adds_epi16(sums, constants.zero_point);
-  return _mm512_min_epi16(_mm512_max_epi16(results, constants.min), constants.max);
+  return _mm512_adds_epi16(sums, constants.zero_point);
 }
 
 template <typename T>
 ARENITE_FOR_AVX512 __m512i results(const T* one, const T* other, const Constants& constants) {
   const __m512i low = half_of_results(one, other, constants);
   const __m512i high = half_of_results(one + kVector / 2, other + kVector / 2, constants);
-  const __m512i bytes =
-      std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  __m512i bytes;
+  if constexpr (std::is_signed_v<T>) {
+    bytes = _mm512_max_epi8(_mm512_packs_epi16(low, high), constants.min);
+    bytes = _mm512_min_epi8(bytes, constants.max);
+  } else {
+    bytes = _mm512_max_epu8(_mm512_packus_epi16(low, high), constants.min);
+    bytes = _mm512_min_epu8(bytes, constants.max);
+  }
   // Packing takes turns between the two; this undoes it.
   return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes);
 }
