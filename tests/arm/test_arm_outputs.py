@@ -11,14 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.runtime.compiler import compile_model
-from arenite.runtime.program import file as program_file
+from arenite.cli.planning.programs import build_program
+from arenite.cli.targets.reading import Reading
 from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, network
+from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
+from support.running import with_random_weights
 from support.shared_material import shared
+from support.tiny_onnx import parse, save
 from support.tiny_programs import accumulator, classifier
 
 
@@ -127,6 +130,12 @@ def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> 
         assert worst <= limit, summary
 
 
+def built(path: Path, program: Path) -> Path:
+    """Write the program of a model as `arenite build` does, in bands where these cost nothing."""
+    build_program(path, program, reading=Reading(), strategy=find("greedy-by-size"))
+    return program
+
+
 @pytest.mark.parametrize("quantised", [False, True], ids=["float", "int8"])
 def test_a_small_classifier_gives_this_machines_outputs(root, machine, tmp_path, quantised):
     assert_agrees(root, machine, classifier(tmp_path, quantised=quantised), tmp_path)
@@ -139,6 +148,12 @@ def test_coded_and_streamed_weights_give_this_machines_outputs(root, machine, tm
         None if budget is None else WeightBudget(budget, is_percent=True, loading=Loading.BESIDE)
     )
     program, _ = build_coded(path, tmp_path, limit)
+    assert_agrees(root, machine, program, tmp_path)
+
+
+def test_a_block_in_bands_gives_this_machines_outputs(root, machine, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(EXCEEDS_A_CACHE)))
+    program = built(path, tmp_path / "block.arena")
     assert_agrees(root, machine, program, tmp_path)
 
 
@@ -160,8 +175,4 @@ def test_an_arena_beyond_32_bits_is_refused(root, tmp_path):
 def test_a_trained_model_gives_this_machines_outputs(root, machine, tmp_path_factory, name):
     path = shared(f"models/tflite/{name}.tflite")
     folder = tmp_path_factory.mktemp(name)
-    compiled = compile_model(path)
-    plan = find("greedy-by-size")(compiled.source.problem)
-    program = folder / f"{name}.arena"
-    program_file.write(program, compiled.assemble(plan))
-    assert_agrees(root, machine, program, folder)
+    assert_agrees(root, machine, built(path, folder / f"{name}.arena"), folder)

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from arenite.runtime.session import Session
+from support.command_models import EXCEEDS_A_CACHE
 from support.running import random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
-BLOCK = """(float[1,4,96,64] x) => (y)
-    <float[48,4,1,1] a, float[48,1,3,3] b, float[4,48,1,1] c>
-    { p = Conv(x, a) q = Relu(p) r = Conv<group=48, pads=[1,1,1,1]>(q, b) s = Relu(r)
-      y = Conv(s, c) }"""
 THEN_TILES = """(float[1,8,64,64] x) => (z)
     <float[96,8,1,1] a, float[32,96,1,1] b, float[32,32,3,3] c>
     { p = Conv(x, a) q = Relu(p) y = Conv(q, b) z = Conv<pads=[1,1,1,1]>(y, c) }"""
@@ -22,7 +19,7 @@ NO_ROOM = """(float[1,32,64,64] x) => (z) <float[64,32,3,3] a, float[64,64,3,3] 
 
 @pytest.fixture
 def block(tmp_path):
-    return save(tmp_path, with_random_weights(parse(BLOCK)))
+    return save(tmp_path, with_random_weights(parse(EXCEEDS_A_CACHE)))
 
 
 def made(program):

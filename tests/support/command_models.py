@@ -15,3 +15,9 @@ REFUSED = "(float[8] x) => (y) { n = NonZero(x) f = Cast<to=1>(n) y = Abs(f) }"
 
 LACKING = "(double[4] x) => (y) { y = Neg(x) }"
 """The runtime has no double precision."""
+
+EXCEEDS_A_CACHE = """(float[1,4,96,64] x) => (y)
+    <float[48,4,1,1] a, float[48,1,3,3] b, float[4,48,1,1] c>
+    { p = Conv(x, a) q = Relu(p) r = Conv<group=48, pads=[1,1,1,1]>(q, b) s = Relu(r)
+      y = Conv(s, c) }"""
+"""A block whose steps hand each other 1,179,648 B."""
