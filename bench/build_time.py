@@ -94,7 +94,7 @@ def wheel_bytes(folder: Path) -> int:
     """
     _output(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--wheel-dir", folder, "--config-settings", f"build-dir={folder}/build", CHECKOUT]
+         "--wheel-dir", folder, "--config-settings", f"build-dir={folder}/wheel", CHECKOUT]
     )  # fmt: skip
     (wheel,) = folder.glob("arenite-*.whl")
     return wheel.stat().st_size
