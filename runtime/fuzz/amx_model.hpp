@@ -21,18 +21,6 @@
 
 namespace arenite::amx {
 
-constexpr std::size_t kRows = 16;
-constexpr std::size_t kRowBytes = 64;
-
-struct alignas(64) Sizes {
-  std::uint8_t palette = 1;
-  std::uint8_t first_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-static_assert(sizeof(Sizes) == 64);
-
 // Threads that have configured tiles and not released them.
 inline std::atomic<int> threads_in_use{0};
 // Of which a count of zero would mean that nothing was tested.

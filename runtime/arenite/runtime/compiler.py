@@ -143,6 +143,10 @@ class Lowered:
         """Whether weights are loaded beside the computation."""
         return self.streaming is not None and self.streaming.at_once > 1
 
+    def in_order(self, found: Derivation) -> Program:
+        """Return this program in the order of what was derived from it, no storage shared."""
+        return self.program if found.order is None else self.program.reordered(found.order.steps)
+
     def ahead(self, found: Derivation, rules: Rules) -> Derivation:
         """Return what was derived from this program, its weights loaded as early as can be."""
         return derive_ahead(found, rules) if self.loads_beside else found

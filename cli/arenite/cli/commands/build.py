@@ -205,8 +205,7 @@ def build(
 
 def _step_of(step: Step) -> str:
     """Return the name of a step, or of the one that it is a band of."""
-    band = step.operator
-    return (band.wider or band.step) if isinstance(band, Band) else step.name
+    return step.operator.model_step if isinstance(step.operator, Band) else step.name
 
 
 def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from arenite.cli.planning.search import Outcome, check_bound, check_capacity, search
+from arenite.cli.planning.search import Outcome, check_bound, check_capacity, may_fit, search
+from arenite.cli.targets.arenite import lowered_for
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.costs import SD_CARD
@@ -18,7 +19,6 @@ from arenite.runtime.compiler import (
     Compiled,
     Lowered,
     Tune,
-    lower_model,
     rules,
     runs_by_rows,
 )
@@ -97,10 +97,7 @@ def compile_and_place(
         InfeasibleError: No plan fits the capacity.
         SearchLimitError: That of the strategy does not.
     """
-    lowered = lower_model(
-        model, dims=reading.dims, shapes=reading.shapes, values=reading.values,
-        weight_budget=reading.weight_budget,
-    )  # fmt: skip
+    lowered = lowered_for(reading, model)
     tuning = None if tune is None else tune(lowered.program)
     order = order_finder(reading.order_name or "best", reading.time_limit_s)
     ordered = derive(lowered.program, rules(capacity), order)
@@ -135,19 +132,15 @@ def _in_bands(
     """
     if not native.is_built():
         return None
-    program = lowered.program
-    if ordered.order is not None:
-        program = program.reordered(ordered.order.steps)
+    program = lowered.in_order(ordered)
 
     def may_run(each: RowStep) -> bool:
         return each.step.name not in whole and runs_by_rows(program, each)
 
-    in_rows = in_bands(Regions(program, SD_CARD, may_run))
+    in_rows = in_bands(Regions(program, SD_CARD, may_run))  # no time is asked of it: any costs do
     return None if in_rows is None else lowered.ahead(derive(in_rows, counted), counted)
 
 
 def _may_fit(found: Derivation | None) -> bool:
     """Tell whether there may be a plan within the capacity."""
-    if found is None:
-        return False
-    return found.problem.capacity is None or found.problem.lower_bound <= found.problem.capacity
+    return found is not None and may_fit(found.problem)

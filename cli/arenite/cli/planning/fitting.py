@@ -20,6 +20,7 @@ from arenite.cli.planning.costs import MachineCosts
 from arenite.cli.planning.programs import SUFFIX, held_bytes, random_inputs, write_program
 from arenite.cli.planning.search import Outcome
 from arenite.cli.render.numbers import exact, percent
+from arenite.cli.targets.arenite import lowered_for
 from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE
@@ -37,7 +38,7 @@ from arenite.planner.several_memories import CostedMemory
 from arenite.planner.strategy import run
 from arenite.planner.timing import simulate
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
+from arenite.runtime.compiler import Compiled, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.prefetch import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
@@ -160,17 +161,10 @@ class Fitting:
         self.model = model
         self._reading = reading
         self.machine = machine or MachineCosts.known()
-        self.lowered = lower_model(
-            model,
-            dims=reading.dims,
-            shapes=reading.shapes,
-            values=reading.values,
-            weight_budget=reading.weight_budget,
-        )
-        program = self.lowered.program
+        self.lowered = lowered_for(reading, model)
         order = order_finder(reading.order_name or "best", reading.time_limit_s)
-        found = derive(program, rules(), order).order
-        self.program: Program = program if found is None else program.reordered(found.steps)
+        found = derive(self.lowered.program, rules(), order)
+        self.program: Program = self.lowered.in_order(found)
         self._request = StopRequest()
         self._watched = watched
         self._is_over = time_is_up(

@@ -114,13 +114,18 @@ def search(
     return Outcome(plan, seconds, interrupted)
 
 
+def may_fit(problem: Problem) -> bool:
+    """Tell whether the lower bound leaves room for a plan within the capacity."""
+    return problem.capacity is None or problem.lower_bound <= problem.capacity
+
+
 def check_bound(problem: Problem) -> None:
     """Return if a plan may fit the capacity; asked before the search.
 
     Raises:
         InfeasibleError: None can.
     """
-    if problem.capacity is not None and problem.lower_bound > problem.capacity:
+    if problem.capacity is not None and not may_fit(problem):
         raise InfeasibleError(problem.capacity, problem.lower_bound)
 
 

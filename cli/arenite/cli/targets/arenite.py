@@ -13,6 +13,7 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
 from arenite.runtime.compiler import (
     Compiled,
+    Lowered,
     Tune,
     compile_model,
     lower_model,
@@ -48,6 +49,22 @@ class Arenite:
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
         """Return the records of the program in the order of the plan."""
         return compiled_by(reading, path, plan_file).source
+
+
+def lowered_for(reading: Reading, path: Path) -> Lowered:
+    """Return a model as steps, for rewrites to change.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget cannot be met.
+    """
+    return lower_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        weight_budget=reading.weight_budget,
+    )
 
 
 def compiled_for(
@@ -88,15 +105,10 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
         ModelError: The model cannot be read or run.
         OrderError: The model does not have the steps of the plan.
     """
-    budget = plan_file.model.weight_budget
+    stated = plan_file.model.weight_budget
+    budget = WeightBudget.parse(stated) if stated else None
     if plan_file.bands is not None:
-        lowered = lower_model(
-            path,
-            dims=reading.dims,
-            shapes=reading.shapes,
-            values=reading.values,
-            weight_budget=WeightBudget.parse(budget) if budget else None,
-        )
+        lowered = lowered_for(replace(reading, weight_budget=budget), path)
         allowed = partial(runs_by_rows, lowered.program)
         found = made_again(lowered.program, plan_file.bands, rules(), allowed)
         if lowered.loads_beside:
@@ -109,5 +121,5 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
         shapes=reading.shapes,
         values=reading.values,
         order=plan_file.problem.steps,
-        weight_budget=WeightBudget.parse(budget) if budget else None,
+        weight_budget=budget,
     )

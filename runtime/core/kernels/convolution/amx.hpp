@@ -12,19 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(ARENITE_AMX_MODEL)
-#include "amx_model.hpp"
-#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
-
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "kernels/processor.hpp"
-
-#define ARENITE_HAVE_AMX
-#define ARENITE_FOR_AMX ARENITE_FOR_AVX512
-
 namespace arenite::amx {
 
 constexpr std::size_t kRows = 16;
@@ -39,6 +26,23 @@ struct alignas(64) Sizes {
   std::uint8_t rows[16] = {};
 };
 static_assert(sizeof(Sizes) == 64);
+
+}  // namespace arenite::amx
+
+#if defined(ARENITE_AMX_MODEL)
+#include "amx_model.hpp"
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernels/processor.hpp"
+
+#define ARENITE_HAVE_AMX
+#define ARENITE_FOR_AMX ARENITE_FOR_AVX512
+
+namespace arenite::amx {
 
 // Sizes tiles, for the thread that calls; all of them are zeros then.
 inline void configure(const Sizes& sizes) { asm volatile("ldtilecfg %0" ::"m"(sizes)); }

@@ -27,12 +27,6 @@ ARENITE_FOR_AVX2 ARENITE_INLINE __m256i two_of(const std::uint8_t* from) {
   return _mm256_set1_epi32(value);
 }
 
-// Hides a number from the compiler, which would compute more of them than there are registers.
-std::size_t opaque(std::size_t number) {
-  asm("" : "+r"(number));
-  return number;
-}
-
 // Makes the compiler load again what it would keep, for which there are no registers.
 void forget() { asm volatile("" ::: "memory"); }
 

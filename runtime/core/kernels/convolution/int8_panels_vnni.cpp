@@ -21,12 +21,6 @@ std::int32_t load32(const std::uint8_t* from) {
   return value;
 }
 
-// Hides a number from the compiler, which would compute more of them than there are registers.
-std::size_t opaque(std::size_t number) {
-  asm("" : "+r"(number));
-  return number;
-}
-
 // As _mm512_dpbusd_epi32, of which GCC 12 keeps the sums before and after in registers, more than
 // there are.
 ARENITE_FOR_VNNI ARENITE_INLINE void add_products(__m512i& sums, __m512i source, __m512i weights) {

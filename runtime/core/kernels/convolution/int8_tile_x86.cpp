@@ -1,10 +1,9 @@
 // Products of tiles for x86-64: with sums of four products of bytes, or of two of 16 bits.
 #include "kernels/convolution/int8_tile.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/x86_intrinsics.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <array>
