@@ -27,9 +27,6 @@ from rich.table import Table
 from arenite.cli.planning.costs import DESKTOP
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.expand import BandedRegion, expand
-from arenite.planner.rewrites.bands.regions import Region
-from arenite.planner.rewrites.bands.strips import unfold
 from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
@@ -37,7 +34,9 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from arenite.strategies.fit.regions import Regions
+from arenite.strategies.bands.expand import BandedRegion, expand
+from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.strips import unfold
 from harness import (
     MissingInputsError,
     Spread,

@@ -33,8 +33,8 @@ from arenite.planner.verify import verify
 from arenite.runtime.compiler import rules, runs_by_rows
 from arenite.runtime.trading import one_lane
 from arenite.strategies import find
-from arenite.strategies.fit.bands import Banded
-from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies.bands.search import Banded
+from arenite.strategies.bands.strips_search import StripsSearch
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
 from harness.tigris import tigris_bytes
@@ -124,7 +124,7 @@ def least_of_callers(fitting: Fitting) -> tuple[Banded, Banded, float]:
     whole program.
     """
     program = fitting.program
-    ways = Recomputing(
+    ways = StripsSearch(
         program, replace(rules(), boundary=Boundary.EXCLUDE), one_lane(DESKTOP), placed,
         is_allowed=partial(runs_by_rows, program),
     )  # fmt: skip

@@ -31,12 +31,12 @@ from arenite.planner.policy import Policy, is_exact
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
-from arenite.strategies.fit import POLICIES, ROUNDING
+from arenite.strategies import known_policies
 from harness import bench, emit, note, parser, table
 from policy_claims import CLAIMS
 from real_steps import NETWORKS, training_step
 
-COMPARED: tuple[Policy, ...] = (*POLICIES, *ROUNDING)
+COMPARED: tuple[Policy, ...] = tuple(known_policies().values())
 BUDGETS = ("75%", "50%", "30%")
 LIMITS: Mapping[tuple[str, str], Mapping[str, float]] = {
     ("greedy-chains", "mobilenet-v2"): {"75%": 1.7, "50%": 5.0, "30%": 16.9},

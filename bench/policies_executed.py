@@ -37,8 +37,7 @@ from arenite.runtime.compiler import Lowered, lower_model, rules
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.runtime.trading import trade
-from arenite.strategies import find
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find, find_policy
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table, timed

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from support.entry_points import make_known
 from support.skips import pytest_terminal_summary  # noqa: F401  # a hook
+
+make_known()
 
 # Machines are shared: how long an example takes says nothing of the code.
 settings.register_profile("arenite", deadline=None)

@@ -11,8 +11,7 @@ from arenite.cli.group import arenite, commands
 from arenite.planner.ordering import OrderStrategy
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind
-from arenite.strategies import STRATEGIES
-from arenite.strategies.fit import POLICIES, ROUNDING
+from arenite.strategies import STRATEGIES, known_policies
 from arenite.strategies.order.table import ORDERS
 
 _TITLES = {
@@ -57,7 +56,7 @@ def orders() -> str:
 def policies() -> str:
     """Return the table of policies."""
     lines = ["| name | decides | source |", "|---|---|---|"]
-    for policy in (*POLICIES, *ROUNDING):
+    for policy in known_policies().values():
         lines.append(f"| `{policy.name}` | {policy.decides} | {policy.source} |")
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from arenite.planner.costs import PCIE
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import TensorKind
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from policy_claims import CLAIMS
 from real_steps import Network, training_step
 from zoo import mobilenet_v2

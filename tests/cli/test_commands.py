@@ -13,8 +13,7 @@ from arenite.planner import planfile
 from arenite.planner.importers import csv
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import silent
-from arenite.strategies import known, native, table
-from arenite.strategies.fit import POLICIES, ROUNDING
+from arenite.strategies import known, known_policies, native, table
 from support.stub_strategy import StubStrategy
 from support.tilings import tiling
 
@@ -91,11 +90,9 @@ def test_strategies_lists_the_table(run, run_json):
     assert code == 0
     assert all(name in out for name in known())
     policies = run_json("strategies")["policies"]
-    assert [each["name"] for each in policies] == [
-        policy.name for policy in (*POLICIES, *ROUNDING)
-    ]
+    assert [each["name"] for each in policies] == list(known_policies())
     assert {each["name"] for each in policies if not each["exact"]} == {"gist-fp16"}
-    assert all(policy.name in out for policy in (*POLICIES, *ROUNDING))
+    assert all(name in out for name in known_policies())
 
 
 def test_inspect_names_what_binds(run, run_json, model):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.session import Session
-from arenite.strategies.fit.bands import Banding
+from arenite.strategies.bands.search import BandsSearch
 from support.edited_programs import program_of
 from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
@@ -189,7 +189,7 @@ def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused,
 
 def test_ctrl_c_keeps_what_was_found(run_json, network, monkeypatch):
     full = run_json("fit", network)["frontier"]
-    planned, calls = Banding._planned, []
+    planned, calls = BandsSearch._planned, []
 
     def interrupted(self, path):
         calls.append(path)
@@ -197,7 +197,7 @@ def test_ctrl_c_keeps_what_was_found(run_json, network, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return planned(self, path)
 
-    monkeypatch.setattr(Banding, "_planned", interrupted)
+    monkeypatch.setattr(BandsSearch, "_planned", interrupted)
     found = run_json("fit", network)["frontier"]
     assert 1 < len(found) < len(full)
     assert found[0] == full[0]

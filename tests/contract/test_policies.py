@@ -11,11 +11,11 @@ from arenite.planner.errors import (
     UnsupportedProgramError,
 )
 from arenite.planner.ordering import never
-from arenite.planner.policy import AnytimePolicy, Policy
+from arenite.planner.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.program import Program
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
-from arenite.strategies.fit import POLICIES
+from arenite.strategies import known_policies
 from support.training_programs import results, training_program
 
 QUICK_LINK = Costs(1e9, 1e9, Link(1e9, 1e9))
@@ -23,8 +23,10 @@ SLOW_LINK = Costs(1e9, 1e9, Link(2e7, 4e7, 1e-6, duplex=False))
 BUDGETS = (Budget(85, is_percent=True), Budget(60, is_percent=True), LEAST)
 SEEDS = range(6)
 
+EXACT = [policy for policy in known_policies().values() if is_exact(policy)]
+
 every_policy = pytest.mark.parametrize(
-    "policy", [pytest.param(policy, id=policy.name) for policy in POLICIES]
+    "policy", [pytest.param(policy, id=policy.name) for policy in EXACT]
 )
 
 
@@ -114,5 +116,5 @@ def test_a_policy_says_what_it_is(policy: Policy) -> None:
 
 
 def test_names_are_unique() -> None:
-    names = [policy.name for policy in POLICIES]
+    names = [policy.name for policy in EXACT]
     assert len(set(names)) == len(names) == 20

@@ -11,12 +11,14 @@ from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.runtime.compiler import Lowered
 from arenite.runtime.session import Session
-from arenite.strategies.fit import POLICIES, ROUNDING, find_policy, known_policies
+from arenite.strategies import find_policy, known_policies
 from support.running import PoisonedSession
 from support.trading import COSTS, assembled, lowered_step, pieces_of, some_feeds, traded
 
 TOLERANCE = 1e-3
 """Of the largest number of a tensor: fp16 has 11 bits, so rounds by a 2,048th at most."""
+
+ROUNDING = [policy for policy in known_policies().values() if not is_exact(policy)]
 
 every_policy = pytest.mark.parametrize(
     "policy", [pytest.param(policy, id=policy.name) for policy in ROUNDING]
@@ -82,10 +84,8 @@ def test_the_loss_and_states_are_within_the_tolerance(policy: Policy, lowered: L
         assert session.run(feeds)["loss"].tobytes() == losses[1].tobytes()
 
 
-def test_none_is_used_where_it_is_not_named() -> None:
-    assert all(is_exact(policy) for policy in POLICIES)
+def test_what_rounds_says_so() -> None:
+    assert [policy.name for policy in ROUNDING] == ["gist-fp16"]
     for policy in ROUNDING:
-        assert not is_exact(policy)
-        assert policy.name not in known_policies()
         assert find_policy(policy.name) == policy
         assert "not exact" in policy.decides

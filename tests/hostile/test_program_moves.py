@@ -8,7 +8,7 @@ import pytest
 from arenite.planner.budget import LEAST
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.errors import ProgramError, ResourceError
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from support.edited_programs import edited
 from support.hostile_programs import file_of, flipped, load
 from support.running import with_random_weights

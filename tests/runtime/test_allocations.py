@@ -12,7 +12,7 @@ from arenite.runtime import _core
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
 from support.running import build, with_random_weights
 from support.tflite_layers import detector, integer_lstm, spectrum

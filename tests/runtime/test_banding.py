@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from arenite.planner.errors import UnmetBudgetError
 from arenite.runtime.compiler import lower_model, rules
-from arenite.strategies.fit.bands import Banding
+from arenite.strategies.bands.search import BandsSearch
 from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
 from support.running import with_random_weights
 from support.shared_material import shared
@@ -100,7 +100,7 @@ def test_what_fits_as_it_is_runs_whole(tmp_path):
 
 def test_a_stopped_search_keeps_what_it_has(tmp_path):
     program = lower_model(network(RESIDUAL, tmp_path)).program
-    ways = Banding(program, rules(), COSTS, placed, should_stop=lambda: True)
+    ways = BandsSearch(program, rules(), COSTS, placed, should_stop=lambda: True)
     assert [found.height for found in ways.frontier()] == [ways.whole.height]
     with pytest.raises(UnmetBudgetError):
         ways.within(64)

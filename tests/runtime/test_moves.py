@@ -13,7 +13,7 @@ import pytest
 from arenite.planner.budget import LEAST
 from arenite.runtime.errors import ResourceError, SessionForkedError
 from arenite.runtime.session import Session
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from support.children import in_child
 from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded
 

@@ -11,9 +11,8 @@ from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run
 from arenite.runtime.compiler import lower_model, rules, runs_by_rows
 from arenite.runtime.trading import one_lane, trade
-from arenite.strategies import find, native
-from arenite.strategies.fit import find_policy
-from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies import find, find_policy, native
+from arenite.strategies.bands.strips_search import StripsSearch
 from support.banding import assert_same_bits, fed, outputs, outputs_of
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -35,7 +34,7 @@ def lowered(tmp_path_factory):
 def programs(lowered):
     """Programs in bands, from whole to the least."""
     program = lowered.program
-    ways = Recomputing(program, rules(), COSTS, PLACE, is_allowed=partial(runs_by_rows, program))
+    ways = StripsSearch(program, rules(), COSTS, PLACE, is_allowed=partial(runs_by_rows, program))
     return list(ways.frontier())
 
 

@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.derive import derive
-from arenite.planner.rewrites.bands.strips import fuse, unfold
 from arenite.runtime.compiler import lower_model, rules
-from arenite.strategies.fit.bands import Banding
+from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies.bands.strips import fuse, unfold
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed
 from support.quantised_chain import expanding
 from support.running import with_random_weights
@@ -89,7 +89,7 @@ def test_random_chains_make_the_same_bits_in_strips_and_bands(tmp_path_factory, 
     model = lowered(text, tmp_path_factory.mktemp("network"))
     whole = run_of(model, model.program)
     for fused in chains_in(model.program, width):
-        for found in islice(Banding(fused, rules(), COSTS, placed).frontier(), 1, None):
+        for found in islice(BandsSearch(fused, rules(), COSTS, placed).frontier(), 1, None):
             made = outputs_of(model, found.derivation, found.plan, fed(model))
             assert_same_bits(made, whole)
 

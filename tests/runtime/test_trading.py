@@ -7,7 +7,7 @@ from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites.rescheduling import SPILLED
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.session import Session
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from support.running import PoisonedSession
 from support.tiny_onnx import parse, save
 from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded

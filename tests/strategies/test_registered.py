@@ -3,12 +3,12 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from arenite.planner.strategy import Strategy
-from arenite.strategies.fit.greedy_chains import GreedyChains
 from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.registered import POLICY_REGISTER, STRATEGY_REGISTER
+from arenite.strategies.schedules.greedy_chains import GreedyChains
 
 PLACE = "arenite.strategies.place.greedy_by_size"
-CHAINS = "arenite.strategies.fit.greedy_chains"
+CHAINS = "arenite.strategies.schedules.greedy_chains"
 
 
 def test_a_class_that_is_registered_is_made() -> None:

@@ -14,8 +14,8 @@ from arenite.planner.verify import verify
 from arenite.runtime.compiler import Lowered, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
-from arenite.strategies.fit.bands import Banded, Banding
-from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies.bands.search import Banded, BandsSearch
+from arenite.strategies.bands.strips_search import StripsSearch
 from support.running import PoisonedSession
 
 COSTS = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
@@ -28,10 +28,10 @@ def placed(problem: Problem) -> Plan:
     return plan
 
 
-def banding(path: Path) -> tuple[Lowered, Banding]:
+def banding(path: Path) -> tuple[Lowered, BandsSearch]:
     """Return a model as steps of our runtime, and the ways to run it in bands."""
     lowered = lower_model(path)
-    return lowered, Banding(
+    return lowered, BandsSearch(
         lowered.program,
         rules(),
         COSTS,
@@ -40,10 +40,10 @@ def banding(path: Path) -> tuple[Lowered, Banding]:
     )
 
 
-def banded_ways(path: Path) -> tuple[Lowered, Recomputing]:
+def banded_ways(path: Path) -> tuple[Lowered, StripsSearch]:
     """Return the same, with those that make rows again."""
     lowered = lower_model(path)
-    return lowered, Recomputing(
+    return lowered, StripsSearch(
         lowered.program,
         rules(),
         COSTS,

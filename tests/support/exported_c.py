@@ -23,8 +23,8 @@ from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.interface import CPort
 from arenite.runtime.cexport.options import Options
 from arenite.strategies import find
-from arenite.strategies.fit.binding import BandsLimitError
-from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies.bands.binding import BandsLimitError
+from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.order import find_order
 
 WARNINGS = (
@@ -59,7 +59,7 @@ class Bands:
         self._lowered = lowered = lower_model_for_c(self.path)
         program = derive(lowered.program, lowered.rules_in_bands, best_order()).program
         ordered = lowered.program.reordered([step.name for step in program.steps])
-        self._banding = Recomputing(
+        self._banding = StripsSearch(
             ordered, lowered.rules_in_bands, Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6),
             find("best"), is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a policy is: it trades time for memory. The policies live in `arenite.strategies.fit`.
+"""What a policy is: it trades time for memory. The policies live in `arenite.strategies`.
 
 A policy is a frozen dataclass whose fields are its parameters. It is pure: the same program,
 budget and costs give the same program.

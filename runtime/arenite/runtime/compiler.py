@@ -16,7 +16,7 @@ from arenite.planner.ordering import FindOrder
 from arenite.planner.plan import Plan
 from arenite.planner.program import OperatorSet, Program
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 from arenite.planner.verify import verify

@@ -1,8 +1,15 @@
-"""Strategies that place usage records: one a file, all in one table.
+"""Strategies that place usage records, and policies that trade time for memory.
 
 `place/` decides an offset for each record, `share/` a whole buffer for each.
 """
 
-from arenite.strategies.table import STRATEGIES, find, known
+from arenite.strategies.table import (
+    POLICIES,
+    STRATEGIES,
+    find,
+    find_policy,
+    known,
+    known_policies,
+)
 
-__all__ = ["STRATEGIES", "find", "known"]
+__all__ = ["POLICIES", "STRATEGIES", "find", "find_policy", "known", "known_policies"]

@@ -18,7 +18,7 @@ from arenite.planner.timing.check import (
     WrongPeakError,
     WrongStepsError,
 )
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find_policy
 from support.training_programs import training_program
 
 COSTS = Costs(1e9, 1e9, Link(1e8, 1e8))

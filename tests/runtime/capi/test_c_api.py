@@ -12,8 +12,7 @@ from arenite.planner.budget import LEAST
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
-from arenite.strategies import find
-from arenite.strategies.fit import find_policy
+from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.running import with_random_weights

@@ -6,15 +6,14 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.output import json_option
 from arenite.cli.render.tables import policies_table, strategies_table
 from arenite.planner.policy import is_exact
-from arenite.strategies import known
-from arenite.strategies.fit import ROUNDING, known_policies
+from arenite.strategies import known, known_policies
 
 
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
     """List the strategies, and the policies of compare --budget, with their sources."""
-    table, policies = known().values(), (*known_policies().values(), *ROUNDING)
+    table, policies = known().values(), known_policies().values()
     Results(as_json=as_json).show(
         {
             "strategies": [

@@ -12,7 +12,7 @@ from arenite.cli.targets.order_search import order_finder
 from arenite.cli.targets.reading import Reading
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
-from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import (
@@ -24,8 +24,8 @@ from arenite.runtime.compiler import (
 )
 from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
 from arenite.strategies import native
-from arenite.strategies.fit.cached import in_bands
-from arenite.strategies.fit.regions import Regions
+from arenite.strategies.bands.cache import in_bands
+from arenite.strategies.bands.regions import Regions
 
 
 @dataclass(frozen=True, slots=True)

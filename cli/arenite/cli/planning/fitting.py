@@ -43,14 +43,13 @@ from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.prefetch import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
 from arenite.runtime.trading import Traded, one_lane, trade
-from arenite.strategies import find
+from arenite.strategies import find, find_policy
+from arenite.strategies.bands.binding import BandsLimitError
+from arenite.strategies.bands.memories_search import SpreadOut, quickest_over
+from arenite.strategies.bands.search import Banded
+from arenite.strategies.bands.stated import stated
+from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.deadline import time_is_up
-from arenite.strategies.fit import find_policy
-from arenite.strategies.fit.bands import Banded
-from arenite.strategies.fit.binding import BandsLimitError
-from arenite.strategies.fit.over_memories import SpreadOut, quickest_over
-from arenite.strategies.fit.recomputing import Recomputing
-from arenite.strategies.fit.stated import stated
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
@@ -174,7 +173,7 @@ class Fitting:
         self._costs: Costs = one_lane(costs if link is None else replace(costs, link=link))
         self.link_origin = self.machine.link_origin if link is None else "stated"
         with self._stoppable():
-            self._banding = Recomputing(
+            self._banding = StripsSearch(
                 self.program,
                 rules(),
                 costs,

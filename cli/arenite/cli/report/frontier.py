@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from arenite.cli.planning.fitting import Fit
 from arenite.cli.report.row_map import RowMap
-from arenite.strategies.fit.binding import binding_of
+from arenite.strategies.bands.binding import binding_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from arenite.cli.report.records import record_facts
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.problem import Problem, UsageRecord, load_spans
 from arenite.planner.source import Source
-from arenite.strategies.fit.bands import Banded
-from arenite.strategies.fit.binding import owners_of
+from arenite.strategies.bands.binding import owners_of
+from arenite.strategies.bands.search import Banded
 
 Numbers: TypeAlias = NDArray[Any]
 

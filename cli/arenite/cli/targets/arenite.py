@@ -23,7 +23,7 @@ from arenite.runtime.compiler import (
 from arenite.runtime.rewrites.prefetch import loads_as_in
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.runtime.rewrites.weight_budget import WeightBudget
-from arenite.strategies.fit.stated import made_again
+from arenite.strategies.bands.stated import made_again
 
 
 class Arenite:

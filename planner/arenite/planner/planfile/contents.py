@@ -14,7 +14,7 @@ from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rewrites.bands.touching import run_of
+from arenite.planner.run import run_of
 
 FORMAT = "arenite-plan"
 VERSION = 2

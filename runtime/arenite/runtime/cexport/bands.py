@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.bands.geometry import RowStep
+from arenite.planner.row_step import RowStep
 from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
 from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.cexport.layout import Layout

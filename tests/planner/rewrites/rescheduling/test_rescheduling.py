@@ -8,7 +8,7 @@ from arenite.planner.equivalence import check_same_values
 from arenite.planner.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import Move, Schedule, reschedule
 from arenite.planner.tensors import Alias
-from arenite.strategies.fit.work import Work
+from arenite.strategies.schedules.work import Work
 from support.parts import program_in_parts
 from support.training_programs import Mix, results, training_program
 

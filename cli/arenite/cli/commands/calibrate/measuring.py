@@ -22,7 +22,7 @@ from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from arenite.strategies.fit.bands import Banding
+from arenite.strategies.bands.search import BandsSearch
 
 _ROUNDS = 5
 _ROUND_S = 0.04
@@ -85,7 +85,7 @@ def _whole(program: Program) -> Runnable:
 
 
 def _in_bands(program: Program) -> Runnable:
-    *_, least = Banding(program, rules(), DESKTOP, _placed).frontier()
+    *_, least = BandsSearch(program, rules(), DESKTOP, _placed).frontier()
     return least.derivation, least.plan
 
 

@@ -39,8 +39,8 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.tensors import TensorKind
 from arenite.planner.timing import check_timeline, simulate
+from arenite.strategies import find_policy, known_policies
 from arenite.strategies.deadline import time_is_up
-from arenite.strategies.fit import ROUNDING, find_policy, known_policies
 
 STATES = "states"
 """Memory that states are put in: no policy can do anything about them."""
@@ -70,8 +70,10 @@ def chosen_policies(requested: Sequence[str], *, quick: bool) -> tuple[Policy, .
 
     Those that round are compared where they are asked for.
     """
-    wanted = {find_policy(each).name for each in requested} or known_policies().keys()
-    every = (*known_policies().values(), *(ROUNDING if requested else ()))
+    every = known_policies().values()
+    wanted = {find_policy(each).name for each in requested} or {
+        each.name for each in every if is_exact(each)
+    }
     return tuple(each for each in every if each.name in wanted and (each.quick or not quick))
 
 

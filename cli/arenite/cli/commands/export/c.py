@@ -37,7 +37,7 @@ from arenite.runtime.cexport.vectors import Vectors
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
-from arenite.strategies.fit.recomputing import Recomputing
+from arenite.strategies.bands.strips_search import StripsSearch
 
 MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
 """A small core: 30 million multiply-adds a second, 100 MB/s of memory."""
@@ -177,7 +177,7 @@ def _within(
     order = order_finder(request.reading.order_name or "best", request.time_limit_s)
     program = derive(lowered.program, lowered.rules_in_bands, order)
     ordered = lowered.program.reordered([step.name for step in program.program.steps])
-    banding = Recomputing(
+    banding = StripsSearch(
         ordered,
         lowered.rules_in_bands,
         MICROCONTROLLER,

@@ -21,10 +21,10 @@ from arenite.cli.report.records import record_facts
 from arenite.planner.budget import Budget
 from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
-from arenite.planner.rewrites.bands.regions import Region
 from arenite.planner.source import Source
 from arenite.runtime.session import SessionMemory
 from arenite.runtime.trading import Traded
+from arenite.strategies.bands.regions import Region
 
 Show = Callable[[Console], None]
 

@@ -16,7 +16,7 @@ from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
 from arenite.runtime.session import Port, Session, SessionMemory, Tuned
-from arenite.strategies.fit.binding import Held
+from arenite.strategies.bands.binding import Held
 
 _NAMED = 5
 """Tensors that are named where most bytes are live."""

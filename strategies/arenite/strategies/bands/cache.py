@@ -1,0 +1,59 @@
+"""Run in bands what does not fit the cache of a processor.
+
+No budget asks for it. Where a step makes a tensor larger than the cache for the next one alone,
+whole steps write it to memory and read it back. A few rows at a time it stays in the cache, and
+it takes a fraction of the arena. Each turn reads all weights of its step, so those must stay there
+too.
+"""
+
+from collections import Counter
+
+from arenite.planner.program import Program
+from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.search import run_in_bands
+
+_CACHE = 512 * 1024
+"""Bytes that a core's second cache holds, or its share of one."""
+_ROWS = 8
+"""Rows of a band: few enough for the cache, enough for threads to share."""
+
+
+def beyond_cache(regions: Regions) -> tuple[Region, ...]:
+    """Return the regions whose steps hand each other more than the cache holds, in order.
+
+    Cost: O(operands of all steps).
+    """
+    program = regions.program
+    readers = Counter(name for step in program.steps for name in {*step.reads})
+    readers.update(program.output_tensors)
+    found: list[Region] = []
+    start = 0
+    while start < len(program.steps):
+        stop = start + 1
+        if _hands_over(regions, readers, start):
+            for end in regions.stops_after(start):
+                stop = end
+                if not _hands_over(regions, readers, end - 1):
+                    break
+        if stop - start > 1:
+            found.append(Region(start, stop, _ROWS, _ROWS))
+        start = stop
+    return tuple(found)
+
+
+def in_bands(regions: Regions) -> Program | None:
+    """Return the program with those regions in bands, None if there is none."""
+    chosen = beyond_cache(regions)
+    return run_in_bands(regions, chosen) if chosen else None
+
+
+def _hands_over(regions: Regions, readers: Counter[str], index: int) -> bool:
+    """Tell whether a step makes what the cache does not hold for the next step alone."""
+    pair = regions.steps[index : index + 2]
+    if len(pair) < 2 or any(each is None or each.constant_bytes > _CACHE for each in pair):
+        return False
+    step, after = regions.program.steps[index : index + 2]
+    return any(
+        regions.program.tensors[name].size > _CACHE and name in after.reads and readers[name] == 1
+        for name in step.outputs
+    )

@@ -1,0 +1,238 @@
+"""Programs in bands whose records lie in several memories, the quickest as far as is predicted.
+
+What runs whole needs a slow memory, and every byte that a step reads or writes there takes longer.
+What runs in bands fits a quick one, and takes more turns. So programs from whole to the least are
+spread over the memories, and that one is taken whose turns and slow bytes take least.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from arenite.planner.costs import Costs
+from arenite.planner.errors import PlanError
+from arenite.planner.operators.bands import Band
+from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.several_memories import (
+    CostedMemory,
+    Traffic,
+    cost_of,
+    excess_of,
+    in_memories,
+    traffic_of,
+)
+from arenite.strategies.bands.binding import BandsLimitError, Binding, binding_of
+from arenite.strategies.bands.search import Banded, Place
+from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies.memories import Spread, spread
+
+_LOWEST = 3
+"""Programs that are tried in other ways where none fits by the costs."""
+_DEAR = 1e6
+"""What a byte costs in a memory that is to hold as little as can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadOut:
+    """A program spread over memories.
+
+    Attributes:
+        banded: It, with the plan of all memories; its time counts what slow ones add.
+        spread: What reading and writing costs.
+        whole_s: The same time of the program that runs whole; None if that does not fit.
+    """
+
+    banded: Banded
+    spread: Spread
+    whole_s: float | None
+
+
+class MemoriesLimitError(PlanError):
+    """No program that was found fits the memories.
+
+    Attributes:
+        sizes: For each memory that has a limit the size at which one fits, the others as they are.
+        binding: What keeps the least program from taking less; None if nothing is live in it.
+        is_stopped: Whether the search was stopped before its end.
+    """
+
+    def __init__(
+        self,
+        memories: Sequence[CostedMemory],
+        sizes: Mapping[str, int],
+        binding: Binding | None,
+        *,
+        is_stopped: bool,
+    ) -> None:
+        kinds = [each.memory for each in memories]
+        given = " and ".join(f"{each.name!r} of {each.capacity:,} B" for each in kinds)
+        enough = ", or ".join(f"{name!r} of {size:,} B" for name, size in sizes.items())
+        why = "" if binding is None else f": {binding}"
+        remedy = "raise --memory or --time-limit" if is_stopped else "raise --memory"
+        least = "would do" if len(sizes) == 1 else "would do beside the others"
+        super().__init__(f"nothing fits {given}{why}; {enough} {least}; {remedy}")
+        self.sizes = dict(sizes)
+        self.binding = binding
+        self.is_stopped = is_stopped
+
+
+def quickest_over(
+    ways: StripsSearch,
+    memories: Sequence[CostedMemory],
+    costs: Costs,
+    place: Place,
+    should_stop: ShouldStop = never,
+) -> SpreadOut:
+    """Return the program that is predicted to be the quickest over memories.
+
+    A byte at a cost of 1 takes the time that the costs of the machine say, one at a cost of 4 four
+    times that; the memory of a program that is not spread costs 1.
+
+    Args:
+        ways: The ways to run a program in bands.
+        memories: The memories, each of its name.
+        costs: How quick the machine is.
+        place: Makes plans of one memory.
+        should_stop: Tells a search to end.
+
+    Raises:
+        MemoriesLimitError: None of the programs fits.
+    """
+    search = _Search(memories, costs, place)
+    programs: list[Banded] = []
+    for banded in _programs(ways, search):
+        programs.append(banded)
+        search.consider(banded)
+    if search.best is None:
+        lowest = sorted(programs, key=lambda each: each.height)[:_LOWEST]
+        for banded in lowest:
+            search.consider_reluctantly(banded)
+        if search.best is None:
+            raise MemoriesLimitError(
+                memories,
+                search.sizes_for(lowest[0]),
+                binding_of(lowest[0].derivation),
+                is_stopped=should_stop(),
+            )
+    whole_s = search.seconds.get(id(ways.whole))
+    banded, found = search.best
+    return SpreadOut(banded, found, whole_s)
+
+
+def _programs(ways: StripsSearch, search: "_Search") -> Iterator[Banded]:
+    """Yield programs from whole to what fits the quickest memory, or to the least."""
+    yield ways.whole
+    quick, *others = search.ranked
+    room = quick.memory.capacity
+    if room is None or ways.whole.height <= room:
+        return
+    if others:
+        dearer = (others[0].read + others[0].write - quick.read - quick.write) / 2
+        yield ways.above(room, max(0.0, dearer) / search.costs.bytes_per_s)
+    for banded in ways.frontier():
+        yield banded
+        if banded.height <= room:
+            try:
+                yield ways.within(room)
+            except BandsLimitError:  # the search was stopped meanwhile
+                return
+            return
+
+
+class _Search:
+    """The quickest program so far.
+
+    Attributes:
+        ranked: The memories, the cheapest first.
+        costs: How quick the machine is.
+        best: The program and how it is spread.
+        seconds: Times of the programs that fit, by identity.
+    """
+
+    def __init__(self, memories: Sequence[CostedMemory], costs: Costs, place: Place) -> None:
+        self.ranked = sorted(memories, key=lambda each: each.read + each.write)
+        self.costs = costs
+        self.best: tuple[Banded, Spread] | None = None
+        self.seconds: dict[int, float] = {}
+        self._memories = memories
+        self._place = place
+
+    def consider(self, banded: Banded) -> None:
+        """Spread a program by the costs, if it can be quicker than the best."""
+        if self.best is None or banded.seconds < self.best[0].seconds:
+            found = self._spread(banded, self._memories)
+            if found is not None:
+                self._keep(banded, found)
+
+    def consider_reluctantly(self, banded: Banded) -> None:
+        """Spread a program that does not fit by the costs: each memory once holds the least."""
+        for last in self._memories:
+            found = self._spread(banded, _with_dear(self._memories, last))
+            if found is not None:
+                self._keep(banded, self._at_cost(found, banded))
+
+    def sizes_for(self, banded: Banded) -> dict[str, int]:
+        """Return for each memory with a limit what it would take for a program to fit."""
+        sizes: dict[str, int] = {}
+        for each in self._memories:
+            name = each.memory.name
+            boundless = replace(each, memory=replace(each.memory, capacity=None))
+            found = self._spread(banded, _with_dear(self._memories, each, boundless))
+            if found is not None and each.memory.capacity is not None:
+                names = [memory.name for memory in found.problem.memories]
+                sizes[name] = found.plan.heights[names.index(name)]
+        return sizes
+
+    def _spread(self, banded: Banded, memories: Sequence[CostedMemory]) -> Spread | None:
+        problem = banded.derivation.problem
+        traffic = self._traffic(banded)
+        try:
+            together = _rows_together(banded)
+            return spread(problem, memories, traffic, self._place, together=together)
+        except PlanError:
+            return None
+
+    def _at_cost(self, found: Spread, banded: Banded) -> Spread:
+        """Return the same at the costs of the memories; how little it could cost is not known."""
+        return replace(
+            found,
+            cost=cost_of(found.problem, self._memories, self._traffic(banded)),
+            least_cost=0.0,
+        )
+
+    def _keep(self, banded: Banded, found: Spread) -> None:
+        traffic = self._traffic(banded)
+        beyond = excess_of(found.problem, self._memories, traffic)
+        seconds = banded.seconds + beyond / self.costs.bytes_per_s
+        self.seconds[id(banded)] = min(seconds, self.seconds.get(id(banded), seconds))
+        if self.best is None or seconds < self.best[0].seconds:
+            derivation = replace(
+                banded.derivation,
+                program=in_memories(banded.derivation.program, found.problem),
+                problem=found.problem,
+            )
+            spread_out = replace(banded, derivation=derivation, plan=found.plan, seconds=seconds)
+            self.best = (spread_out, found)
+
+    def _traffic(self, banded: Banded) -> tuple[Traffic, ...]:
+        return traffic_of(banded.derivation.problem, banded.derivation.program)
+
+
+def _rows_together(banded: Banded) -> Iterable[set[str]]:
+    """Return the records that hold rows of one tensor: a step finds all of them in one memory."""
+    program, problem = banded.derivation.program, banded.derivation.problem
+    record_of = {name: record.name for record in problem.records for name in record.tensors}
+    found: dict[str, set[str]] = {}
+    for step in program.steps:
+        if isinstance(step.operator, Band):
+            for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs):
+                if pieces.firsts and name in record_of:
+                    found.setdefault(pieces.tensor, set()).add(record_of[name])
+    return found.values()
+
+
+def _with_dear(
+    memories: Sequence[CostedMemory], last: CostedMemory, instead: CostedMemory | None = None
+) -> list[CostedMemory]:
+    """Return the memories, one of them so dear that it holds as little as can be."""
+    dear = replace(instead or last, read=_DEAR, write=_DEAR)
+    return [dear if each is last else each for each in memories]

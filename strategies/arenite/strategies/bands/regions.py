@@ -1,0 +1,322 @@
+"""What can run in bands of rows, in which turns, and what it needs of its surroundings.
+
+The rows of a region's results are asked for one band after the other. Each step makes the rows
+that the next one needs, and no row is made twice; a row is dead after its last reader.
+"""
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from arenite.planner.costs import Costs
+from arenite.planner.program import Program
+from arenite.planner.row_step import RowStep, row_step
+from arenite.planner.rows import has_rows, num_rows, row_bytes
+from arenite.planner.tensors import TensorKind
+from arenite.strategies import native
+
+_LONGEST = 48
+"""Steps of the longest region that is tried."""
+_NO_LIMIT = (1 << 62) - 1
+
+
+class Region(NamedTuple):
+    """Consecutive steps that run in bands.
+
+    Attributes:
+        start: Index of the first step.
+        stop: Index after the last step.
+        rows: Rows that are asked of its results at a time.
+        inner_rows: Rows that every other step makes at a time, if as many are needed.
+    """
+
+    start: int
+    stop: int
+    rows: int = 1
+    inner_rows: int = 1
+
+
+class Turn(NamedTuple):
+    """Rows of a step's result that are made together.
+
+    Attributes:
+        step: Index of the step.
+        first: The first of the rows; of the operand's, if the step sums these up.
+        rows: Their number.
+    """
+
+    step: int
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What of a region's tensors its surroundings need.
+
+    Attributes:
+        consumed: Tensors from before the region that nothing needs after it; their rows die one
+            after the other.
+        kept: Tensors made in the region that something after it reads.
+        carried: Bytes that are live throughout and that the region does not change.
+    """
+
+    consumed: frozenset[str]
+    kept: frozenset[str]
+    carried: int
+
+
+class Walk(NamedTuple):
+    """A region run in bands.
+
+    Attributes:
+        peak: Most bytes that are live at a turn, what is carried included.
+        turns: How many turns it takes.
+        seconds: Their estimated time.
+    """
+
+    peak: int
+    turns: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What surrounds a region, and the same by the core's indices."""
+
+    boundary: Boundary
+    consumed: list[int]
+    kept: list[int]
+
+
+class Regions:
+    """The regions of a program, with what their surroundings need of them."""
+
+    def __init__(
+        self,
+        program: Program,
+        costs: Costs,
+        is_allowed: Callable[[RowStep], bool] = lambda _: True,
+        outside: Container[str] = (),
+    ) -> None:
+        """Find which steps can run row by row.
+
+        Args:
+            program: The program, none of its storage shared yet.
+            costs: What turns cost.
+            is_allowed: Whether a step that could run row by row may.
+            outside: Tensors that the caller holds; they take no bytes of the arena.
+
+        Raises:
+            MissingDependencyError: There is no native core.
+            SizeLimitError: Its tensors exceed the core's 64 bits.
+        """
+        native.require("running in bands")
+        self.program = program
+        found = (row_step(program, step) for step in program.steps)
+        self.steps = tuple(
+            each if each is not None and is_allowed(each) else None for each in found
+        )
+        self._storages = storages(program, outside)
+        self._around: dict[int, tuple[_Around, ...]] = {}
+        in_rows = [each for each in self.steps if each is not None]
+        names = dict.fromkeys(
+            name
+            for each in in_rows
+            for name in (each.result.name, *(reads.tensor for reads in each.reads))
+        )
+        tensors = [program.tensors[name] for name in names]
+        sizes = [(tensor.name, tensor.size) for tensor in tensors]
+        sums = [(each.step.name, each.accumulators + each.scratch) for each in in_rows]
+        native.check_sizes("tensor", [*sizes, *sums])
+        self._index = {name: index for index, name in enumerate(names)}
+        self._times = [_times(each, costs) for each in self.steps]
+        self._bands = native.core.Bands(
+            [0 if tensor.name in outside else tensor.size for tensor in tensors],
+            [num_rows(tensor) if has_rows(tensor) else 0 for tensor in tensors],
+            [self._for_core(each) for each in self.steps],
+            self._times,
+        )
+
+    def stops_after(self, start: int) -> Iterator[int]:
+        """Yield the ends of regions that could begin at a step."""
+        yield from range(start + 1, start + 1 + len(self._surroundings(start)))
+
+    def walk(self, region: Region, limit: int | None = None) -> Walk | None:
+        """Return how a region runs, None if it goes above a limit.
+
+        Cost: O(turns x operands of a step).
+        """
+        around = self._surroundings(region.start)[region.stop - region.start - 1]
+        found = self._bands.walk(
+            *region,
+            around.consumed,
+            around.kept,
+            around.boundary.carried,
+            _NO_LIMIT if limit is None else limit,
+        )
+        return None if found[0] < 0 else Walk(*found)
+
+    def turns(self, region: Region) -> tuple[Turn, ...]:
+        """Return in which order the rows of a region are made."""
+        return tuple(Turn(*turn) for turn in self._bands.turns(*region))
+
+    def boundary(self, region: Region) -> Boundary:
+        """Return what surrounds a region."""
+        return self._surroundings(region.start)[region.stop - region.start - 1].boundary
+
+    def seconds(self, step: int) -> float:
+        """Return the estimated time of a step that runs whole, 0 if it cannot run in bands."""
+        each = self.steps[step]
+        if each is None:
+            return 0.0
+        turn_s, constant_s, touched_s, work_s = self._times[step]
+        rows = each.num_rows
+        return turn_s + max(work_s * rows, constant_s + touched_s * rows)
+
+    def _surroundings(self, start: int) -> tuple[_Around, ...]:
+        found = self._around.get(start)
+        if found is None:
+            all_from_here = boundaries(self.program, self.steps, self._storages, start)
+            found = tuple(map(self._indexed, islice(all_from_here, _LONGEST)))
+            self._around[start] = found
+        return found
+
+    def _indexed(self, boundary: Boundary) -> _Around:
+        index = self._index
+        consumed = sorted(index[name] for name in boundary.consumed)
+        return _Around(boundary, consumed, sorted(index[name] for name in boundary.kept))
+
+    def _for_core(self, each: RowStep | None) -> "native.core.BandStep":
+        if each is None:
+            return (-1, 0, 0, 0, [])
+        operands = [
+            (
+                self._index[reads.tensor],
+                list(reads.first),
+                list(reads.stop),
+                reads.tensor in each.overwritable,
+            )
+            for reads in each.reads
+        ]
+        index = self._index[each.result.name]
+        return (index, each.num_rows, each.accumulators, each.scratch, operands)
+
+
+def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
+    """Return what a turn takes: besides, for constants, and for a row's bytes and its work.
+
+    A turn reads all of the weights, however few rows it makes.
+    """
+    if each is None:
+        return (0.0, 0.0, 0.0, 0.0)
+    touched = 0 if each.accumulators else 2 * row_bytes(each.result)
+    speed = costs.speed_of(each.step.operator)
+    more_turns_s = (each.turns_a_row - 1) * costs.step_s
+    return (
+        costs.step_s,
+        each.constant_bytes / costs.bytes_per_s,
+        touched / costs.bytes_per_s,
+        more_turns_s + each.multiply_adds / each.num_rows / speed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Bytes that live from the step that makes them to the last that needs them.
+
+    Attributes:
+        size: Bytes.
+        start: Index of the first step that writes them; -1 before all steps.
+        stop: Index after the last step that needs them; above the number of steps if the
+            caller or the next run does.
+    """
+
+    size: int
+    start: int
+    stop: int
+
+
+def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storage]:
+    """Return what lives in the arena, by the tensor that owns the storage.
+
+    Args:
+        program: The program.
+        outside: Tensors that the caller holds; they take no bytes of the arena.
+    """
+    found: dict[str, Storage] = {}
+    forever = len(program.steps) + 1
+
+    def extend(name: str, start: int, stop: int) -> None:
+        root = program.root(name)[0]
+        tensor = program.tensors[root]
+        if tensor.kind is TensorKind.CONSTANT or tensor.size == 0:
+            return
+        size = 0 if root in outside else tensor.size
+        old = found.get(root, Storage(size, start, stop))
+        found[root] = Storage(size, min(old.start, start), max(old.stop, stop))
+
+    for name in program.input_tensors:
+        extend(name, -1, 0)
+    for tensor in program.tensors.values():
+        if tensor.kind is TensorKind.STATE:
+            extend(tensor.name, -1, forever)
+    for index, step in enumerate(program.steps):
+        for name in (*step.reads, *step.writes):
+            extend(name, index, index + 1)
+    for name in program.output_tensors:
+        extend(name, len(program.steps) - 1, forever)
+    return found
+
+
+def boundaries(
+    program: Program,
+    steps: Sequence[RowStep | None],
+    lives: dict[str, Storage],
+    start: int,
+) -> Iterator[Boundary]:
+    """Yield what surrounds the regions that begin at a step, from the shortest to the longest.
+
+    Args:
+        program: The program.
+        steps: How each step runs row by row.
+        lives: The program's storages.
+        start: Index of the first step.
+
+    Cost: O(storages), and O(what the region has made and still needs) for each region.
+    """
+    entering = {root: life.size for root, life in lives.items() if life.start < start < life.stop}
+    around = sum(entering.values())
+    by_row: dict[str, set[str]] = {}
+    whole: set[str] = set()
+    made: list[str] = []
+    for index in range(start, len(steps)):
+        each = steps[index]
+        if each is None:
+            return
+        in_rows = {reads.tensor for reads in each.reads}
+        for name in each.step.reads:
+            root, _ = program.root(name)
+            life = lives.get(root)
+            is_plain = root == name and name in in_rows
+            if life is not None and life.start >= start and not is_plain:
+                return
+            if name in in_rows:
+                by_row.setdefault(root, set()).add(name)
+            else:
+                whole.add(root)
+        result = each.result.name
+        if program.root(result)[0] != result:
+            return
+        stop = index + 1
+        made = [root for root in (*made, result) if root in lives and lives[root].stop > stop]
+        consumed = [
+            name
+            for root, names in by_row.items()
+            if root in entering and lives[root].stop <= stop and root not in whole
+            for name in names
+            if len(names) == 1 and program.tensors[name].size == entering[root]
+        ]
+        carried = around - sum(program.tensors[name].size for name in consumed)
+        yield Boundary(frozenset(consumed), frozenset(made), carried)

@@ -1,0 +1,242 @@
+"""Fit a program into a budget by running parts of it in bands of rows."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from arenite.planner.costs import Costs
+from arenite.planner.derive import Derivation, derive
+from arenite.planner.liveness import Boundary
+from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem, load_spans
+from arenite.planner.program import Program
+from arenite.planner.row_step import RowStep
+from arenite.planner.rules import Rules
+from arenite.strategies.bands.binding import BandsLimitError, binding_of
+from arenite.strategies.bands.expand import BandedRegion, expand
+from arenite.strategies.bands.paths import (
+    Edges,
+    Path,
+    SearchStoppedError,
+    least_peak,
+    quickest,
+    quickest_above,
+    smoothest,
+)
+from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.strips import unfold
+
+Place: TypeAlias = Callable[[Problem], Plan]
+
+_LEVELS = 8
+"""Peaks that a frontier is asked for, from that of the whole program to the least."""
+_LEVELS_BELOW = 2
+"""The same from the height of another program on."""
+_ATTEMPTS = 6
+"""Peaks that are tried before a plan fits a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Banded:
+    """A program of which parts run in bands, with a plan.
+
+    Attributes:
+        derivation: The program, its storage shared, and its records.
+        plan: Where they lie.
+        base: The program of whose steps the regions are; some may be several in strips.
+        regions: What runs in bands.
+        seconds: Estimated time of what can run in bands.
+        unshared: The program that it was derived from, none of its storage shared.
+    """
+
+    derivation: Derivation
+    plan: Plan
+    base: Program
+    regions: tuple[Region, ...]
+    seconds: float
+    unshared: Program
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of a run."""
+        program = self.derivation.program
+        return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
+
+    @property
+    def num_turns(self) -> int:
+        """Steps that run, each band of one counted."""
+        return len(self.derivation.program.steps)
+
+
+class BandsSearch:
+    """The ways to run a program in bands, within any budget.
+
+    Attributes:
+        whole: The program that runs whole, or the one to go below.
+        lowest: The one of the least height that was found so far.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        rules: Rules,
+        costs: Costs,
+        place: Place,
+        should_stop: ShouldStop = never,
+        is_allowed: Callable[[RowStep], bool] = lambda _: True,
+        above: Banded | None = None,
+    ) -> None:
+        """Find what can run in bands.
+
+        Args:
+            program: The program in its final order, none of its storage shared.
+            rules: How memory is counted.
+            costs: What a turn costs.
+            place: Makes plans.
+            should_stop: Asked again and again; once it says so, searches end with what they have.
+            is_allowed: Whether a step that could run row by row may.
+            above: Another program of the same model, which these are to go below; they begin
+                with it instead of the program that runs whole.
+        """
+        self._rules = replace(rules, outlines=True)
+        self._place = place
+        outside = (*program.input_tensors, *program.output_tensors)
+        self._regions = Regions(
+            program, costs, is_allowed, outside if rules.boundary is Boundary.EXCLUDE else ()
+        )
+        self._known: dict[tuple[Region, ...], Banded] = {}
+        whole = derive(program, rules)
+        loads = _loads(whole.problem, len(program.steps))
+        self._edges = Edges(self._regions, loads, should_stop)
+        if above is not None:
+            self._levels, self._top = _LEVELS_BELOW, above.height
+            self.whole = self.lowest = above
+            return
+        self._levels, self._top = _LEVELS, max(loads, default=0)
+        self.whole = self.lowest = Banded(
+            whole, place(whole.problem), program, (),
+            sum(self._edges.whole(step).seconds for step in range(len(program.steps))), program,
+        )  # fmt: skip
+
+    @property
+    def program(self) -> Program:
+        """The program, none of it in bands."""
+        return self._regions.program
+
+    def can_run_by_rows(self, steps: range) -> bool:
+        """Tell whether each of some steps can run row by row."""
+        return all(self._regions.steps[step] is not None for step in steps)
+
+    def within(self, budget: int) -> Banded:
+        """Return the quickest program whose plan fits a budget.
+
+        Raises:
+            BandsLimitError: None fits, or none was found before the search was stopped.
+        """
+        if self.whole.height <= budget:
+            return self.whole
+        peak, lowest, is_stopped = budget, self.whole, False
+        try:
+            for _ in range(_ATTEMPTS):
+                path = quickest(self._edges, peak)
+                if path is None:
+                    break
+                lowest = min(self._planned(path), lowest, key=lambda each: each.height)
+                if lowest.height <= budget:
+                    return lowest
+                peak = min(peak - 1, peak * budget // lowest.height)
+        except SearchStoppedError:
+            is_stopped = True
+        found = [lowest, *self.frontier()]
+        fitting = [each for each in found if each.height <= budget]
+        if fitting:
+            return min(fitting, key=lambda each: each.seconds)
+        lowest = min(found, key=lambda each: each.height)
+        is_stopped = is_stopped or self._edges.should_stop()
+        binding = binding_of(lowest.derivation)
+        raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)
+
+    def frontier(self) -> Iterator[Banded]:
+        """Yield programs that need less and less, and take longer and longer."""
+        lowest = self.whole
+        yield lowest
+        try:
+            for found in self._lower():
+                if found.height < lowest.height:
+                    lowest = found
+                    yield lowest
+        except SearchStoppedError:
+            return
+
+    def above(self, room: int, byte_s: float) -> Banded:
+        """Return what is the quickest where steps that run whole may exceed a room, at a price.
+
+        Args:
+            room: Bytes that bands stay within.
+            byte_s: Seconds that each byte above it adds to a step.
+
+        Returns:
+            Its plan, as any other's, is of one memory; the program that runs whole once the
+            search is stopped.
+        """
+        try:
+            return self._planned(quickest_above(self._edges, room, byte_s))
+        except SearchStoppedError:
+            return self.whole
+
+    def _lower(self) -> Iterator[Banded]:
+        top, levels, least = self._top, self._levels, least_peak(self._edges)
+        for level in range(1, levels + 1):
+            peak = max(least, int(top * (least / top) ** (level / levels)))
+            path = quickest(self._edges, peak)
+            if path is not None:
+                yield self._planned(path)
+        path = smoothest(self._edges, least)
+        if path is not None:
+            yield self._planned(path)
+
+    def _planned(self, path: Path) -> Banded:
+        regions = tuple(edge.region for edge in path if edge.region is not None)
+        known = self._known.get(regions)
+        if known is None:
+            unshared = run_in_bands(self._regions, regions)
+            found = derive(unshared, self._rules)
+            plan = self._place(found.problem)
+            seconds = sum(edge.seconds for edge in path)
+            known = self._known[regions] = Banded(
+                found, plan, self.program, regions, seconds, unshared
+            )
+            self.lowest = min(self.lowest, known, key=lambda each: each.height)
+        return known
+
+
+def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
+    """Return a program with some regions in bands, what runs in strips as ordinary steps.
+
+    Args:
+        regions: Those of the program.
+        chosen: Some that do not overlap, in order; each of their steps can run row by row.
+    """
+
+    def banded(region: Region) -> BandedRegion:
+        steps = [each for each in regions.steps[region.start : region.stop] if each]
+        return BandedRegion(
+            region.start, tuple(steps), regions.turns(region), regions.boundary(region)
+        )
+
+    return unfold(expand(regions.program, map(banded, chosen)))
+
+
+def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:
+    """Return the bytes that are live at each step."""
+    loads = [0] * num_steps
+    for span in load_spans(problem.records):
+        for step in range(span.start, min(span.end, num_steps)):
+            loads[step] = span.load
+    return tuple(loads)

@@ -1,0 +1,90 @@
+"""Programs in bands as a plan file states them: stated, and made again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from arenite.planner.costs import PCIE
+from arenite.planner.derive import Derivation, derive
+from arenite.planner.errors import OrderError
+from arenite.planner.operators.strips import Strips
+from arenite.planner.planfile.bands import Bands, RegionOf, StripsOf
+from arenite.planner.program import Program, Step
+from arenite.planner.row_step import RowStep
+from arenite.planner.rules import Rules
+from arenite.planner.run import run_of
+from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.search import Banded, run_in_bands
+from arenite.strategies.bands.strips import fuse
+
+
+def stated(program: Program, banded: Banded) -> Bands:
+    """Return what a plan file says of a program in bands.
+
+    Args:
+        program: The program that runs whole.
+        banded: What was made of it.
+    """
+    steps, found = banded.base.steps, banded.derivation
+    return Bands(
+        tuple(step.name for step in program.steps),
+        tuple(
+            StripsOf(step.operator.layers[0].name, step.name, _columns(step.operator))
+            for step in steps
+            if isinstance(step.operator, Strips)
+        ),
+        tuple(
+            RegionOf(steps[each.start].name, steps[each.stop - 1].name, each.rows, each.inner_rows)
+            for each in banded.regions
+        ),
+        run_of(found.program, found.problem, banded.plan),
+    )
+
+
+def _columns(operator: Strips) -> int:
+    return operator.strips[0].layers[-1].result.shape[2]
+
+
+def made_again(
+    program: Program,
+    bands: Bands,
+    rules: Rules,
+    is_allowed: Callable[[RowStep], bool],
+) -> Derivation:
+    """Return the program in bands that a plan file states.
+
+    Args:
+        program: The program that runs whole, in any order.
+        bands: What the file states.
+        rules: How memory is counted.
+        is_allowed: Whether a step that could run row by row may.
+
+    Raises:
+        OrderError: The program has other steps, or some of them cannot run so.
+    """
+    program = program.reordered(bands.order)
+    for strips in bands.strips:
+        start, stop = _ends(program.steps, strips.first, strips.last)
+        fused = fuse(program, start, stop, strips.columns)
+        if fused is None:
+            raise OrderError(f"steps {strips.first!r} to {strips.last!r} cannot run in strips")
+        program = fused
+    regions = Regions(
+        program, PCIE, lambda each: isinstance(each.step.operator, Strips) or is_allowed(each)
+    )  # whatever it costs: turns do not depend on it
+    chosen: list[Region] = []
+    for each in bands.regions:
+        start, stop = _ends(program.steps, each.first, each.last)
+        if any(step is None for step in regions.steps[start:stop]):
+            raise OrderError(f"steps {each.first!r} to {each.last!r} cannot run in bands")
+        if stop not in regions.stops_after(start):
+            raise OrderError(f"steps {each.first!r} to {each.last!r} are more than bands run over")
+        chosen.append(Region(start, stop, each.rows, each.inner_rows))
+    return derive(run_in_bands(regions, chosen), replace(rules, outlines=True))
+
+
+def _ends(steps: Sequence[Step], first: str, last: str) -> tuple[int, int]:
+    """Return the index of a step, and that after another."""
+    places = {step.name: index for index, step in enumerate(steps)}
+    if not places.get(first, len(places)) <= places.get(last, -1):
+        raise OrderError(f"there are no steps {first!r} to {last!r}")
+    return places[first], places[last] + 1

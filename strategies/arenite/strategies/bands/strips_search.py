@@ -1,0 +1,122 @@
+"""Programs in bands that go lower by making some rows again, in strips of columns.
+
+Bands keep the rows that windows share. Where these are wide, in a layer that expands the channels
+say, they bind. In strips of columns (`arenite.strategies.bands.strips`) they take a fraction, and
+what windows share is made again.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+
+from arenite.planner.costs import Costs
+from arenite.planner.operators.strips import Strips
+from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.program import Program
+from arenite.planner.row_step import RowStep
+from arenite.planner.rules import Rules
+from arenite.strategies.bands.binding import BandsLimitError, binding_of
+from arenite.strategies.bands.search import Banded, BandsSearch, Place
+from arenite.strategies.bands.strips import fuse
+
+_WIDTH = 8
+"""Columns of a strip."""
+_LEAST_SHARE = 0.1
+"""Of what is live where most is, that a tensor must take for strips of it to be tried."""
+_LENGTHS = (3, 2)
+"""Steps that are tried as one: two and the next, which makes few channels of many."""
+_MOST_WORK = 1.1
+"""Multiply-adds over those of the whole program, at most."""
+
+
+class StripsSearch:
+    """The ways to run a program in bands, those that make some rows again among them."""
+
+    def __init__(
+        self,
+        program: Program,
+        rules: Rules,
+        costs: Costs,
+        place: Place,
+        should_stop: ShouldStop = never,
+        is_allowed: Callable[[RowStep], bool] = lambda _: True,
+    ) -> None:
+        """Find what can run in bands.
+
+        Args are those of `BandsSearch`.
+        """
+
+        def may_run(each: RowStep) -> bool:
+            return isinstance(each.step.operator, Strips) or is_allowed(each)
+
+        self._make = partial(
+            BandsSearch, rules=rules, costs=costs, place=place, should_stop=should_stop,
+            is_allowed=may_run,
+        )  # fmt: skip
+        self._most_work = _MOST_WORK * _multiply_adds(program)
+        self._plain = self._make(program)
+
+    @property
+    def whole(self) -> Banded:
+        """The program that runs whole."""
+        return self._plain.whole
+
+    def within(self, budget: int) -> Banded:
+        """Return the quickest program whose plan fits a budget.
+
+        It makes no row again if there is one that need not.
+
+        Raises:
+            BandsLimitError: None fits, or none was found before the search was stopped.
+        """
+        way: BandsSearch | None = self._plain
+        refusal: BandsLimitError | None = None
+        while way is not None:
+            try:
+                return way.within(budget)
+            except BandsLimitError as error:
+                refusal = error
+            way = self._narrower(way)
+        assert refusal is not None
+        raise refusal
+
+    def above(self, room: int, byte_s: float) -> Banded:
+        """Return what `BandsSearch.above` does; it makes no row again."""
+        return self._plain.above(room, byte_s)
+
+    def frontier(self) -> Iterator[Banded]:
+        """Yield programs that need less and less, and take longer and longer."""
+        yield self.whole
+        way: BandsSearch | None = self._plain
+        while way is not None:
+            yield from islice(way.frontier(), 1, None)
+            way = self._narrower(way)
+
+    def _narrower(self, way: BandsSearch) -> BandsSearch | None:
+        """Return the ways with what binds in strips; None if that cannot be, or is no use."""
+        if way.lowest is way.whole:
+            return None
+        binding = binding_of(way.lowest.derivation)
+        if binding is None:
+            return None
+        makers = {step.outputs[0]: index for index, step in enumerate(way.program.steps)}
+        for held in binding.held:
+            if held.tensor in makers and held.size >= _LEAST_SHARE * binding.load:
+                fused = self._in_strips(way, makers[held.tensor])
+                if fused is not None:
+                    return self._make(fused, above=way.lowest)
+        return None
+
+    def _in_strips(self, way: BandsSearch, start: int) -> Program | None:
+        """Return the program with a step and those after it as one, None if that cannot be."""
+        for length in _LENGTHS:
+            steps = range(start, min(start + length, len(way.program.steps)))
+            if way.can_run_by_rows(steps):
+                fused = fuse(way.program, steps.start, steps.stop, _WIDTH)
+                if fused is not None and _multiply_adds(fused) <= self._most_work:
+                    return fused
+        return None
+
+
+def _multiply_adds(program: Program) -> int:
+    return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)

@@ -1,0 +1,62 @@
+"""Chains of steps that run again, by price, and then fewer of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from arenite.planner.ordering import ShouldStop
+from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.chains import (
+    ChainLimits,
+    Price,
+    lower_by_chains,
+    per_byte,
+    prune,
+)
+from arenite.strategies.schedules.draft import Draft
+from arenite.strategies.schedules.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyChains(SchedulePolicy):
+    """Lower the first peak by the chain of least price, until the budget is met.
+
+    Attributes:
+        most_steps: Most steps of a chain.
+        prunes: Whether what turns out to be needless is left out at the end.
+        powers: Of the bytes that a chain gains, by which its seconds are divided.
+        capped_powers: The same, of those of the bytes alone that have to go.
+    """
+
+    name: ClassVar[str] = "greedy-chains"
+    source: ClassVar[str] = "ours"
+    decides: ClassVar[str] = "which tensors are made again, from what is live there"
+
+    most_steps: int = 12
+    prunes: bool = True
+    powers: tuple[float, ...] = (1.0, 0.8)
+    capped_powers: tuple[float, ...] = (1.0, 0.9)
+
+    def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
+        """Return the cheapest schedule within the limit, the lowest if none is."""
+        return schedule_of(cheapest(self.drafts(work, limit, should_stop), limit, should_stop))
+
+    def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:
+        """Yield a draft for each power."""
+        capped = self.capped_powers if limit else ()  # without a limit, all bytes have to go
+        for power in self.powers:
+            yield self._draft(work, limit, should_stop, partial(per_byte, power=power))
+        for power in capped:
+            price = partial(per_byte, power=power, capped=True)
+            yield self._draft(work, limit, should_stop, price)
+
+    def _draft(
+        self, work: Work, limit: int | None, should_stop: ShouldStop, price: Price
+    ) -> Draft:
+        draft = Draft(work)
+        lower_by_chains(draft, limit or 0, should_stop, ChainLimits(self.most_steps), price)
+        if self.prunes:
+            prune(draft, max(limit or 0, draft.peak), should_stop)
+        return draft

@@ -1,0 +1,53 @@
+"""Swap as vDNN does, with runs of zeros left out on the link."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from arenite.planner.rewrites.rescheduling import Move
+from arenite.strategies.schedules.draft import Draft
+from arenite.strategies.schedules.work import Work
+from arenite.strategies.survey.passes import Passes
+from arenite.strategies.survey.vdnn import VDNNAll
+
+
+@dataclass(frozen=True, slots=True)
+class CDMA(VDNNAll):
+    """Move all layers' inputs; results of clamps cross the link without their zeros.
+
+    The place for them in the other memory is that of the whole tensor, as how many zeros there
+    are is only known in the run; the time is predicted with the expected part.
+
+    Attributes:
+        zeros: Expected part of zeros in what a clamp makes; the paper measures 0.5 to 0.9.
+        mask: Bytes of the mask for each byte: one bit for 4 bytes.
+    """
+
+    name: ClassVar[str] = "cdma"
+    source: ClassVar[str] = "Rhu et al. 2018, cDMA, arXiv 1705.01626, section 4"
+    decides: ClassVar[str] = "what vdnn-all does, with zeros left out on the link"
+
+    zeros: float = 0.6
+    mask: float = 1 / 32
+
+    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
+        """Return what moves, with the bytes that are expected to cross the link."""
+        plain = VDNNAll.moves(self, draft, passes, limit)
+        clamped = _made_by_clamps(draft.work)
+        tensors = draft.work.program.tensors
+        return tuple(
+            replace(move, moved=int(tensors[move.tensor].size * (1 - self.zeros + self.mask)))
+            if move.tensor in clamped
+            else move
+            for move in plain
+        )
+
+
+def _made_by_clamps(work: Work) -> frozenset[str]:
+    program = work.program
+    return frozenset(
+        program.root(name)[0]
+        for step in program.steps
+        if step.operator.is_clamp
+        for name in step.outputs
+        if name
+    )

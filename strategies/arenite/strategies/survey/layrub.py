@@ -1,0 +1,35 @@
+"""Two layers' tensors at a time: one layer's leave while the next computes."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.ordering import ShouldStop
+from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.draft import Draft
+from arenite.strategies.schedules.work import Work
+from arenite.strategies.survey.offloading import gaps_over_turn, pipelined
+from arenite.strategies.survey.passes import Passes
+
+
+@dataclass(frozen=True, slots=True)
+class Layrub(SchedulePolicy):
+    """Copy out what a layer leaves while the next computes, and back while the next needs it.
+
+    That a gradient takes the place of its data is left to the sharing of storage.
+
+    Attributes:
+        lag: How many tensors later a copy out is waited for.
+    """
+
+    name: ClassVar[str] = "layrub"
+    source: ClassVar[str] = "Jin et al. 2018, Layrub, ACM TACO 15(3), section 4"
+    decides: ClassVar[str] = "all that the forward pass leaves is swapped, a layer later"
+
+    lag: int = 1
+
+    def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
+        """Return the one schedule there is, whatever the limit."""
+        draft = Draft(work)
+        gaps = gaps_over_turn(draft, Passes.of(work))
+        return schedule_of(draft, pipelined(draft, gaps, lag=self.lag))

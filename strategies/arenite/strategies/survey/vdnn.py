@@ -1,0 +1,80 @@
+"""Every layer's input leaves beside the layer, and comes back one layer ahead."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner.ordering import ShouldStop
+from arenite.planner.rewrites.rescheduling import Move, Schedule
+from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.draft import Draft
+from arenite.strategies.schedules.spilling import Gap
+from arenite.strategies.schedules.work import Work
+from arenite.strategies.survey.offloading import gaps_over_turn, loads_with, pipelined
+from arenite.strategies.survey.passes import Passes
+from arenite.strategies.survey.superneurons import heavy_steps
+
+
+@dataclass(frozen=True, slots=True)
+class _VDNN(SchedulePolicy):
+    source: ClassVar[str] = "Rhu et al. 2016, vDNN, arXiv 1602.08124, section 3"
+
+    def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
+        """Return the schedule."""
+        draft, passes = Draft(work), Passes.of(work)
+        return schedule_of(draft, self.moves(draft, passes, limit))
+
+    @abstractmethod
+    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
+        """Return what moves."""
+
+
+@dataclass(frozen=True, slots=True)
+class VDNNAll(_VDNN):
+    """Move the inputs of all layers."""
+
+    name: ClassVar[str] = "vdnn-all"
+    decides: ClassVar[str] = "all that the forward pass reads is swapped"
+
+    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
+        """Return what moves."""
+        return pipelined(draft, gaps_over_turn(draft, passes), lag=0)
+
+
+@dataclass(frozen=True, slots=True)
+class VDNNConv(_VDNN):
+    """Move the inputs of convolutions and products."""
+
+    name: ClassVar[str] = "vdnn-conv"
+    decides: ClassVar[str] = "what heavy forward steps read is swapped"
+
+    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
+        """Return what moves."""
+        return pipelined(draft, _read_by_heavy(draft, passes), lag=0)
+
+
+@dataclass(frozen=True, slots=True)
+class VDNNDynamic(_VDNN):
+    """Move nothing, else the inputs of heavy layers, else those of all, whatever fits first.
+
+    The choice of algorithms by their working memory has no counterpart here.
+    """
+
+    name: ClassVar[str] = "vdnn-dynamic"
+    decides: ClassVar[str] = "the first of vdnn-conv and vdnn-all that fits"
+
+    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
+        """Return what moves."""
+        few = VDNNConv().moves(draft, passes, limit)
+        if limit is not None and int(loads_with(draft, few).max(initial=0)) <= limit:
+            return few
+        return VDNNAll().moves(draft, passes, limit)
+
+
+def _read_by_heavy(draft: Draft, passes: Passes) -> tuple[Gap, ...]:
+    is_heavy = heavy_steps(draft.work)
+    return tuple(
+        gap
+        for gap in gaps_over_turn(draft, passes)
+        if any(is_heavy[run] for run in gap.instance.readers if run < passes.turn)
+    )

@@ -1,0 +1,63 @@
+"""What binds is told in steps and tensors of the model, not of bands."""
+
+import pytest
+
+from arenite.planner.derive import derive
+from arenite.planner.errors import UnmetBudgetError
+from arenite.runtime.compiler import rules
+from arenite.strategies.bands.binding import BandsLimitError, binding_of, owners_of
+from support.banding import banding
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+
+NETWORK = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v, float[2,8] f>
+{ a = Conv<pads=[1,1,1,1]>(x, w) b = Conv<strides=[2,2], pads=[1,1,1,1]>(a, v)
+  i = GlobalAveragePool(b) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+
+
+@pytest.fixture
+def ways(tmp_path):
+    return banding(save(tmp_path, with_random_weights(parse(NETWORK))))[1]
+
+
+def test_every_piece_belongs_to_a_tensor_of_the_model(ways):
+    *_, least = ways.frontier()
+    assert least.regions
+    program = least.derivation.program
+    owners = owners_of(program)
+    assert set(owners.values()) <= ways.whole.derivation.program.tensors.keys()
+    pieces = [name for name in program.tensors if "/rows " in name or "/sums" in name]
+    assert pieces
+    assert all(piece in owners for piece in pieces)
+
+
+def test_what_binds_adds_up_and_is_named_as_in_the_model(ways):
+    *_, least = ways.frontier()
+    binding = binding_of(least.derivation)
+    assert sum(each.size for each in binding.held) == binding.load
+    assert binding.load == least.plan.lower_bound
+    assert binding.step in {step.name for step in ways.whole.derivation.program.steps}
+    assert binding.held[0].called == "graph input 'x'"
+
+
+def test_nothing_live_binds_nothing(ways):
+    program = ways.whole.derivation.program
+    empty = type(program)(program.name, {}, (), (), ())
+    assert binding_of(derive(empty, rules())) is None
+
+
+def test_a_budget_out_of_reach_says_what_is_reached(ways):
+    with pytest.raises(BandsLimitError, match="least arena that bands reach") as caught:
+        ways.within(64)
+    assert isinstance(caught.value, UnmetBudgetError)
+    assert caught.value.reached == min(each.height for each in ways.frontier())
+    assert caught.value.binding is not None
+    assert not caught.value.is_stopped
+
+
+def test_a_search_that_was_stopped_does_not_say_that_this_is_the_least(ways):
+    ways._edges.should_stop = lambda: True
+    with pytest.raises(BandsLimitError, match="the search was stopped at an arena of") as caught:
+        ways.within(64)
+    assert caught.value.is_stopped
+    assert "--time-limit" in str(caught.value)

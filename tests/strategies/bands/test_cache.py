@@ -1,0 +1,47 @@
+"""What runs in bands since its tensors exceed a cache."""
+
+from functools import partial
+
+import pytest
+
+from arenite.planner.costs import SD_CARD
+from arenite.runtime.compiler import lower_model, runs_by_rows
+from arenite.strategies.bands.cache import beyond_cache, in_bands
+from arenite.strategies.bands.regions import Regions
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+
+BLOCK = """(float[1,4,{h},64] x) => (y)
+    <float[{c},4,1,1] a, float[{c},1,3,3] b, float[4,{c},1,1] c>
+    {{ p = Conv(x, a) q = Relu(p) r = Conv<group={c}, pads=[1,1,1,1]>(q, b) s = Relu(r)
+      y = Conv(s, c) }}"""
+KEPT = """(float[1,4,64,64] x) => (y, r)
+    <float[64,4,1,1] a, float[64,1,3,3] b, float[4,64,1,1] c>
+    { p = Conv(x, a) r = Conv<group=64, pads=[1,1,1,1]>(p, b) y = Conv(r, c) }"""
+HEAVY = """(float[1,64,48,48] x) => (y) <float[64,64,1,1] a, float[64,64,7,7] b>
+    { p = Conv(x, a) y = Conv<pads=[3,3,3,3]>(p, b) }"""
+
+
+def regions_of(tmp_path, text):
+    path = save(tmp_path, with_random_weights(parse(text)))
+    program = lower_model(path).program
+    return Regions(program, SD_CARD, partial(runs_by_rows, program))
+
+
+@pytest.mark.parametrize(
+    ("rows", "channels", "found"), [(64, 64, [(0, 3)]), (32, 64, []), (33, 64, [(0, 3)])]
+)
+def test_steps_that_hand_over_more_than_the_cache_holds(tmp_path, rows, channels, found):
+    regions = regions_of(tmp_path, BLOCK.format(h=rows, c=channels))
+    assert [(each.start, each.stop) for each in beyond_cache(regions)] == found
+
+
+def test_what_others_read_is_handed_over_whole(tmp_path):
+    (region,) = beyond_cache(regions_of(tmp_path, KEPT))
+    assert (region.start, region.stop) == (0, 2)
+
+
+def test_weights_that_each_turn_would_read_again_stay_in_one(tmp_path):
+    regions = regions_of(tmp_path, HEAVY)
+    assert all(regions.steps)
+    assert in_bands(regions) is None

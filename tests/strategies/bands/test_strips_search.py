@@ -1,0 +1,96 @@
+"""What is tried in strips, and when that ends."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from arenite.planner.liveness import Boundary
+from arenite.planner.operators.strips import Strips
+from arenite.runtime.compiler import lower_model, rules, runs_by_rows
+from arenite.strategies import native
+from arenite.strategies.bands import strips_search as module
+from arenite.strategies.bands.binding import BandsLimitError, binding_of
+from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.strips_search import StripsSearch
+from support.banding import COSTS, banded_ways, placed
+from support.running import with_random_weights
+from support.tiny_onnx import parse, save
+
+pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+
+BLOCK = """(float[1,4,23,21] x) => (y)
+<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
+{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
+  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
+"""`a` is six times as wide as what is around it."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return save(tmp_path, with_random_weights(parse(BLOCK)))
+
+
+def in_strips(banded):
+    return [step for step in banded.base.steps if isinstance(step.operator, Strips)]
+
+
+def test_the_widest_rows_are_tried_in_strips(path):
+    _, ways = banded_ways(path)
+    *_, least = ways.frontier()
+    (step,) = in_strips(least)
+    assert [layer.operands.result.name for layer in step.operator.layers] == ["a", "b", "y"]
+
+
+def test_what_binds_is_told_in_steps_and_tensors_of_the_model(path):
+    _, ways = banded_ways(path)
+    *_, least = ways.frontier()
+    binding, program = binding_of(least.derivation), ways.whole.derivation.program
+    assert binding.step in {step.name for step in program.steps}
+    assert {held.tensor for held in binding.held} <= program.tensors.keys()
+
+
+def test_no_more_is_made_again_than_is_allowed(path, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_WORK", 1.0)
+    _, ways = banded_ways(path)
+    assert not any(map(in_strips, ways.frontier()))
+
+
+def test_narrow_rows_are_not_worth_it(path, monkeypatch):
+    monkeypatch.setattr(module, "_LEAST_SHARE", 0.9)
+    _, ways = banded_ways(path)
+    assert not any(map(in_strips, ways.frontier()))
+
+
+def test_a_budget_below_all_is_refused_with_the_least_of_all(path):
+    _, ways = banded_ways(path)
+    with pytest.raises(BandsLimitError) as caught:
+        ways.within(64)
+    assert caught.value.reached == min(each.height for each in ways.frontier())
+
+
+def test_the_peak_of_a_walk_counts_what_lies_between_the_layers(path):
+    _, ways = banded_ways(path)
+    *_, least = ways.frontier()
+    (start,) = (index for index, each in enumerate(least.base.steps) if each in in_strips(least))
+    strips = least.base.steps[start].operator
+    region = Region(start, start + 1)
+    found = Regions(least.base, COSTS).walk(region)
+    source, result = (least.base.tensors[name] for name in ("i", "y"))
+    # All of what it reads, the first row that it makes, and what one strip needs for that.
+    assert found.peak == source.size + result.size // 12 + strips.row_scratch(None)
+    assert lower_model(path).program.steps[start].outputs == ("a",)
+
+
+def test_what_the_caller_holds_binds_nothing(path):
+    lowered, ways = banded_ways(path)
+    program = lowered.program
+    outside = StripsSearch(
+        program, replace(rules(), boundary=Boundary.EXCLUDE), COSTS, placed,
+        is_allowed=partial(runs_by_rows, program),
+    )  # fmt: skip
+    *_, least = ways.frontier()
+    *_, without = outside.frontier()
+    assert without.height < least.height
+    names = {record.name for record in without.derivation.problem.records}
+    assert names.isdisjoint({*program.input_tensors, *program.output_tensors})
