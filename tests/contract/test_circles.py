@@ -79,6 +79,23 @@ def test_no_parts_of_a_component_import_each_other(component):
     assert circle(packages(component)) == []
 
 
+def test_folders_of_the_c_export_do_not_import_what_is_built_on_them():
+    root = ROOT / "runtime" / "arenite" / "runtime" / "cexport"
+    inside = "arenite.runtime.cexport."
+
+    def part(module):
+        name = module.removeprefix(inside).split(".")[0]
+        return name if (root / name).is_dir() else "facade"
+
+    found = {}
+    for name, others in imports("runtime").items():
+        if name.startswith(inside):
+            parts = {part(each) for each in others if each.startswith(inside)}
+            found.setdefault(part(name), set()).update(parts - {part(name)})
+    assert found["base"] == set()
+    assert circle(found) == []
+
+
 def test_lowering_and_the_program_file_know_nothing_of_each_other():
     found = packages("runtime")
     assert "program" not in found["lowering"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.base.options import Extension
 from arenite.runtime.cexport.export import CExport
 from support.exported_c import WARNINGS, compiled
 

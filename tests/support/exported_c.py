@@ -4,7 +4,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.ordering import FindOrder
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
-from arenite.runtime.cexport.cmsis_nn.lowering import for_cmsis_nn
+from arenite.runtime.cexport.base.layout import CPort
+from arenite.runtime.cexport.base.options import COptions, Extension
 from arenite.runtime.cexport.compiler import lower_model_for_c
 from arenite.runtime.cexport.export import CExport, export_c
-from arenite.runtime.cexport.interface import CPort
-from arenite.runtime.cexport.options import Options
+from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.strategies import find
 from arenite.strategies.bands.binding import BandsLimitError
 from arenite.strategies.bands.strips_search import StripsSearch
@@ -44,9 +43,10 @@ def exported(
     """Return a model as C, by the best plan; for CMSIS-NN's kernels if there is an extension."""
     lowered = lower_model_for_c(path)
     if extension is not None:
-        lowered = for_cmsis_nn(lowered, extension)
+        steps = for_cmsis_nn(lowered.program, lowered.shifted, extension)
+        lowered = replace(lowered, program=steps)
     compiled = lowered.compiled(derive(lowered.program, lowered.rules, order))
-    return export_c(compiled, find("best")(compiled.source.problem), Options(**options))
+    return export_c(compiled, find("best")(compiled.source.problem), COptions(**options))
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Bands:
         """Return the model as C in an arena of at most so many bytes."""
         banded = self._banding.within(budget)
         model = self._lowered.compiled(banded.derivation)
-        return export_c(model, banded.plan, Options(**options))
+        return export_c(model, banded.plan, COptions(**options))
 
 
 def best_order() -> FindOrder:

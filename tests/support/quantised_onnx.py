@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from arenite.runtime.cexport.interface import Interface
+from arenite.runtime.cexport.base.layout import Interface
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 

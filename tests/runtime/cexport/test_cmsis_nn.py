@@ -13,10 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.runtime.cexport.cmsis_nn import buffers
-from arenite.runtime.cexport.cmsis_nn.buffers import Windows
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.base.options import Extension
 from arenite.runtime.cexport.export import CExport
+from arenite.runtime.cexport.steps.cmsis_nn_operators import (
+    CmsisWindows,
+    average_pool_buffer,
+    convolution_buffer,
+    depthwise_buffer,
+    fully_connected_buffer,
+)
 from support.cmsis_nn import DOUBLE, MACROS, Double, own, own_library
 from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
 from support.operator_models import S8, U8, binary, conv, dense, depthwise, pool, softmax
@@ -196,16 +201,22 @@ def _object(source: Path) -> Path:
     return path
 
 
-CONV = Windows(source=(1, 9, 7, 5), result=(1, 9, 7, 6), kernel=(3, 3), padding=(1, 1, 1, 1))
-PIXEL = Windows(source=(1, 9, 7, 5), result=(1, 9, 7, 6), kernel=(1, 1))
-GROUPS = Windows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(1, 1), groups=2)
-ROW = Windows(source=(1, 1, 20, 8), result=(1, 1, 10, 6), kernel=(1, 5), strides=(1, 2),
+CONV = CmsisWindows(source=(1, 9, 7, 5), result=(1, 9, 7, 6), kernel=(3, 3), padding=(1, 1, 1, 1))
+PIXEL = CmsisWindows(source=(1, 9, 7, 5), result=(1, 9, 7, 6), kernel=(1, 1))
+GROUPS = CmsisWindows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(1, 1), groups=2)
+ROW = CmsisWindows(source=(1, 1, 20, 8), result=(1, 1, 10, 6), kernel=(1, 5), strides=(1, 2),
               padding=(0, 2, 0, 1))  # fmt: skip
-SHORT_ROW = Windows(source=(1, 1, 2, 8), result=(1, 1, 2, 6), kernel=(1, 5), padding=(0, 2, 0, 2))
-CHANNELS = Windows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(3, 3), padding=(1, 1, 1, 1))
-WIDE = Windows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(5, 5), padding=(2, 2, 2, 2))
-TWOS = Windows(source=(1, 9, 7, 6), result=(1, 9, 7, 12), kernel=(3, 3), padding=(1, 1, 1, 1))
-DILATED = Windows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(3, 3), dilations=(2, 2),
+SHORT_ROW = CmsisWindows(
+    source=(1, 1, 2, 8), result=(1, 1, 2, 6), kernel=(1, 5), padding=(0, 2, 0, 2)
+)
+CHANNELS = CmsisWindows(
+    source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(3, 3), padding=(1, 1, 1, 1)
+)
+WIDE = CmsisWindows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(5, 5),
+    padding=(2, 2, 2, 2))  # fmt: skip
+TWOS = CmsisWindows(source=(1, 9, 7, 6), result=(1, 9, 7, 12), kernel=(3, 3),
+    padding=(1, 1, 1, 1))  # fmt: skip
+DILATED = CmsisWindows(source=(1, 9, 7, 6), result=(1, 9, 7, 6), kernel=(3, 3), dilations=(2, 2),
                   padding=(2, 2, 2, 2))  # fmt: skip
 
 CONVOLUTIONS = [
@@ -226,20 +237,22 @@ DEPTHWISE = [
 
 
 @pytest.mark.parametrize(("windows", "none", "dsp", "mve"), CONVOLUTIONS)
-def test_working_memory_of_convolutions(windows: Windows, none: int, dsp: int, mve: int) -> None:
-    assert [buffers.convolution(windows, each) for each in Extension] == [none, dsp, mve]
+def test_working_memory_of_convolutions(
+    windows: CmsisWindows, none: int, dsp: int, mve: int
+) -> None:
+    assert [convolution_buffer(windows, each) for each in Extension] == [none, dsp, mve]
 
 
 @pytest.mark.parametrize(("windows", "none", "dsp", "mve"), DEPTHWISE)
 def test_working_memory_of_depthwise_convolutions(
-    windows: Windows, none: int, dsp: int, mve: int
+    windows: CmsisWindows, none: int, dsp: int, mve: int
 ) -> None:
-    assert [buffers.depthwise(windows, each) for each in Extension] == [none, dsp, mve]
+    assert [depthwise_buffer(windows, each) for each in Extension] == [none, dsp, mve]
 
 
 def test_working_memory_of_products_and_averages() -> None:
-    assert [buffers.fully_connected(10, each) for each in Extension] == [0, 0, 40]
-    assert [buffers.average_pool(5, each) for each in Extension] == [0, 20, 0]
+    assert [fully_connected_buffer(10, each) for each in Extension] == [0, 0, 40]
+    assert [average_pool_buffer(5, each) for each in Extension] == [0, 20, 0]
 
 
 _ASKING = """
@@ -267,7 +280,7 @@ def test_working_memory_is_what_cmsis_nn_asks_for(tmp_path: Path) -> None:
     assert list(map(int, said.stdout.split())) == wanted
 
 
-def _asked(kind: str, windows: Windows) -> str:
+def _asked(kind: str, windows: CmsisWindows) -> str:
     """Return C that prints what a kind of convolution needs, for each extension."""
 
     def dims(*values: int) -> str:

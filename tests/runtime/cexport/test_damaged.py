@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from arenite.planner.errors import AreniteError
+from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.compiler import compile_for_c
 from arenite.runtime.cexport.export import export_c
-from arenite.runtime.cexport.options import Options
 from arenite.strategies import find
 from support.quantised_chain import mobile, residual
 from support.tflite_layers import integer_lstm
@@ -29,7 +29,7 @@ def test_bytes_that_are_changed_lead_to_no_other_error(name: str, tmp_path: Path
         path.write_bytes(damaged)
         try:
             model = compile_for_c(path)
-            export_c(model, find("greedy-by-size")(model.source.problem), Options())
+            export_c(model, find("greedy-by-size")(model.source.problem), COptions())
         except AreniteError:
             outcomes.add("refused")
         else:

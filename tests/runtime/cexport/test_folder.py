@@ -7,8 +7,7 @@ import pytest
 
 from arenite.planner.errors import OutputError
 from arenite.runtime.cexport import folder as writing
-from arenite.runtime.cexport.exchange import exchange
-from arenite.runtime.cexport.folder import MARKER, check_folder, write_folder
+from arenite.runtime.cexport.folder import MARKER, check_folder, exchange, write_folder
 
 FILES = {"a.c": b"one", "zephyr/module.yml": b"two"}
 

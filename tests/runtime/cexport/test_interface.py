@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.base.layout import Interface
+from arenite.runtime.cexport.base.options import Vectors
+from arenite.runtime.cexport.base.text import distinct, identifier
 from arenite.runtime.cexport.export import CExport
-from arenite.runtime.cexport.interface import Interface
-from arenite.runtime.cexport.naming import distinct, identifier
-from arenite.runtime.cexport.vectors import Vectors
 from support.exported_c import Machine, compiled, drawn, exported, written
 from support.quantised_chain import mobile, residual
 
@@ -132,9 +132,9 @@ def test_large_weights_are_a_binary_file_with_the_same_results(path: Path, tmp_p
 
 def with_vectors(path: Path, tmp_path: Path, shift: int) -> CExport:
     """Return an export whose test expects its own outputs, off by some units."""
+    from arenite.runtime.cexport.base.options import COptions
     from arenite.runtime.cexport.compiler import compile_for_c
     from arenite.runtime.cexport.export import export_c
-    from arenite.runtime.cexport.options import Options
     from arenite.strategies import find
 
     first = exported(path)
@@ -146,7 +146,7 @@ def with_vectors(path: Path, tmp_path: Path, shift: int) -> CExport:
     def vectors(_: Interface) -> Vectors:
         return Vectors(inputs, outputs, "itself")
 
-    return export_c(model, find("best")(model.source.problem), Options(), vectors)
+    return export_c(model, find("best")(model.source.problem), COptions(), vectors)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

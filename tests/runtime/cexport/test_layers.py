@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from arenite.planner.program import Program
+from arenite.runtime.cexport.base.layout import ArenaLayout
+from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.compiler import compile_for_c
 from arenite.runtime.cexport.export import export_c
-from arenite.runtime.cexport.layout import Layout
-from arenite.runtime.cexport.options import Options
 from arenite.strategies import find
 from support.exported_c import Machine, compiled, drawn
 from support.quantised_chain import mobile, residual
@@ -39,7 +39,9 @@ def layers(path: Path, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return found
 
 
-def seen_behind(program: Program, layout: Layout, machine: Machine, number: int) -> np.ndarray:
+def seen_behind(
+    program: Program, layout: ArenaLayout, machine: Machine, number: int
+) -> np.ndarray:
     """Return the result of a step, as it lies in the arena now."""
     tensor = program.tensors[program.steps[number].outputs[0]]
     start = layout.offset(tensor.name)
@@ -50,8 +52,8 @@ def seen_behind(program: Program, layout: Layout, machine: Machine, number: int)
 def check(path: Path, folder: Path) -> None:
     model = compile_for_c(path)
     plan = find("best")(model.source.problem)
-    export = export_c(model, plan, Options(name="model"))
-    layout = Layout.of(model.program, model.source.problem, plan, model.shifted)
+    export = export_c(model, plan, COptions(name="model"))
+    layout = ArenaLayout.of(model.program, model.source.problem, plan, model.shifted)
     folder.mkdir(exist_ok=True)
     (folder / "hook.h").write_text("void look(int step);\n#define MODEL_STEP(i) look(i)\n")
     (folder / "hook.c").write_text(

@@ -7,12 +7,10 @@ from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.program import Program, Step
 from arenite.planner.row_step import RowStep
 from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.layout import Layout
-from arenite.runtime.cexport.literals import comment
-from arenite.runtime.cexport.steps import table  # noqa: F401  # lists the writers
-from arenite.runtime.cexport.steps.registry import writers
-from arenite.runtime.cexport.steps.writer import StepWriter, Written
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.layout import ArenaLayout
+from arenite.runtime.cexport.base.text import comment
+from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
 from arenite.runtime.program.row_tables import RowTables
 
 
@@ -35,17 +33,17 @@ def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowS
         if name in named
     }
     places = dict.fromkeys(program.tensors, 0)
-    layout = Layout(program, places, 0, shifted, rows, has_tables=True)
+    layout = ArenaLayout(program, places, 0, shifted, rows, has_tables=True)
     sums = "arena" if row_step.accumulators else ""
     try:
-        _write(layout, step, 0, Written.empty("trial"), row_step.num_rows, sums)
+        _write(layout, step, 0, CFileParts.empty("trial"), row_step.num_rows, sums)
     except NotWrittenError:
         return False
     return True
 
 
 def _write(
-    layout: Layout, step: Step, number: int, written: Written, num_rows: int, sums: str
+    layout: ArenaLayout, step: Step, number: int, written: CFileParts, num_rows: int, sums: str
 ) -> list[str]:
     """Return the calls of a step for the rows from `first` to before `end`.
 
@@ -79,14 +77,14 @@ class Turns:
         cases: For each step what it is and its calls.
     """
 
-    layout: Layout
-    written: Written
+    layout: ArenaLayout
+    written: CFileParts
     table: list[tuple[int, int, int]] = field(default_factory=list)
     cases: list[list[str]] = field(default_factory=list)
     _banded: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layout: Layout, written: Written) -> "Turns":
+    def of(cls, layout: ArenaLayout, written: CFileParts) -> "Turns":
         """Return the turns of a program, none so far.
 
         Args:

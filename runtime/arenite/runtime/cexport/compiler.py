@@ -14,7 +14,7 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.source import Source
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.cexport.errors import NotExportedError
+from arenite.runtime.cexport.base.errors import NotExportedError
 from arenite.runtime.cexport.lowering import lower_for_c, signed
 
 ALIGNMENT = 4

@@ -10,20 +10,14 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.runtime.cexport.bands import Turns
-from arenite.runtime.cexport.cmsis_nn.lowering import extension_of
+from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
+from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
+from arenite.runtime.cexport.base.options import COptions, Vectors
+from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.compiler import CompiledForC
-from arenite.runtime.cexport.constants import Constants
-from arenite.runtime.cexport.errors import NotExportedError, NotWrittenError
-from arenite.runtime.cexport.files import builds, header, manifests, source, test_program, weights
-from arenite.runtime.cexport.interface import Interface
-from arenite.runtime.cexport.layout import Layout
-from arenite.runtime.cexport.literals import TYPES
-from arenite.runtime.cexport.naming import identifier
-from arenite.runtime.cexport.options import Options
-from arenite.runtime.cexport.steps import table  # noqa: F401  # so that their writers are listed
-from arenite.runtime.cexport.steps.registry import writers
-from arenite.runtime.cexport.steps.writer import StepWriter, Written
-from arenite.runtime.cexport.vectors import Vectors
+from arenite.runtime.cexport.files import builds, source, test_program, weights
+from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
+from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class CExport:
 def export_c(
     compiled: CompiledForC,
     plan: Plan,
-    options: Options,
+    options: COptions,
     vectors: Callable[[Interface], Vectors | None] = lambda _: None,
 ) -> CExport:
     """Return a planned program as C source.
@@ -69,24 +63,23 @@ def export_c(
     """
     verify(compiled.source.problem, plan)
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
-    layout = Layout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
-    written = Written(Constants(name), options.rounding == "single")
+    layout = ArenaLayout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
+    written = CFileParts(FlashConstants(name), options.rounding == "single")
     _check_ports(layout)
     calls = _written_steps(layout, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
-    about = source.About(
+    about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, options,
         extension_of(compiled.program),
     )  # fmt: skip
     checks = vectors(interface)
     files = {
-        f"{name}.h": header.text(interface, about),
+        f"{name}.h": source.header(interface, about),
         f"{name}.c": source.text(interface, about, layout, written, calls),
         **weights.files(name, written.constants, options),
         **test_program.files(interface, checks),
-        **builds.files(name, about.extension),
-        **manifests.files(name, options),
+        **builds.files(name, about.extension, options.version),
     }
     return CExport(
         name,
@@ -103,7 +96,7 @@ def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
-def _check_ports(layout: Layout) -> None:
+def _check_ports(layout: ArenaLayout) -> None:
     """Check that callers can reach the inputs and outputs.
 
     Raises:
@@ -122,13 +115,13 @@ def _check_ports(layout: Layout) -> None:
         raise NotExportedError(refused or [(program.name, "program", "it computes nothing")])
 
 
-def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
+def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.StepCalls]:
     """Return the calls of each step.
 
     Raises:
         NotExportedError: Some have no kernels; all of them are named.
     """
-    found: list[source.Calls] = []
+    found: list[source.StepCalls] = []
     refused: list[tuple[str, str, str]] = []
     known = writers()
     turns = Turns.of(layout, written)
@@ -151,11 +144,13 @@ def _written_steps(layout: Layout, written: Written) -> list[source.Calls]:
         if layout.has_tables:
             turns.add_whole(step, writer.calls)
         else:
-            found.append(source.Calls(step, tuple(writer.calls)))
+            found.append(source.StepCalls(step, tuple(writer.calls)))
     if refused:
         raise NotExportedError(refused)
     written.layers += turns.definitions()
-    return [source.Calls(layout.program.steps[0], (), len(turns.table))] if turns.table else found
+    return (
+        [source.StepCalls(layout.program.steps[0], (), len(turns.table))] if turns.table else found
+    )
 
 
 def plan_digest(problem: Problem, plan: Plan) -> str:

@@ -1,5 +1,7 @@
-"""Writes the files of an export into a folder, all of them or none."""
+"""Write the files of an export into a folder, all of them or none."""
 
+import ctypes
+import errno
 import json
 import os
 import secrets
@@ -7,9 +9,9 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from arenite.planner.errors import OutputError
-from arenite.runtime.cexport.exchange import exchange
 
 MARKER = "arenite-export.json"
 """Lists the files of an export, so that the next one may replace them."""
@@ -109,3 +111,28 @@ def _files_of(folder: Path) -> frozenset[str] | None:
     if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
         return None
     return frozenset(stated)
+
+
+_FROM_HERE: Final = -100  # AT_FDCWD
+_EXCHANGE: Final = 2  # RENAME_EXCHANGE
+_CANNOT: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two folders take each other's name, so that neither name is without one for a moment.
+
+    Returns:
+        False where the system or the file system cannot; nothing has changed then.
+
+    Raises:
+        OSError: It was refused.
+    """
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    if rename(_FROM_HERE, os.fsencode(one), _FROM_HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(other))

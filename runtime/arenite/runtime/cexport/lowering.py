@@ -7,23 +7,13 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
-from arenite.planner.operators.operator import Operands
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
+from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.recurrent import Lstm
 from arenite.runtime.rewrites.pads import fold_pads
-
-
-class UnbufferedLstm(Lstm):
-    """An Lstm whose kernel needs no working memory."""
-
-    __slots__ = ()
-
-    def scratch(self, operands: Operands) -> int:
-        """Return 0: a unit's products are held one after the other."""
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from arenite.planner.importers import model_format
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.cexport.interface import CPort, Interface
-from arenite.runtime.cexport.vectors import Vectors
+from arenite.runtime.cexport.base.layout import CPort, Interface
+from arenite.runtime.cexport.base.options import Vectors
 
 _PROGRAM: Final = Path(__file__).with_name("reference_process.py")
 _TIME_LIMIT_S: Final = 120

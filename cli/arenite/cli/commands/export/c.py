@@ -1,7 +1,7 @@
 """`arenite export --to c`: a model as C source, in a folder."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -24,16 +24,14 @@ from arenite.planner.derive import derive
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import Strategy
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
-from arenite.runtime.cexport.cmsis_nn.lowering import for_cmsis_nn
+from arenite.runtime.cexport.base.layout import Interface
+from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
+from arenite.runtime.cexport.base.text import identifier
 from arenite.runtime.cexport.compiler import CompiledForC, LoweredForC
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.folder import check_folder, write_folder
-from arenite.runtime.cexport.interface import Interface
-from arenite.runtime.cexport.naming import identifier
-from arenite.runtime.cexport.options import Options, Rounding
 from arenite.runtime.cexport.reference import vectors
-from arenite.runtime.cexport.vectors import Vectors
+from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find
@@ -135,7 +133,8 @@ def write_c(request: CRequest) -> ExportedC:
         )
     own = lowered = lowered_for_c(request.reading, request.model)
     if request.extension is not None:
-        lowered = for_cmsis_nn(own, request.extension)
+        steps = for_cmsis_nn(own.program, own.shifted, request.extension)
+        lowered = replace(own, program=steps)
     compiled = in_order(request.reading, lowered)
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
@@ -160,7 +159,7 @@ def write_c(request: CRequest) -> ExportedC:
         )
         return checked[0]
 
-    options = Options(request.name, request.rounding, version=version("arenite"))
+    options = COptions(request.name, request.rounding, version=version("arenite"))
     export = export_c(compiled, plan, options, check)
     write_folder(request.folder, export.files)
     return ExportedC(request, export, plan, checked[0].reference)

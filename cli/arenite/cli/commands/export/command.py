@@ -24,8 +24,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
-from arenite.runtime.cexport.options import Rounding
+from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.header import c_header
 from arenite.strategies.order import ORDERS, find_order

@@ -1,15 +1,21 @@
-"""A Makefile and a CMakeLists.txt."""
+"""Makefile, CMakeLists.txt, and the manifests of Arduino, ESP-IDF and Zephyr."""
 
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.base.options import Extension
 
 
-def files(name: str, extension: Extension | None) -> dict[str, str]:
-    """Return both; flags are the user's to choose.
+def files(name: str, extension: Extension | None, version: str) -> dict[str, str]:
+    """Return the files that build an export.
 
     Args:
-        name: Of the model.
-        extension: Of the processor that CMSIS-NN runs steps on; None if it runs none.
+        name: Name of the model in C.
+        extension: Instructions of the processor for CMSIS-NN; None without CMSIS-NN.
+        version: Version of the exporter.
     """
+    return {**_builds(name, extension), **_manifests(name, version)}
+
+
+def _builds(name: str, extension: Extension | None) -> dict[str, str]:
+    """Return a Makefile and a CMakeLists.txt; flags are the user's to choose."""
     macro = name.upper()
     where, include, library, link = "", "", "", ""
     if extension is not None:
@@ -65,3 +71,46 @@ set_source_files_properties({name}_weights.c PROPERTIES COMPILE_DEFINITIONS
 target_compile_options(${{{name}_target}} PRIVATE -ffp-contract=off)
 {link}"""
     return {"Makefile": makefile, "CMakeLists.txt": cmake}
+
+
+def _manifests(name: str, version: str) -> dict[str, str]:
+    """Return the manifests of Arduino, ESP-IDF and Zephyr."""
+    arduino = f"""name={name}
+version={version}
+author=Arenite
+maintainer=Arenite
+sentence=The network {name} as C source.
+paragraph=Call {name}_run with an arena of {name.upper()}_ARENA_BYTES bytes.
+category=Data Processing
+url=
+architectures=*
+includes={name}.h
+"""
+    esp = f"""version: "{version}"
+description: The network {name} as C source
+"""
+    zephyr_module = f"""name: {name}
+build:
+  cmake: zephyr
+  kconfig: zephyr/Kconfig
+"""
+    zephyr_cmake = f"""if(CONFIG_{name.upper()})
+  zephyr_library_named({name})
+  zephyr_library_sources(../{name}.c ../{name}_weights.c)
+  zephyr_library_compile_options(-ffp-contract=off)
+  zephyr_library_compile_definitions(
+    {name.upper()}_WEIGHTS_FILE="${{CMAKE_CURRENT_LIST_DIR}}/../{name}_weights.bin")
+  zephyr_include_directories(..)
+endif()
+"""
+    zephyr_kconfig = f"""config {name.upper()}
+	bool "The network {name}"
+	default y
+"""
+    return {
+        "library.properties": arduino,
+        "idf_component.yml": esp,
+        "zephyr/module.yml": zephyr_module,
+        "zephyr/CMakeLists.txt": zephyr_cmake,
+        "zephyr/Kconfig": zephyr_kconfig,
+    }

@@ -1,4 +1,4 @@
-"""NAME.c: the kernels, the layers, and the steps in their order."""
+"""NAME.h and NAME.c: what callers see; kernels, layers and the steps in their order."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,11 @@ import numpy as np
 from arenite.planner.program import Step
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.cexport import kernels
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
+from arenite.runtime.cexport.base.layout import ArenaLayout, CPort, Interface
+from arenite.runtime.cexport.base.options import COptions, Extension
+from arenite.runtime.cexport.base.text import comment, number
 from arenite.runtime.cexport.files.weights import declarations
-from arenite.runtime.cexport.interface import Interface
-from arenite.runtime.cexport.layout import Layout
-from arenite.runtime.cexport.literals import comment
-from arenite.runtime.cexport.options import Options
-from arenite.runtime.cexport.steps.writer import Written
+from arenite.runtime.cexport.steps.writer import CFileParts
 
 _FUNCTIONS = (
     "ceil", "cos", "erf", "exp", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "rint",
@@ -26,7 +24,7 @@ _MATHEMATICS = re.compile(rf"\b(?:INFINITY|NAN|(?:{'|'.join(_FUNCTIONS)})f)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Provenance:
     """What files say of where they come from.
 
     Attributes:
@@ -40,7 +38,7 @@ class About:
     model: str
     model_digest: str
     plan_digest: str
-    options: Options
+    options: COptions
     extension: Extension | None = None
 
     def banner(self) -> Iterator[str]:
@@ -51,7 +49,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class StepCalls:
     """A step and its calls of kernels, or all turns of a program of which steps run in bands.
 
     Attributes:
@@ -66,14 +64,22 @@ class Calls:
 
 
 def text(
-    interface: Interface, about: About, layout: Layout, written: Written, steps: Sequence[Calls]
+    interface: Interface,
+    about: Provenance,
+    layout: ArenaLayout,
+    written: CFileParts,
+    steps: Sequence[StepCalls],
 ) -> str:
-    """Return the source."""
+    """Return NAME.c: kernels, layers and the steps in their order."""
     return "\n".join(_lines(interface, about, layout, written, steps)) + "\n"
 
 
 def _lines(
-    interface: Interface, about: About, layout: Layout, written: Written, steps: Sequence[Calls]
+    interface: Interface,
+    about: Provenance,
+    layout: ArenaLayout,
+    written: CFileParts,
+    steps: Sequence[StepCalls],
 ) -> Iterator[str]:
     name, macro = interface.name, interface.macro
     resets = list(_resets(layout, written))
@@ -102,16 +108,16 @@ def _lines(
     yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
-    for number, each in enumerate(steps):
+    for index, each in enumerate(steps):
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
             yield "        run_turn(arena, turn);"
             yield f"        {macro}_STEP(turns[turn].step);"
             yield "    }"
             continue
-        yield f"    /* {number}: {each.step.operator.label} {comment(each.step.name)} */"
+        yield f"    /* {index}: {each.step.operator.label} {comment(each.step.name)} */"
         yield from (f"    {call}" for call in each.calls)
-        yield f"    {macro}_STEP({number});"
+        yield f"    {macro}_STEP({index});"
     yield "    return 0;"
     yield "}"
     yield ""
@@ -121,7 +127,7 @@ def _lines(
     yield "}"
 
 
-def _libraries(written: Written, bundle: str, calls: Sequence[str]) -> Iterator[str]:
+def _libraries(written: CFileParts, bundle: str, calls: Sequence[str]) -> Iterator[str]:
     """Yield what is included of C's own library."""
     text = "\n".join([bundle, *written.functions, *written.layers, *calls])
     if "FLT_MAX" in text:
@@ -159,7 +165,7 @@ def _hooks(macro: str) -> Iterator[str]:
     )
 
 
-def _resets(layout: Layout, written: Written) -> Iterator[str]:
+def _resets(layout: ArenaLayout, written: CFileParts) -> Iterator[str]:
     """Yield what sets the states to what they start from."""
     program = layout.program
     for name, tensor in program.tensors.items():
@@ -174,3 +180,89 @@ def _resets(layout: Layout, written: Written) -> Iterator[str]:
         else:
             symbol = written.constants.add(array, "initial")
             yield f"memcpy({place}, {symbol}, {tensor.size});"
+
+
+def header(interface: Interface, about: Provenance) -> str:
+    """Return NAME.h: sizes, places of inputs and outputs, and the functions."""
+    return "\n".join(_header_lines(interface, about)) + "\n"
+
+
+def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
+    name, macro = interface.name, interface.macro
+    refused = "" if about.extension is None else ",\n   or 2 where CMSIS-NN refuses a step"
+    yield from about.banner()
+    yield f"#ifndef {macro}_H"
+    yield f"#define {macro}_H"
+    yield ""
+    yield "#include <stdint.h>"
+    yield ""
+    yield "/* The arena: all memory that a run takes, but for the stack. */"
+    yield f"#define {macro}_ARENA_BYTES {interface.arena_bytes}"
+    yield f"#define {macro}_ARENA_ALIGN {interface.alignment}"
+    yield f"#define {macro}_NUM_STEPS {interface.num_steps}"
+    yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
+    yield f'#define {macro}_ROUNDING "{about.options.rounding}"'
+    if about.extension is not None:
+        yield "/* CMSIS-NN, 7.0.0 or later, runs what it has kernels for, in working memory for"
+        yield "   this extension of the processor. */"
+        yield f'#define {macro}_KERNELS "cmsis-nn"'
+        yield f'#define {macro}_EXTENSION "{about.extension}"'
+    yield ""
+    for kind, ports in (("INPUT", interface.inputs), ("OUTPUT", interface.outputs)):
+        yield f"#define {macro}_NUM_{kind}S {len(ports)}"
+        for each in ports:
+            yield from _macros(each, f"{macro}_{kind}_{each.name.upper()}")
+        yield ""
+    yield from (
+        "/* What a declaration of the arena may begin with, such as a section of the linker's. */",
+        f"#ifndef {macro}_ARENA",
+        f"#define {macro}_ARENA",
+        "#endif",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        "/* Run the model once. Inputs must be written before each run: their place may be used",
+        "   again within it. What the model keeps lies in the arena, so that several arenas are",
+        "   several instances. Returns 0, or 1 for an arena that is null or not aligned"
+        f"{refused}. */",
+        f"int {name}_run(uint8_t *arena);",
+        "",
+        "/* Set what is kept from one run to the next to what it starts from. Call it before the",
+        "   first run; it does nothing where nothing is kept. */",
+        f"void {name}_reset(uint8_t *arena);",
+        f"#define {macro}_HAS_STATES {int(interface.has_states)}",
+        "",
+    )
+    for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
+        for each in ports:
+            yield from _accessor(name, kind, each)
+    yield from ("#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {macro}_H */")
+
+
+def _macros(port: CPort, prefix: str) -> Iterator[str]:
+    tensor, stated = port.tensor, port.tensor.quantisation
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    order = ""
+    if port.port.axes is not None:
+        order = f", stored with the model's axes in the order {list(port.port.axes)}"
+    yield f"/* {comment(port.port.name)}: {tensor.dtype.label} {shape}{order}. */"
+    yield f"#define {prefix}_OFFSET {port.offset}"
+    yield f"#define {prefix}_BYTES {tensor.size}"
+    yield f"#define {prefix}_ELEMENTS {tensor.num_elements}"
+    yield f"#define {prefix}_RANK {len(tensor.shape)}"
+    yield f"#define {prefix}_DIMS {{{', '.join(map(str, tensor.shape)) or '1'}}}"
+    if stated is not None and len(stated.scales) == 1:
+        yield f"#define {prefix}_SCALE {number(float(stated.scales[0]))}"
+        yield f"#define {prefix}_ZERO_POINT {stated.zero_point}"
+
+
+def _accessor(name: str, kind: str, port: CPort) -> Iterator[str]:
+    macro = f"{name.upper()}_{kind.upper()}_{port.name.upper()}_OFFSET"
+    through = "" if port.c_type in ("int8_t", "uint8_t") else "(void *)"
+    yield f"static inline {port.c_type} *{name}_{kind}_{port.name}(uint8_t *arena)"
+    yield "{"
+    yield f"    return ({port.c_type} *){through}(arena + {macro});"
+    yield "}"
+    yield ""

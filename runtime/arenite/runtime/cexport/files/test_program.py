@@ -5,9 +5,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.runtime.cexport.interface import CPort, Interface
-from arenite.runtime.cexport.literals import elements, number
-from arenite.runtime.cexport.vectors import Vectors
+from arenite.runtime.cexport.base.layout import CPort, Interface
+from arenite.runtime.cexport.base.options import Vectors
+from arenite.runtime.cexport.base.text import elements, number
 
 
 def files(interface: Interface, vectors: Vectors | None) -> dict[str, str]:

@@ -1,14 +1,14 @@
 """NAME_weights.c: the constants, as text or, where they are large, beside a binary file."""
 
-from arenite.runtime.cexport.constants import Constants
-from arenite.runtime.cexport.literals import TYPES, elements
-from arenite.runtime.cexport.options import Options
+from arenite.runtime.cexport.base.layout import FlashConstants
+from arenite.runtime.cexport.base.options import COptions
+from arenite.runtime.cexport.base.text import TYPES, elements
 
 _OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif\n'
 _CLOSE = "#ifdef __cplusplus\n}\n#endif\n"
 
 
-def declarations(constants: Constants) -> str:
+def declarations(constants: FlashConstants) -> str:
     """Return the declarations of all constants."""
     if not constants.arrays:
         return ""
@@ -19,7 +19,7 @@ def declarations(constants: Constants) -> str:
     return f"{_OPEN}{chr(10).join(lines)}\n{_CLOSE}"
 
 
-def files(name: str, constants: Constants, options: Options) -> dict[str, str | bytes]:
+def files(name: str, constants: FlashConstants, options: COptions) -> dict[str, str | bytes]:
     """Return the file of the constants, and the binary file if they are large."""
     if constants.num_bytes >= options.large_weights:
         return _binary(name, constants)
@@ -41,7 +41,7 @@ def files(name: str, constants: Constants, options: Options) -> dict[str, str | 
     return {f"{name}_weights.c": "\n".join(parts)}
 
 
-def _binary(name: str, constants: Constants) -> dict[str, str | bytes]:
+def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
     macro = f"{name.upper()}_WEIGHTS"
     data = bytearray()
     lines: list[str] = []

@@ -7,21 +7,21 @@ import numpy as np
 from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport import kernels, tables
-from arenite.runtime.cexport.arithmetic import (
+from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
 )
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
-from arenite.runtime.cexport.cmsis_nn.lowering import ByCmsisNN
-from arenite.runtime.cexport.errors import NotWrittenError
+from arenite.runtime.cexport.base.options import Extension
+from arenite.runtime.cexport.steps import tables
+from arenite.runtime.cexport.steps.cmsis_nn_operators import ByCmsisNN
 from arenite.runtime.cexport.steps.convolution import multipliers, per_output
 from arenite.runtime.cexport.steps.elementwise import ADD_SHIFT, addends
-from arenite.runtime.cexport.steps.normalisation import check_256ths
-from arenite.runtime.cexport.steps.registry import Write, writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.steps.reduction import check_256ths
+from arenite.runtime.cexport.steps.writer import StepWriter, Write, writes
 from arenite.runtime.operators.base import Clamped
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction

@@ -3,15 +3,14 @@
 import numpy as np
 
 from arenite.planner.program import Array
-from arenite.runtime.cexport.arithmetic import (
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
 )
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.steps.registry import writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.linear import FullyConnected

@@ -1,31 +1,137 @@
 """Functions of each element."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
 
 import numpy as np
 
 from arenite.planner.program import Array
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport import tables
-from arenite.runtime.cexport.arithmetic import (
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
 )
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.literals import number
-from arenite.runtime.cexport.steps.broadcasting import Meeting, meet
-from arenite.runtime.cexport.steps.functions import EXPRESSIONS, definition
-from arenite.runtime.cexport.steps.registry import writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.base.text import number
+from arenite.runtime.cexport.steps import tables
+from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
     Convert,
     MultiplyAdd,
     Unary,
+    UnaryFunction,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastRows:
+    """Rows of a result, and how the operands repeat for them.
+
+    Attributes:
+        rows: Number of rows.
+        width: Elements of a row.
+        pitches: For each operand, elements from one row to the next.
+        steps: For each operand, 1, or 0 where one element serves a whole row.
+    """
+
+    rows: int
+    width: int
+    pitches: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def meet(operands: Sequence[Tensor], result: Tensor, rows: tuple[int, int]) -> BroadcastRows:
+    """Return how operands that broadcast to a result meet.
+
+    Args:
+        operands: The operands.
+        result: The result.
+        rows: Rows and elements of each where no operand repeats.
+
+    Raises:
+        NotWrittenError: They repeat along more than two axes in turn.
+    """
+    if all(each.shape == result.shape for each in operands):
+        return BroadcastRows(*rows, (rows[1],) * len(operands), (1,) * len(operands))
+    groups: list[tuple[int, tuple[bool, ...]]] = []
+    shapes = [each.shape[::-1] for each in operands]
+    for lengths in list(zip_longest(result.shape[::-1], *shapes, fillvalue=1))[::-1]:
+        length, *own = lengths
+        if length == 1:
+            continue
+        if any(each not in (1, length) for each in own):
+            raise NotWrittenError("its operands do not broadcast to its result")
+        whole = tuple(each == length for each in own)
+        if groups and groups[-1][1] == whole:
+            groups[-1] = (groups[-1][0] * length, whole)
+        else:
+            groups.append((length, whole))
+    if len(groups) > 2:
+        raise NotWrittenError("its operands repeat along several axes")
+    while len(groups) < 2:
+        groups.insert(0, (1, (True,) * len(operands)))
+    (count, outer), (width, inner) = groups
+    pitches = tuple(
+        (width if whole else 1) if varies else 0
+        for varies, whole in zip(outer, inner, strict=True)
+    )
+    return BroadcastRows(count, width, pitches, tuple(int(whole) for whole in inner))
+
+
+F = UnaryFunction
+
+EXPRESSIONS: Final[Mapping[UnaryFunction, str]] = {
+    F.CLAMP: "x < alpha ? alpha : x > beta ? beta : x",
+    F.ABSOLUTE: "fabsf(x)",
+    F.NEGATE: "-x",
+    F.SQUARE: "x * x",
+    F.SQUARE_ROOT: "sqrtf(x)",
+    F.RECIPROCAL_SQUARE_ROOT: "1.0f / sqrtf(x)",
+    F.RECIPROCAL: "1.0f / x",
+    F.FLOOR: "floorf(x)",
+    F.CEILING: "ceilf(x)",
+    F.ROUND: "rintf(x)",
+    F.SIGN: "(float)((x > 0.0f) - (x < 0.0f))",
+    F.EXPONENTIAL: "expf(x)",
+    F.LOGARITHM: "logf(x)",
+    F.SINE: "sinf(x)",
+    F.COSINE: "cosf(x)",
+    F.HYPERBOLIC_TANGENT: "tanhf(x)",
+    F.SIGMOID: "1.0f / (1.0f + expf(-x))",
+    F.HARD_SIGMOID: "fmaxf(0.0f, fminf(1.0f, alpha * x + beta))",
+    F.HARD_SWISH: "x * fmaxf(0.0f, fminf(6.0f, x + 3.0f)) / 6.0f",
+    F.SWISH: "x / (1.0f + expf(-alpha * x))",
+    F.ELU: "x > 0.0f ? x : alpha * expm1f(x)",
+    F.CELU: "x > 0.0f ? x : alpha * expm1f(x / alpha)",
+    F.SELU: "beta * (x > 0.0f ? x : alpha * expm1f(x))",
+    F.LEAKY_RELU: "x >= 0.0f ? x : alpha * x",
+    F.THRESHOLDED_RELU: "x > alpha ? x : 0.0f",
+    F.SOFTPLUS: "fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)))",
+    F.SOFTSIGN: "x / (1.0f + fabsf(x))",
+    F.MISH: "x * tanhf(fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x))))",
+    F.ERF: "erff(x)",
+    F.GELU: "0.5f * x * (1.0f + erff(x * 0.707106781f))",
+    F.GELU_TANH: "0.5f * x * (1.0f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)))",
+}
+"""What has none, truths and tests for NaN, is refused."""
+
+
+def definition(function: UnaryFunction) -> tuple[str, str]:
+    """Return the name of a function in C, and its definition."""
+    name, expression = f"{function.value}_of", EXPRESSIONS[function]
+    unused = [each for each in ("alpha", "beta") if each not in expression]
+    body = "".join(f"    (void){each};\n" for each in unused)
+    return name, (
+        f"static float {name}(float x, float alpha, float beta)\n{{\n{body}"
+        f"    return {expression};\n}}\n"
+    )
+
 
 B = BinaryFunction
 
@@ -204,7 +310,7 @@ def binary(t: StepWriter) -> None:
         raise NotWrittenError(f"there is no {function.value} of bytes")
 
 
-def _call(t: StepWriter, kernel: str, layer: str, found: Meeting, size: int) -> None:
+def _call(t: StepWriter, kernel: str, layer: str, found: BroadcastRows, size: int) -> None:
     t.call(
         kernel,
         layer,
@@ -226,7 +332,7 @@ def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int]
     )
 
 
-def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
+def _sum(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = addends(
         t.input(0), t.input(1), t.output()
     )
@@ -243,13 +349,13 @@ def _sum(t: StepWriter, operator: Binary, found: Meeting) -> str:
     )
 
 
-def _product(t: StepWriter, operator: Binary, found: Meeting) -> str:
+def _product(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     one, other, result = t.input(0), t.input(1), t.output()
     factor, shift = quantised_multiplier(scale_of(one) * scale_of(other) / scale_of(result))
     return t.layer("multiply_layer", **_of_bytes(t, operator, found), factor=factor, shift=shift)
 
 
-def _of_bytes(t: StepWriter, operator: Binary, found: Meeting) -> dict[str, int]:
+def _of_bytes(t: StepWriter, operator: Binary, found: BroadcastRows) -> dict[str, int]:
     """Return what a layer states of two operands and a result, each with a scale of its own."""
     low, high = clamp_of(operator.min, operator.max, t.output())
     return {
@@ -264,7 +370,7 @@ def _of_bytes(t: StepWriter, operator: Binary, found: Meeting) -> dict[str, int]
     }
 
 
-def _pair(t: StepWriter, operator: Binary, found: Meeting) -> str:
+def _pair(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     result = t.output()
     if any(t.input(i).quantisation != result.quantisation for i in range(2)):
         raise NotWrittenError("its operands have several scales")

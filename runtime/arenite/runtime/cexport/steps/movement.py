@@ -6,9 +6,8 @@ import numpy as np
 
 from arenite.planner.program import Array
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.steps.registry import writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.movement import Copy, Move, Resize2D
 
 _DIMENSIONS = 4

@@ -4,16 +4,25 @@ import math
 
 import numpy as np
 
-from arenite.runtime.cexport.arithmetic import (
+from arenite.planner.operators.operator import Operands
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
     quantised_multiplier,
     scale_of,
     zero_of,
 )
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.lowering import UnbufferedLstm
-from arenite.runtime.cexport.steps.registry import writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.recurrent import Lstm, Svdf
+
+
+class UnbufferedLstm(Lstm):
+    """An Lstm whose kernel needs no working memory."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return 0: a unit's products are held one after the other."""
+        return 0
 
 
 @writes(Svdf)

@@ -1,15 +1,85 @@
-"""Operators that reduce many elements to one."""
+"""Pools, reductions and softmax: many elements become one."""
 
 import math
 from dataclasses import dataclass
 
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport.arithmetic import quantised_multiplier, scale_of, zero_of
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.literals import number
-from arenite.runtime.cexport.steps.registry import writes
-from arenite.runtime.cexport.steps.writer import StepWriter
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
+    clamp_of,
+    quantised_multiplier,
+    scale_of,
+    zero_of,
+)
+from arenite.runtime.cexport.base.text import number
+from arenite.runtime.cexport.steps import tables
+from arenite.runtime.cexport.steps.elementwise import look_up
+from arenite.runtime.cexport.steps.writer import StepWriter, writes
+from arenite.runtime.operators.elementwise import Unary, UnaryFunction
+from arenite.runtime.operators.normalisation import Softmax
+from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.operators.reduction import ArgReduce, Reduce, ReduceFunction
+
+
+@writes(Pool2D)
+def pool_2d(t: StepWriter) -> None:
+    """Write a pool, one call a plane."""
+    operator = t.operator
+    assert isinstance(operator, Pool2D)
+    source, result = t.input(), t.output()
+    kind = t.types("int8", "float32")
+    if len(t.step.outputs) > 1:
+        raise NotWrittenError("it also tells where the largest lies")
+    if operator.dilations != (1, 1) or operator.count_padding:
+        raise NotWrittenError("its window is dilated or counts its padding")
+    moves = kind == "int8" and source.quantisation != result.quantisation
+    size, suffix = source.dtype.bits // 8, "s8" if kind == "int8" else "f32"
+    batch, height, width, depth = source.shape
+    _, out_height, out_width, _ = result.shape
+    geometry = {
+        "height": height, "width": width, "depth": depth, "out_width": out_width,
+        "kernel_y": operator.window[0], "kernel_x": operator.window[1],
+        "stride_y": operator.strides[0], "stride_x": operator.strides[1],
+        "top": operator.padding[0], "left": operator.padding[3],
+    }  # fmt: skip
+    if kind == "int8":
+        # Of another scale, the result is clamped by the table that follows.
+        low, high = (-128, 127) if moves else clamp_of(operator.min, operator.max, result)
+        lift = 128 if is_shifted(t) else 0
+        layer = t.layer("pool_layer", **geometry, lift=lift, low=low, high=high)
+    else:
+        layer = t.layer("pool_layer_f32", **geometry, low=operator.min, high=operator.max)
+    if t.sums:
+        if moves or operator.window[0] - operator.padding[0] < height:
+            raise NotWrittenError("there is no kernel that takes its rows a few at a time")
+        t.call(
+            f"average_pool_by_rows_{suffix}", layer, t.sums,
+            t.rows_of(source, width * depth * size), t.rows_to(result, out_width * depth * size),
+            0, height,
+        )  # fmt: skip
+        return
+    name = "average_pool" if operator.kind is PoolKind.AVERAGE else "max_pool"
+    for plane in t.planes(batch):
+        t.call(
+            f"{name}_{suffix}",
+            layer,
+            t.rows_of(source, width * depth * size, plane, height * width * depth * size),
+            t.rows_to(
+                result, out_width * depth * size, plane, out_height * out_width * depth * size
+            ),
+            0,
+            out_height,
+        )
+    if moves:
+        clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
+        table = tables.unary(clamp, source, result, single_rounding=t.file.single_rounding)
+        look_up(t, table, source=result)
+
+
+def is_shifted(t: StepWriter) -> bool:
+    """Tell whether the step computes in bytes that have no sign, stored less 128."""
+    return t.input().name in t.layout.shifted
+
 
 R = ReduceFunction
 
@@ -17,7 +87,7 @@ _LEAST_SHIFT = -31
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _ReducedAxes:
     """Axes that are reduced, side by side.
 
     Attributes:
@@ -37,15 +107,15 @@ class _Stretch:
         return self.rows * self.columns
 
 
-def _stretch(source: Tensor, axes: tuple[int, ...]) -> _Stretch:
+def _stretch(source: Tensor, axes: tuple[int, ...]) -> _ReducedAxes:
     long = [axis for axis in axes if source.shape[axis] != 1]
     if not long:
-        return _Stretch(1, 1, 1, source.num_elements)
+        return _ReducedAxes(1, 1, 1, source.num_elements)
     first, last = long[0], long[-1]
     between = [axis for axis in range(first, last) if source.shape[axis] != 1]
     if any(axis not in long for axis in between):
         raise NotWrittenError("its axes do not lie side by side")
-    return _Stretch(
+    return _ReducedAxes(
         math.prod(source.shape[:first]),
         source.shape[first],
         math.prod(source.shape[first + 1 : last + 1]),
@@ -88,7 +158,7 @@ def reduce(t: StepWriter) -> None:
         t.call("sum_f32", *shape, scale, *places)
 
 
-def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _Stretch) -> str:
+def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) -> str:
     """Return the layer of a sum, or of a mean as TensorFlow Lite rounds it."""
     if function not in (R.SUM, R.MEAN):
         raise NotWrittenError(f"there is no {function.value} of bytes")
@@ -133,3 +203,36 @@ def arg_reduce(t: StepWriter) -> None:
         0,
         before,
     )
+
+
+def check_256ths(result: Tensor) -> None:
+    """Check that a result of bytes is of 256ths, from 0 to 1.
+
+    Raises:
+        NotWrittenError: It is not.
+    """
+    if (scale_of(result), zero_of(result)) != (1 / 256, -128):
+        raise NotWrittenError("its result is not of 256ths")
+
+
+@writes(Softmax)
+def softmax(t: StepWriter) -> None:
+    """Write a softmax over the last axis: of bytes by a table of exponentials."""
+    operator = t.operator
+    assert isinstance(operator, Softmax)
+    source, result = t.input(), t.output()
+    if operator.logarithm:
+        raise NotWrittenError("it makes logarithms")
+    width = source.shape[-1]
+    rows = source.num_elements // width
+    if t.types("int8", "float32") == "float32":
+        places = t.rows_of(source, 4 * width), t.rows_to(result, 4 * width), 0, rows
+        t.call("softmax_f32", width, number(float(operator.beta)), *places)
+        return
+    check_256ths(result)
+    table = tables.exponentials(scale_of(source), operator.beta)
+    layer = t.layer(
+        "softmax_layer", width=width, least=len(table) - 1,
+        exponentials=t.constant(table, "exponentials"),
+    )  # fmt: skip
+    t.call("softmax_s8", layer, t.rows_of(source, width), t.rows_to(result, width), 0, rows)

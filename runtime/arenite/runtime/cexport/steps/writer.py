@@ -1,8 +1,9 @@
-"""One step, while it is written as calls of kernels."""
+"""One step, while it is written as calls of kernels; and the table of writers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,10 +11,9 @@ from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array, Step
 from arenite.planner.tensors import Tensor
 from arenite.runtime.cexport import kernels
-from arenite.runtime.cexport.constants import Constants
-from arenite.runtime.cexport.errors import NotWrittenError
-from arenite.runtime.cexport.layout import Layout
-from arenite.runtime.cexport.literals import number
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
+from arenite.runtime.cexport.base.text import number
 
 _ROWS = {
     "IN_ROWS": "in_rows", "OUT_ROWS": "out_rows", "in_rows_at": "in_rows",
@@ -24,7 +24,7 @@ _MOST_CALLS = 64
 
 
 @dataclass(slots=True)
-class Written:
+class CFileParts:
     """What all steps need of the file that they are written into.
 
     Attributes:
@@ -36,7 +36,7 @@ class Written:
         single_rounding: Whether products are rounded once, not twice.
     """
 
-    constants: Constants
+    constants: FlashConstants
     single_rounding: bool = False
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
@@ -44,9 +44,9 @@ class Written:
     functions: list[str] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, prefix: str, *, single_rounding: bool = False) -> "Written":
+    def empty(cls, prefix: str, *, single_rounding: bool = False) -> "CFileParts":
         """Return a file without any steps, whose names begin with a prefix."""
-        return cls(Constants(prefix), single_rounding)
+        return cls(FlashConstants(prefix), single_rounding)
 
 
 @dataclass(slots=True)
@@ -63,10 +63,10 @@ class StepWriter:
         sums: Where it sums up rows of its operand from turn to turn; "" if it does not.
     """
 
-    layout: Layout
+    layout: ArenaLayout
     step: Step
     number: int
-    file: Written
+    file: CFileParts
     calls: list[str] = field(default_factory=list)
     num_rows: int = 0
     sums: str = ""
@@ -290,3 +290,25 @@ def _initialiser(fields: Iterable[tuple[str, str]]) -> str:
         line += f" {item}"
     lines.append(line.rstrip(","))
     return "{\n" + "\n".join(lines) + "\n}"
+
+
+Write: TypeAlias = Callable[[StepWriter], None]
+
+_WRITERS: dict[type[Operator], Write] = {}
+
+
+def writes(*operators: type[Operator]) -> Callable[[Write], Write]:
+    """List a function as what writes the steps of some operators."""
+
+    def listed(write: Write) -> Write:
+        for operator in operators:
+            assert operator not in _WRITERS, f"{operator.__name__} is listed twice"
+            _WRITERS[operator] = write
+        return write
+
+    return listed
+
+
+def writers() -> Mapping[type[Operator], Write]:
+    """Return the functions by operator."""
+    return _WRITERS

@@ -30,7 +30,7 @@ def text(name: str) -> str:
 @cache
 def _texts() -> Mapping[str, str]:
     found: dict[str, str] = {}
-    for path in sorted((files(__package__) / "kernels").iterdir(), key=lambda each: each.name):
+    for path in sorted(files(__name__).iterdir(), key=lambda each: each.name):
         if not path.name.endswith((".c", ".h")):
             continue
         source = path.read_text(encoding="utf-8")

@@ -8,15 +8,120 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport.cmsis_nn import buffers
-from arenite.runtime.cexport.cmsis_nn.extension import Extension
-from arenite.runtime.cexport.compiler import LoweredForC
-from arenite.runtime.operators.base import RuntimeOperator
+from arenite.planner.units import align_up
+from arenite.runtime.cexport.base.options import Extension
+from arenite.runtime.operators.base import NO_PADDING, Pair, RuntimeOperator, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.pooling import Pool2D, PoolKind
+
+_INT16_BYTES = 2
+_INT32_BYTES = 4
+_LANES = 16
+"""Bytes of a vector."""
+_COLUMNS = 4
+"""CmsisWindows that are multiplied at a time by vectors."""
+_CHANNELS = 124
+"""Channels of which the windows are multiplied at a time by vectors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CmsisWindows:
+    """How the filter of a convolution slides.
+
+    Attributes:
+        source: Shape of the image: N, H, W, C.
+        result: Shape of the result.
+        kernel: Rows and columns of the filter.
+        strides: Of rows and columns.
+        dilations: Of rows and columns.
+        padding: Top, right, bottom, left.
+        groups: Of channels.
+    """
+
+    source: tuple[int, ...]
+    result: tuple[int, ...]
+    kernel: Pair
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    padding: Sides = NO_PADDING
+    groups: int = 1
+
+    @property
+    def is_one_pixel(self) -> bool:
+        """Whether each result is made of one pixel."""
+        is_plain = self.kernel == self.dilations == (1, 1) and self.groups == 1
+        return is_plain and not (self.padding[0] or self.padding[3])
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether the filter slides over one row, in steps that vectors can take."""
+        is_flat = self.source[1] == self.kernel[0] == self.dilations[1] == self.groups == 1
+        return is_flat and self.strides[1] * self.source[3] % 4 == 0
+
+    @property
+    def padding_of_row(self) -> int:
+        """Columns of padding that the windows of a row reach over; negative if they end early."""
+        return (self.result[2] - 1) * self.strides[1] + self.kernel[1] - self.source[2]
+
+
+def convolution_buffer(windows: CmsisWindows, extension: Extension) -> int:
+    """Return the bytes of `arm_convolve_wrapper_s8`."""
+    if windows.is_one_pixel:
+        return 0
+    if extension is Extension.MVE and windows.is_one_row:
+        return _one_row(windows)
+    return _window(windows, extension)
+
+
+def _window(windows: CmsisWindows, extension: Extension) -> int:
+    """Return the bytes of windows that are copied side by side."""
+    length = windows.kernel[0] * windows.kernel[1] * windows.source[3]
+    if extension is Extension.MVE:
+        return _COLUMNS * align_up(length, _LANES)
+    return 2 * align_up(length, 4) * _INT16_BYTES
+
+
+def _one_row(windows: CmsisWindows) -> int:
+    """Return the bytes of the windows at the ends of a row, with their padding."""
+    columns, stride, depth = windows.kernel[1], windows.strides[1], windows.source[3]
+    left, odd = windows.padding[3], windows.padding_of_row % 2
+    before, after = _padded(left, stride), _padded(left + odd, stride)
+    if before + after > windows.result[2]:
+        return _window(windows, Extension.MVE)
+    end = after * depth if odd else left * depth
+    return max(columns * depth + left * depth, (columns - 1) * depth + end)
+
+
+def _padded(columns: int, stride: int) -> int:
+    """Return the number of windows that reach into so many columns of padding."""
+    return -(-columns // stride)
+
+
+def depthwise_buffer(windows: CmsisWindows, extension: Extension) -> int:
+    """Return the bytes of `arm_depthwise_conv_wrapper_s8`, for images of several channels."""
+    source, result, kernel = windows.source, windows.result, windows.kernel
+    if source[3] != result[3] or source[0] != 1 or windows.dilations != (1, 1):
+        return 0
+    if extension is Extension.MVE:
+        return 4 * _CHANNELS * kernel[0] * kernel[1]
+    has_own_kernel = kernel == (3, 3) and windows.padding[0] <= 1 and windows.padding[3] <= 1
+    if has_own_kernel or extension is Extension.NONE:
+        return 0
+    return source[3] * kernel[0] * kernel[1] * _INT16_BYTES
+
+
+def fully_connected_buffer(outputs: int, extension: Extension) -> int:
+    """Return the bytes of `arm_fully_connected_wrapper_s8`: a sum of weights an output."""
+    return outputs * _INT32_BYTES if extension is Extension.MVE else 0
+
+
+def average_pool_buffer(depth: int, extension: Extension) -> int:
+    """Return the bytes of `arm_avgpool_s8`: a sum a channel."""
+    return depth * _INT32_BYTES if extension is Extension.DSP else 0
+
 
 _MOST = 1 << 15
 """Length of an axis that its kernels, which count some axes in 16 bits, are not handed."""
@@ -52,22 +157,22 @@ class ByCmsisNN(Operator):
         return self.operator.multiply_adds(operands)
 
 
-def for_cmsis_nn(lowered: LoweredForC, extension: Extension) -> LoweredForC:
-    """Return a lowered model, what CMSIS-NN has a kernel for left to it.
+def for_cmsis_nn(program: Program, shifted: frozenset[str], extension: Extension) -> Program:
+    """Return a program whose steps CMSIS-NN computes where it has kernels for them.
 
     Args:
-        lowered: Steps for our own kernels.
-        extension: Of the processor.
+        program: Steps for our own kernels.
+        shifted: Tensors of unsigned bytes in the model, stored less 128.
+        extension: Instructions of the processor.
     """
-    program = lowered.program
     steps = tuple(
         replace(step, operator=ByCmsisNN(operator, extension, found))
         if isinstance(operator := step.operator, RuntimeOperator)
-        and (found := _buffer(program, lowered.shifted, step, extension)) is not None
+        and (found := _buffer(program, shifted, step, extension)) is not None
         else step
         for step in program.steps
     )
-    return replace(lowered, program=replace(program, steps=steps))
+    return replace(program, steps=steps)
 
 
 def extension_of(program: Program) -> Extension | None:
@@ -122,13 +227,13 @@ def _convolution(
         return None
     if any(len(each.shape) != 4 for each in (source, result, weights)):
         return None
-    windows = buffers.Windows(
+    windows = CmsisWindows(
         source=source.shape, result=result.shape, kernel=(weights.shape[1], weights.shape[2]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
         groups=operator.groups if isinstance(operator, Conv2D) else 1,
     )  # fmt: skip
     if isinstance(operator, DepthwiseConv2D) and source.shape[3] > 1:
-        return buffers.depthwise(windows, extension)
+        return depthwise_buffer(windows, extension)
     if windows.kernel == (1, 1) and any(windows.padding):
         return None  # its kernel of one pixel takes the image for as large as the result
     if windows.is_one_row and extension is Extension.MVE:
@@ -136,7 +241,7 @@ def _convolution(
         wanted, top = windows.padding_of_row, windows.padding[0]
         if wanted < 0 or wanted // 2 != windows.padding[3] or top:
             return None
-    return buffers.convolution(windows, extension)
+    return convolution_buffer(windows, extension)
 
 
 def _fully_connected(
@@ -145,7 +250,7 @@ def _fully_connected(
     weights = _filter(program, step)
     if weights is None or len(weights.shape) != 2:
         return None
-    return buffers.fully_connected(weights.shape[0], extension)
+    return fully_connected_buffer(weights.shape[0], extension)
 
 
 def _pool(
@@ -158,7 +263,7 @@ def _pool(
     if source.quantisation != result.quantisation:
         return None
     is_average = operator.kind is PoolKind.AVERAGE
-    return buffers.average_pool(source.shape[3], extension) if is_average else 0
+    return average_pool_buffer(source.shape[3], extension) if is_average else 0
 
 
 def _binary(

@@ -8,15 +8,15 @@ import numpy as np
 
 from arenite.planner.program import Array
 from arenite.planner.tensors import Tensor
-from arenite.runtime.cexport import fixed_point
-from arenite.runtime.cexport.arithmetic import (
+from arenite.runtime.cexport.base import fixed_point
+from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
     quantised_multiplier,
     requantised,
     scale_of,
     zero_of,
 )
-from arenite.runtime.cexport.errors import NotWrittenError
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 
 F = UnaryFunction

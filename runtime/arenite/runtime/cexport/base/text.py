@@ -1,6 +1,7 @@
-"""Numbers as C writes them."""
+"""Numbers, comments and identifiers as C writes them."""
 
 import math
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -51,3 +52,37 @@ def wrapped(items: Iterable[str]) -> str:
 def comment(text: str) -> str:
     """Return any text, such as a name of a model, so that it may stand in a comment."""
     return ascii(text).replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
+
+
+_OUTSIDE = re.compile(r"[^A-Za-z0-9]+")
+_KEYWORDS = frozenset(
+    {
+        "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
+        "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
+        "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch",
+        "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "class", "delete",
+        "new", "operator", "private", "public", "this", "template", "throw", "true", "false",
+        "try", "catch", "main",
+    }
+)  # fmt: skip
+
+
+def identifier(name: str, otherwise: str = "model") -> str:
+    """Return a name as a C identifier in lower case letters, digits and underscores."""
+    found = _OUTSIDE.sub("_", name).strip("_").lower() or otherwise
+    if found[0].isdigit():
+        found = f"{otherwise}_{found}"
+    return f"{found}_" if found in _KEYWORDS else found
+
+
+def distinct(names: Iterable[str], otherwise: str) -> tuple[str, ...]:
+    """Return identifiers of names, no two alike."""
+    found: list[str] = []
+    for name in names:
+        wanted = identifier(name, otherwise)
+        number, unique = 1, wanted
+        while unique in found:
+            number += 1
+            unique = f"{wanted}_{number}"
+        found.append(unique)
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""What all of an export builds on: text, numbers, places, options and errors."""

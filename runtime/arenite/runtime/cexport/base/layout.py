@@ -1,0 +1,181 @@
+"""Where an exported program keeps its tensors, its constants and what callers see of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.program import Array, Port, Program
+from arenite.planner.tensors import Tensor, TensorKind
+from arenite.runtime.cexport.base.text import TYPES, distinct
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaLayout:
+    """A program and the bytes that its tensors take.
+
+    Attributes:
+        program: The program, its storage shared.
+        offsets: First byte of each storage, by the name of its record.
+        height: Bytes of the arena.
+        shifted: Tensors of bytes without a sign in the model, here stored less 128.
+        rows: First byte of each row of the tensors whose rows lie at places of their own.
+        has_tables: Whether kernels take tables of rows, of every tensor, as some have such places.
+        working: First byte of the working memory of steps that have some, by their number.
+    """
+
+    program: Program
+    offsets: Mapping[str, int]
+    height: int
+    shifted: frozenset[str] = frozenset()
+    rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    has_tables: bool = False
+    working: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str]
+    ) -> "ArenaLayout":
+        """Return the layout that a plan states."""
+        records = tuple(zip(problem.records, plan.offsets, strict=True))
+        offsets = {record.name: offset for record, offset in records}
+        # Records without tensors are the working memory of one step.
+        working = {record.start: offset for record, offset in records if not record.tensors}
+        return cls(program, offsets, plan.height, shifted, working=working)
+
+    def with_rows(
+        self, tensors: Mapping[str, Tensor], rows: Mapping[str, tuple[int, ...]]
+    ) -> "ArenaLayout":
+        """Return the layout with tensors that are not in the program, but rows of them are."""
+        program = replace(self.program, tensors={**tensors, **self.program.tensors})
+        return replace(self, program=program, rows=rows, has_tables=bool(rows))
+
+    def is_constant(self, name: str) -> bool:
+        """Tell whether a tensor lies among the weights, not in the arena."""
+        root, _ = self.program.root(name)
+        return self.program.tensors[root].kind is TensorKind.CONSTANT
+
+    def offset(self, name: str) -> int:
+        """Return the first byte of a tensor in the arena.
+
+        An empty tensor takes no byte, and lies nowhere in particular.
+        """
+        root, inside = self.program.root(name)
+        if self.program.tensors[name].size == 0:
+            return 0
+        return self.offsets[root] + inside
+
+
+@dataclass(slots=True)
+class FlashConstants:
+    """Arrays by name, in the order in which steps ask for them.
+
+    Attributes:
+        prefix: Of every name.
+        arrays: The arrays.
+    """
+
+    prefix: str
+    arrays: dict[str, Array] = field(default_factory=dict)
+    _known: dict[tuple[str, bytes], str] = field(default_factory=dict)
+
+    def add(self, array: Array, hint: str) -> str:
+        """Return the name of an array, that of an equal one if there is one already.
+
+        Args:
+            array: Its elements; it may not be empty.
+            hint: What it is, as part of its name.
+        """
+        array = np.ascontiguousarray(array)
+        key = array.dtype.name, array.tobytes()
+        if key not in self._known:
+            name = f"{self.prefix}_{hint}"
+            number = 1
+            while name in self.arrays:
+                number += 1
+                name = f"{self.prefix}_{hint}_{number}"
+            self._known[key] = name
+            self.arrays[name] = array
+        return self._known[key]
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CPort:
+    """An input or an output.
+
+    Attributes:
+        port: The model's.
+        tensor: The tensor that holds it.
+        name: In C.
+        offset: First byte in the arena.
+    """
+
+    port: Port
+    tensor: Tensor
+    name: str
+    offset: int
+
+    @property
+    def c_type(self) -> str:
+        """Type of its elements in C."""
+        return TYPES[self.tensor.dtype.label]
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What callers see.
+
+    Attributes:
+        name: Prefix of functions; that of macros is the same in capital letters.
+        inputs: What the caller writes before each run.
+        outputs: What the caller reads after it.
+        arena_bytes: Bytes of the arena.
+        alignment: Of the arena, in bytes.
+        has_states: Whether something is kept from one run to the next.
+        num_steps: Number of steps.
+    """
+
+    name: str
+    inputs: tuple[CPort, ...]
+    outputs: tuple[CPort, ...]
+    arena_bytes: int
+    alignment: int
+    has_states: bool
+    num_steps: int
+
+    @classmethod
+    def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Interface":
+        """Return the interface of a program."""
+        program = layout.program
+        states = any(each.kind is TensorKind.STATE for each in program.tensors.values())
+        return cls(
+            name,
+            _ports(program, layout, program.inputs, "input"),
+            _ports(program, layout, program.outputs, "output"),
+            layout.height,
+            alignment,
+            states,
+            len(program.steps),
+        )
+
+    @property
+    def macro(self) -> str:
+        """Prefix of macros."""
+        return self.name.upper()
+
+
+def _ports(
+    program: Program, layout: ArenaLayout, ports: tuple[Port, ...], otherwise: str
+) -> tuple[CPort, ...]:
+    names = distinct((port.name for port in ports), otherwise)
+    return tuple(
+        CPort(port, program.tensors[port.tensor], name, layout.offset(port.tensor))
+        for port, name in zip(ports, names, strict=True)
+    )
