@@ -53,7 +53,7 @@ class Kernel:
         spans = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
         if channels_last:
             counts, before = _tflite(padding, lengths, spans, strides)
-            self.attributes = {"padding": padding}
+            self.attributes = {"auto_pad": padding}
         else:
             before, after = padding[:2], padding[2:]
             counts = [
@@ -140,7 +140,7 @@ def kernels(draw: st.DrawFn, source: Image, op_types: Sequence[str]) -> Kernel:
         outputs *= draw(st.integers(1, 3))
     elif op_type in ("CONV_2D", "Conv"):
         outputs = draw(st.integers(1, 6))
-    padding: Any = draw(st.sampled_from(["SAME", "VALID"]))
+    padding: Any = draw(st.sampled_from(["SAME_UPPER", "VALID"]))
     if op_type in CHANNELS_FIRST:
         padding = draw(pairs(0, 2)) + draw(pairs(0, 2))
     return Kernel(

@@ -22,8 +22,8 @@ def attributes(path: Path, op_type: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("op_type", "expected"),
     [
-        ("DEPTHWISE_CONV_2D", {"padding": "SAME", "strides": (2, 2), "dilations": (1, 1)}),
-        ("AVERAGE_POOL_2D", {"padding": "VALID", "strides": (2, 2), "kernel_shape": (3, 3)}),
+        ("DEPTHWISE_CONV_2D", {"auto_pad": "SAME_UPPER", "strides": (2, 2), "dilations": (1, 1)}),
+        ("AVERAGE_POOL_2D", {"auto_pad": "VALID", "strides": (2, 2), "kernel_shape": (3, 3)}),
     ],
 )
 def test_operators_with_a_window_say_how_it_slides(op_type, expected):

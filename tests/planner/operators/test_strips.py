@@ -6,8 +6,8 @@ import pytest
 
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.operators.sliding import Sliding, Window
 from arenite.planner.operators.strips import Layer, in_strips
+from arenite.planner.operators.windows import Sliding, Window
 from arenite.planner.tensors import Tensor
 
 

@@ -14,6 +14,7 @@ from arenite.planner.operators.keeping import Keeping, Viewing
 from arenite.planner.operators.normalising import Normalising
 from arenite.planner.operators.operator import Operands, Operator, same_layout
 from arenite.planner.operators.parts import Part, parts_along_axis
+from arenite.planner.operators.windows import AutoPad, Sliding, positive_pair, sliding_over
 
 AttributeValue: TypeAlias = (
     int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
@@ -96,6 +97,52 @@ class ImportedProduct(Imported):
     __slots__ = ()
 
     takes_clamp: ClassVar[bool] = True
+
+
+class ImportedWindow(Imported):
+    """A convolution or a pool; this class itself is a pool.
+
+    The attributes `kernel_shape`, `strides`, `dilations`, `auto_pad` and `pads` mean what they
+    mean in ONNX, whatever the format.
+    """
+
+    __slots__ = ()
+
+    row_axis: ClassVar[int] = 1
+
+    def kernel(self, operands: Operands) -> tuple[int, int] | None:
+        """Return the taps along rows and columns, None if they are not stated."""
+        return positive_pair(self.attributes.get("kernel_shape", ()))
+
+    def groups(self, operands: Operands) -> int:
+        """Return the number of groups of channels, 0 if it is unknown."""
+        source = operands.source
+        channel_axis = 3 if self.row_axis == 1 else 1
+        has_channels = source is not None and len(source.shape) > channel_axis
+        return source.shape[channel_axis] if source is not None and has_channels else 0
+
+    def sliding(self, operands: Operands) -> Sliding | None:
+        """Return how the window slides, None unless that is known and over two axes."""
+        kernel = self.kernel(operands)
+        strides = positive_pair(self.attributes.get("strides", (1, 1)))
+        dilations = positive_pair(self.attributes.get("dilations", (1, 1)))
+        mode, pads = self.attributes.get("auto_pad", "NOTSET"), self.attributes.get("pads")
+        if kernel is None or strides is None or dilations is None or mode not in set(AutoPad):
+            return None
+        before = (0, 0)
+        if isinstance(pads, tuple) and len(pads) == 4:
+            before = (int(pads[0]), int(pads[1]))
+        return sliding_over(
+            operands.source,
+            operands.result,
+            kernel=kernel,
+            strides=strides,
+            dilations=dilations,
+            groups=self.groups(operands),
+            before=before,
+            mode=AutoPad(mode),
+            row_axis=self.row_axis,
+        )
 
 
 class ImportedNormalisation(Normalising, Imported):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from arenite.planner.operators.parts import Part
-from arenite.planner.operators.sliding import Sliding
+from arenite.planner.operators.windows import Sliding
 from arenite.planner.tensors import Tensor
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
@@ -160,14 +160,20 @@ class Operator:
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the region of an input that a region of the first output depends on.
 
+        Of an image under a window that is the region under its positions, of other inputs all.
+
         Args:
             operands: Operands of the step.
             position: Position of an input that is not left out.
             region: Region of the first output; no axis of it is empty.
         """
-        tensor = operands.inputs[position]
+        tensor, result = operands.inputs[position], operands.result
         assert tensor is not None
-        return whole(tensor)
+        sliding = None if position or result is None else self.sliding(operands)
+        if sliding is None or result is None:
+            return whole(tensor)
+        channels = (each.shape[sliding.channel_axis] for each in (tensor, result))
+        return sliding.input_region(region, *channels)
 
 
 def same_layout(one: Tensor | None, other: Tensor | None) -> bool:

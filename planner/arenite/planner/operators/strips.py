@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from arenite.planner.operators.operator import Operands, Operator, Region, whole
-from arenite.planner.operators.sliding import Window
+from arenite.planner.operators.windows import Window
 from arenite.planner.rows import row_bytes
 from arenite.planner.tensors import Tensor, TensorKind
 

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Region, same_layout
-from arenite.planner.operators.sliding import Sliding
+from arenite.planner.operators.windows import Sliding, sliding_over
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, PANEL, Clamped, Pair, Sides
 from arenite.runtime.operators.rows import makes_one_image
-from arenite.runtime.operators.sliding import SlidingOperator, sliding_over
 from arenite.runtime.operators.winograd import winograd_scratch
 
 
@@ -59,7 +58,7 @@ def filter_of(operands: Operands, *ranks: int) -> Tensor | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2D(Convolution, SlidingOperator):
+class Conv2D(Convolution):
     """Reads x, a filter Cout, kh, kw, Cin / groups, an optional bias, and an optional addend.
 
     In floating point the filter is packed: panels, kh, kw, Cin / groups, 16; and it is a constant,
@@ -90,8 +89,9 @@ class Conv2D(Convolution, SlidingOperator):
         if kernel is None:
             return None
         return sliding_over(
-            operands, kernel, self.strides, self.dilations, self.padding,
-            self.groups,
+            operands.source, operands.result, kernel=kernel, strides=self.strides,
+            dilations=self.dilations, groups=self.groups,
+            before=(self.padding[0], self.padding[3]),
         )  # fmt: skip
 
     def with_window(self, row_stride: int, padding: Sides) -> "Conv2D":
@@ -148,7 +148,7 @@ class Conv2D(Convolution, SlidingOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthwiseConv2D(Convolution, SlidingOperator):
+class DepthwiseConv2D(Convolution):
     """Reads x, a filter 1, kh, kw, C * multiplier, an optional bias, and an optional addend."""
 
     number: ClassVar[int] = 2
@@ -164,8 +164,9 @@ class DepthwiseConv2D(Convolution, SlidingOperator):
             return None
         kernel = weights.shape[1:3]
         return sliding_over(
-            operands, (kernel[0], kernel[1]), self.strides, self.dilations, self.padding,
-            source.shape[-1],
+            source, operands.result, kernel=(kernel[0], kernel[1]), strides=self.strides,
+            dilations=self.dilations, groups=source.shape[-1],
+            before=(self.padding[0], self.padding[3]),
         )  # fmt: skip
 
     def with_window(self, row_stride: int, padding: Sides) -> "DepthwiseConv2D":

@@ -5,10 +5,9 @@ from enum import StrEnum
 from typing import ClassVar
 
 from arenite.planner.operators.operator import Operands
-from arenite.planner.operators.sliding import Sliding
-from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Pair, Sides
+from arenite.planner.operators.windows import Sliding, sliding_over
+from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, Clamped, Pair, Sides
 from arenite.runtime.operators.rows import makes_one_image
-from arenite.runtime.operators.sliding import SlidingOperator, sliding_over
 
 
 class PoolKind(StrEnum):
@@ -19,7 +18,7 @@ class PoolKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool2D(SlidingOperator):
+class Pool2D(Clamped):
     """Maximum or average over windows; with `count_padding`, averages count padding as zeros.
 
     Of a maximum a second output, int64, is where it lies, counted over N, C, H, W: the first of
@@ -42,8 +41,9 @@ class Pool2D(SlidingOperator):
         source = operands.source
         channels = source.shape[-1] if source is not None and source.shape else 1
         return sliding_over(
-            operands, self.window, self.strides, self.dilations, self.padding, channels
-        )
+            source, operands.result, kernel=self.window, strides=self.strides,
+            dilations=self.dilations, groups=channels, before=(self.padding[0], self.padding[3]),
+        )  # fmt: skip
 
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether it pools one image, tells no places, and sums up no rows as they come."""

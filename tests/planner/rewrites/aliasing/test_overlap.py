@@ -74,7 +74,7 @@ def test_a_pointwise_convolution_needs_the_larger_image_and_a_pixel_less_one():
 def test_a_depthwise_convolution_stays_a_row_and_a_pixel_behind_what_it_reads():
     permitted = overlap(
         "DEPTHWISE_CONV_2D", (1, 16, 16, 4), (1, 16, 16, 4), (1, 3, 3, 4),
-        {"padding": "SAME", "strides": (1, 1)}, dtype=DType.INT8,
+        {"auto_pad": "SAME_UPPER", "strides": (1, 1)}, dtype=DType.INT8,
     )  # fmt: skip
     assert 16 * 16 * 4 - permitted == 16 * 4 + 4
 

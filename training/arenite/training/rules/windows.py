@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arenite.planner.operators.windows import AutoPad, Window
 from arenite.training.backward import Backward, NoRuleError
 
 
@@ -69,23 +70,16 @@ def windows_of(
     axes, attributes = len(lengths), s.node.attributes
     strides = tuple(map(int, attributes.get("strides", (1,) * axes)))
     dilations = tuple(map(int, attributes.get("dilations", (1,) * axes)))
-    extents = [
-        (count - 1) * stride + (taps - 1) * dilation + 1
-        for count, stride, taps, dilation in zip(counts, strides, kernel, dilations, strict=True)
-    ]
-    missing = [extent - length for extent, length in zip(extents, lengths, strict=True)]
     mode = attributes.get("auto_pad", "NOTSET")
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
-        less = [max(0, each) // 2 for each in missing]
-        more = [max(0, each) - half for each, half in zip(missing, less, strict=True)]
-        before = less if mode == "SAME_UPPER" else more
-    elif mode in ("NOTSET", "VALID"):
-        stated = attributes.get("pads", (0,) * 2 * axes) if mode == "NOTSET" else (0,) * 2 * axes
-        before = [int(each) for each in stated[:axes]]
-    else:
-        raise NoRuleError(f"its auto_pad is {mode!r}")
-    after = tuple(total - first for total, first in zip(missing, before, strict=True))
+    if mode not in set(AutoPad):
+        raise NoRuleError(f"auto_pad={mode} is unsupported")
+    stated = map(int, attributes.get("pads", (0,) * 2 * axes)[:axes])
+    taps = zip(lengths, counts, map(int, kernel), strides, dilations, strict=True)
+    windows = [
+        Window.padded(*along, AutoPad(mode), before)
+        for along, before in zip(taps, stated, strict=True)
+    ]
     return Windows(
         tuple(lengths), tuple(counts), tuple(map(int, kernel)), strides, dilations,
-        tuple(before), after,
+        tuple(each.before for each in windows), tuple(each.after for each in windows),
     )  # fmt: skip

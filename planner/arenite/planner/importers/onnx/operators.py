@@ -1,6 +1,7 @@
 """A class for each ONNX operator; the opaque one for those that nothing is known about."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from arenite.planner.operators.imported import (
     AttributeValue,
@@ -14,11 +15,12 @@ from arenite.planner.operators.imported import (
     ImportedProduct,
     ImportedSum,
     ImportedView,
+    ImportedWindow,
     Opaque,
 )
-from arenite.planner.operators.operator import Operands, Region, same_layout
+from arenite.planner.operators.operator import Operands, same_layout
 from arenite.planner.operators.parts import Part, part_at, parts_along_axis
-from arenite.planner.operators.sliding import Sliding, Window, positive_pair
+from arenite.planner.operators.windows import positive_pair
 
 
 class _Transpose(Imported):
@@ -82,71 +84,18 @@ class _Split(Imported):
         return () if source is None else parts_along_axis(source, operands.outputs)
 
 
-class _Sliding(Imported):
-    """A window over the rows and columns of N, C, H, W."""
-
+class _Pool(ImportedWindow):
     __slots__ = ()
 
-    def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides, None unless it is known and over two axes."""
-        source, result = operands.source, operands.result
-        kernel = self._kernel(operands)
-        if source is None or result is None or kernel is None:
-            return None
-        if len(source.shape) != 4 or len(result.shape) != 4 or 0 in (*source.shape, *result.shape):
-            return None
-        groups = self._groups(source.shape[1])
-        channels = (source.shape[1], result.shape[1])
-        if groups is None or groups < 1 or any(count % groups for count in channels):
-            return None
-        axes = self._axes(source.shape[2:], result.shape[2:], kernel)
-        return None if axes is None else Sliding(*axes, row_axis=2, channel_axis=1, groups=groups)
-
-    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the region of the image under the windows, and the whole of other inputs."""
-        sliding, source, result = self.sliding(operands), operands.source, operands.result
-        if position or sliding is None or source is None or result is None:
-            return super().input_region(operands, position, region)
-        return sliding.input_region(region, source.shape[1], result.shape[1])
-
-    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
-        raise AssertionError
-
-    def _groups(self, channels: int) -> int | None:
-        raise AssertionError
-
-    def _axes(
-        self, lengths: tuple[int, ...], counts: tuple[int, ...], kernel: tuple[int, int]
-    ) -> tuple[Window, Window] | None:
-        strides = positive_pair(self.attributes.get("strides", (1, 1)))
-        dilations = positive_pair(self.attributes.get("dilations", (1, 1)))
-        if strides is None or dilations is None:
-            return None
-        mode, pads = self.attributes.get("auto_pad", "NOTSET"), self.attributes.get("pads")
-        found: list[Window] = []
-        for axis in range(2):
-            extent = (counts[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1
-            missing = max(0, extent - lengths[axis])
-            before = 0
-            if mode == "SAME_UPPER":
-                before = missing // 2
-            elif mode == "SAME_LOWER":
-                before = missing - missing // 2
-            elif mode == "NOTSET" and isinstance(pads, tuple) and len(pads) == 4:
-                before = int(pads[axis])
-            found.append(
-                Window(
-                    lengths[axis], counts[axis], kernel[axis], strides[axis], dilations[axis],
-                    before,
-                )
-            )  # fmt: skip
-        return found[0], found[1]
+    row_axis: ClassVar[int] = 2
 
 
-class _Conv(_Sliding, ImportedProduct):
+class _Conv(ImportedWindow, ImportedProduct):
     """Reads x, a filter Cout, Cin / group, kh, kw, and an optional bias."""
 
     __slots__ = ()
+
+    row_axis: ClassVar[int] = 2
 
     def multiply_adds(self, operands: Operands) -> int:
         """Return the elements of the result times the weights that each takes."""
@@ -155,13 +104,15 @@ class _Conv(_Sliding, ImportedProduct):
             return 0
         return result.num_elements * (weights.num_elements // weights.shape[0])
 
-    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
+    def kernel(self, operands: Operands) -> tuple[int, int] | None:
+        """Return the rows and columns of the filter, None if it has no four axes."""
         weights = operands.input(1)
         return positive_pair(weights.shape[2:]) if weights and len(weights.shape) == 4 else None
 
-    def _groups(self, channels: int) -> int | None:
+    def groups(self, operands: Operands) -> int:
+        """Return the attribute `group`."""
         groups = self.attributes.get("group", 1)
-        return groups if isinstance(groups, int) else None
+        return groups if isinstance(groups, int) else 0
 
 
 class _ConvTranspose(ImportedProduct):
@@ -175,16 +126,6 @@ class _ConvTranspose(ImportedProduct):
         if source is None or weights is None or not weights.shape or not weights.shape[0]:
             return 0
         return source.num_elements * (weights.num_elements // weights.shape[0])
-
-
-class _Pool(_Sliding):
-    __slots__ = ()
-
-    def _kernel(self, operands: Operands) -> tuple[int, int] | None:
-        return positive_pair(self.attributes.get("kernel_shape", ()))
-
-    def _groups(self, channels: int) -> int | None:
-        return channels
 
 
 class _FusedConv(Imported):

@@ -12,12 +12,11 @@ from arenite.planner.operators.imported import (
     ImportedKeeper,
     ImportedNormalisation,
     ImportedView,
+    ImportedWindow,
     Opaque,
 )
-from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part, parts_along_axis
-from arenite.planner.operators.sliding import Sliding, Window, positive_pair
-from arenite.planner.tensors import Tensor
 
 
 class _Split(Imported):
@@ -55,54 +54,18 @@ class _Concatenation(ImportedConcatenation):
         return parts
 
 
-class _Sliding(Imported):
-    """A window over the rows and columns of N, H, W, C."""
-
+class _Convolution(ImportedWindow):
     __slots__ = ()
 
-    def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides, None if that is unknown."""
-        source, result = operands.source, operands.result
-        if source is None or result is None or len(source.shape) != 4 or len(result.shape) != 4:
-            return None
+    def kernel(self, operands: Operands) -> tuple[int, int] | None:
+        """Return the rows and columns of the filter, None if it has no four axes."""
         weights = operands.input(1)
-        kernel = self._kernel(weights)
-        strides = positive_pair(self.attributes.get("strides", (1, 1)))
-        dilations = positive_pair(self.attributes.get("dilations", (1, 1)))
-        sizes = (*source.shape, *result.shape, *(weights.shape if weights else ()))
-        if kernel is None or strides is None or dilations is None or 0 in sizes:
-            return None
-        is_same = self.attributes.get("padding", "NOTSET") == "SAME"
-        windows: list[Window] = []
-        for axis in range(2):
-            length, count = source.shape[1 + axis], result.shape[1 + axis]
-            extent = (count - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1
-            before = max(0, extent - length) // 2 if is_same else 0
-            windows.append(
-                Window(length, count, kernel[axis], strides[axis], dilations[axis], before)
-            )
-        groups = self._groups(source.shape[3], result.shape[3], weights)
-        if source.shape[3] % groups or result.shape[3] % groups:
-            return None
-        return Sliding(windows[0], windows[1], row_axis=1, channel_axis=3, groups=groups)
-
-    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
-        """Return the region of the image under the windows, and the whole of other inputs."""
-        sliding, source, result = self.sliding(operands), operands.source, operands.result
-        if position or sliding is None or source is None or result is None:
-            return super().input_region(operands, position, region)
-        return sliding.input_region(region, source.shape[3], result.shape[3])
-
-    def _kernel(self, weights: Tensor | None) -> tuple[int, int] | None:
-        if weights is None or len(weights.shape) != 4:
+        if weights is None or len(weights.shape) != 4 or 0 in weights.shape:
             return None
         return weights.shape[1], weights.shape[2]
 
-    def _groups(self, inputs: int, outputs: int, weights: Tensor | None) -> int:
-        raise AssertionError
 
-
-class _Conv2D(_Sliding):
+class _Conv2D(_Convolution):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias."""
 
     __slots__ = ()
@@ -114,12 +77,14 @@ class _Conv2D(_Sliding):
             return 0
         return result.num_elements * (weights.num_elements // weights.shape[0])
 
-    def _groups(self, inputs: int, outputs: int, weights: Tensor | None) -> int:
+    def groups(self, operands: Operands) -> int:
+        """Return how often the channels of the filter go into those of x, 1 if they do not."""
+        weights, inputs = operands.input(1), super().groups(operands)
         assert weights is not None
-        return inputs // weights.shape[3] if inputs % weights.shape[3] == 0 else 1
+        return 1 if inputs % weights.shape[3] else inputs // weights.shape[3]
 
 
-class _DepthwiseConv2D(_Sliding):
+class _DepthwiseConv2D(_Convolution):
     """Reads x, a filter 1, kh, kw, C * multiplier, and an optional bias."""
 
     __slots__ = ()
@@ -130,19 +95,6 @@ class _DepthwiseConv2D(_Sliding):
         if weights is None or result is None or len(weights.shape) != 4:
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
-
-    def _groups(self, inputs: int, outputs: int, weights: Tensor | None) -> int:
-        return inputs
-
-
-class _Pool2D(_Sliding):
-    __slots__ = ()
-
-    def _kernel(self, weights: Tensor | None) -> tuple[int, int] | None:
-        return positive_pair(self.attributes.get("kernel_shape", ()))
-
-    def _groups(self, inputs: int, outputs: int, weights: Tensor | None) -> int:
-        return inputs
 
 
 class _FullyConnected(Imported):
@@ -192,7 +144,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     **dict.fromkeys(
         ("BROADCAST_TO", "CAST", "PAD", "PADV2", "SLICE", "TILE"), ImportedKeeper
     ),
-    **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), _Pool2D),
+    **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), ImportedWindow),
     **dict.fromkeys(
         ("CUSTOM", "MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), Opaque
     ),

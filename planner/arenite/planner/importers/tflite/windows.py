@@ -5,6 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from arenite.planner.operators.imported import AttributeValue
+from arenite.planner.operators.windows import AutoPad
 
 _OPTIONS = {
     "CONV_2D": "Conv2DOptions",
@@ -18,7 +19,7 @@ _OPTIONS = {
 def window_attributes(
     schema: ModuleType, operator: Any, op_type: str
 ) -> Mapping[str, AttributeValue]:
-    """Return padding, strides, dilations and kernel shape, height first, where stated.
+    """Return `auto_pad`, strides, dilations and kernel shape, height first, where stated.
 
     Args:
         schema: The schema package.
@@ -34,7 +35,9 @@ def window_attributes(
     options = getattr(schema, options_type)()
     options.Init(table.Bytes, table.Pos)
     found: dict[str, AttributeValue] = {
-        "padding": "VALID" if options.Padding() == schema.Padding.VALID else "SAME",
+        "auto_pad": (
+            AutoPad.VALID if options.Padding() == schema.Padding.VALID else AutoPad.SAME_UPPER
+        ),
         "strides": (options.StrideH(), options.StrideW()),
     }
     if options_type == "Pool2DOptions":

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.operators.windows import AutoPad, Window
 from arenite.planner.program import Array
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -12,7 +13,7 @@ from arenite.runtime.lowering.layout import as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.registry import translates
 from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
-from arenite.runtime.lowering.onnx.windows import pair, window
+from arenite.runtime.lowering.onnx.windows import auto_pad, pair, window
 from arenite.runtime.lowering.translators import Layout
 from arenite.runtime.operators.base import PANEL, Pair, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
@@ -164,25 +165,23 @@ def _transposed_padding(
 ) -> tuple[Sides, Pair]:
     """Return the padding and adjustment that give the stated output shape."""
     pads = t.integers("pads")
-    mode = t.attribute("auto_pad", "NOTSET")
+    mode = auto_pad(t)
+    if t.integers("output_shape") and not mode.is_same:
+        mode = AutoPad.SAME_UPPER
     begins, ends, adjustments = [], [], []
     for axis in range(2):
-        extent = dilations[axis] * (kernel[axis] - 1) + 1
-        full = strides[axis] * (size[axis] - 1) + extent
-        excess = full - output[axis]
-        if mode in ("SAME_UPPER", "SAME_LOWER") or t.integers("output_shape"):
-            total = max(excess, 0)
-            begin = total // 2 if mode != "SAME_LOWER" else total - total // 2
-            if mode == "NOTSET":
-                begin = total // 2
-        else:
-            begin = pads[axis - 2 + len(pads) // 2] if len(pads) // 2 > 1 - axis else 0
-        end = max(excess - begin, 0)
-        begins.append(begin)
-        ends.append(end)
-        adjustments.append(output[axis] - (full - begin - end))
+        stated = pads[axis - 2 + len(pads) // 2] if len(pads) // 2 > 1 - axis else 0
+        # A window over the result, whose positions are the elements of the image.
+        over = Window.padded(
+            output[axis], size[axis], kernel[axis], strides[axis], dilations[axis], mode, stated
+        )
+        begins.append(over.before)
+        ends.append(max(0, over.after))
+        adjustments.append(max(0, -over.after))
     if any(not 0 <= a < s for a, s in zip(adjustments, strides, strict=True)) or min(begins) < 0:
-        raise NotLoweredError("its padding does not lead to its output")
+        raise NotLoweredError(
+            f"pads={list(pads)}, auto_pad={mode} do not give an output of {output}"
+        )
     return (begins[0], ends[1], ends[0], begins[1]), (adjustments[0], adjustments[1])
 
 
@@ -201,7 +200,7 @@ def _without_pad(t: Translation) -> tuple[Value, Sides]:
     widths = [int(width) for width in pads]
     if any(widths[axis] for axis in (0, 1, 4, 5)) or min(widths) < 0:
         return t.image(), none
-    if t.attribute("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if auto_pad(t).is_same:
         return t.image(), none
     top, left, bottom, right = widths[2], widths[3], widths[6], widths[7]
     inner = t.builder.in_order(t.builder.value(pad.inputs[0]), channels_last(4), t.target)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from arenite.planner.operators.windows import AutoPad, Window, num_positions
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape
 from arenite.runtime.lowering.onnx.translation import Translation
@@ -9,8 +10,8 @@ from arenite.runtime.operators.base import Pair, Sides
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """A window over rows and columns.
+class Opening:
+    """How the window of an operator slides over rows and columns.
 
     Attributes:
         strides: Distances from one window to the next.
@@ -27,7 +28,7 @@ class Window:
 
 def window(
     t: Translation, shape: Shape, kernel: Pair, extra: Sides = (0, 0, 0, 0), *, ceil: bool = False
-) -> Window:
+) -> Opening:
     """Return how the window of an operator slides.
 
     Args:
@@ -38,40 +39,47 @@ def window(
         ceil: Whether a window that is partly beyond the padding counts.
     """
     strides, dilations = pair(t.integers("strides")), pair(t.integers("dilations"))
-    mode = t.attribute("auto_pad", "NOTSET")
+    mode = auto_pad(t)
     pads = t.integers("pads") or (0, 0, 0, 0)
     if len(pads) == 2:
         pads = (0, pads[0], 0, pads[1])
     if len(pads) != 4 or min(pads) < 0:
-        raise NotLoweredError(f"its padding is {list(pads)}")
+        raise NotLoweredError(f"pads={list(pads)} is unsupported")
     begins, ends, outputs = [], [], []
     for axis in range(2):
         size = shape[2 + axis]
-        extent = dilations[axis] * (kernel[axis] - 1) + 1
-        if mode in ("SAME_UPPER", "SAME_LOWER"):
-            count = -(-size // strides[axis])
-            total = max((count - 1) * strides[axis] + extent - size, 0)
-            begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            end = total - begin
+        taps = kernel[axis], strides[axis], dilations[axis]
+        if mode.is_same:
+            count = num_positions(size, *taps, mode)
+            same = Window.padded(size, count, *taps, mode)
+            begin, end = same.before, max(0, same.after)
         else:
-            keeps = mode == "NOTSET"
+            keeps = mode is AutoPad.NOTSET
             begin = (pads[axis] if keeps else 0) + (extra[0], extra[3])[axis]
             end = (pads[axis + 2] if keeps else 0) + (extra[2], extra[1])[axis]
-            span = size + begin + end - extent
-            count = span // strides[axis] + 1
-            # One more window, if it begins inside the image or the padding before it.
-            if ceil and span % strides[axis] and count * strides[axis] < size + begin:
-                end += count * strides[axis] - span
-                count += 1
+            count = num_positions(size + begin + end, *taps)
+            # One more position, if it begins inside the image or the padding in front.
+            behind = Window(size, count + 1, *taps, begin).after
+            begins_inside = count * strides[axis] < size + begin
+            if ceil and end < behind < end + strides[axis] and begins_inside:
+                count, end = count + 1, behind
         begins.append(begin)
         ends.append(end)
         outputs.append(count)
-    return Window(
+    return Opening(
         strides,
         dilations,
         (begins[0], ends[1], ends[0], begins[1]),
         (outputs[0], outputs[1]),
     )
+
+
+def auto_pad(t: Translation) -> AutoPad:
+    """Return how an operator states its padding."""
+    mode = t.attribute("auto_pad", "NOTSET")
+    if mode not in set(AutoPad):
+        raise NotLoweredError(f"auto_pad={mode} is unsupported")
+    return AutoPad(mode)
 
 
 def pair(values: tuple[int, ...]) -> Pair:

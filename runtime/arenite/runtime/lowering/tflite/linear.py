@@ -128,7 +128,7 @@ def transpose_conv(t: Translation) -> None:
         full = strides[axis] * (image.shape[1 + axis] - 1) + kernel
         adjustment[axis] = t.shape[1 + axis] - (full - front - behind)
         if not 0 <= adjustment[axis] < strides[axis]:
-            raise NotLoweredError("its padding does not lead to its output")
+            raise NotLoweredError(f"padding {padding} does not give an output of {t.shape}")
     operator = TransposedConv2D(
         strides=strides, padding=padding, adjustment=(adjustment[0], adjustment[1])
     )

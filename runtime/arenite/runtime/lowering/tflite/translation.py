@@ -9,6 +9,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.importers.tflite.contents import Options
 from arenite.planner.operators.imported import Imported
+from arenite.planner.operators.windows import AutoPad, Window, num_positions
 from arenite.planner.program import Step
 from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -116,11 +117,11 @@ class Translation(StepTranslation):
             return (0, 0, 0, 0)
         begins, ends = [], []
         for axis in range(2):
-            extent = dilations[axis] * (kernel[axis] - 1) + 1
-            count = -(-size[axis] // strides[axis])
-            total = max((count - 1) * strides[axis] + extent - size[axis], 0)
-            begins.append(total // 2)
-            ends.append(total - total // 2)
+            taps = kernel[axis], strides[axis], dilations[axis]
+            count = num_positions(size[axis], *taps, AutoPad.SAME_UPPER)
+            window = Window.padded(size[axis], count, *taps, AutoPad.SAME_UPPER)
+            begins.append(window.before)
+            ends.append(max(0, window.after))
         return begins[0], ends[1], ends[0], begins[1]
 
     def emit(

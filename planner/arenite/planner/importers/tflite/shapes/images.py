@@ -3,19 +3,20 @@
 import math
 
 from arenite.planner.importers.tflite.shapes.resized import Resized, Shape, ShapesByCode, require
+from arenite.planner.operators.windows import AutoPad, num_positions
 
 
 def _window(r: Resized, kernel: tuple[int, int], channels: int) -> list[Shape]:
     require(len(r.source) == 4, f"its input has {len(r.source)} axes, not 4")
     strides, dilations = r.pair("strides"), r.pair("dilations")
-    sizes = []
-    for axis in range(2):
-        extent = (kernel[axis] - 1) * dilations[axis] + 1
-        room = r.source[1 + axis]
-        if r.attributes.get("padding") != "SAME":
-            room -= extent - 1
-        require(room > 0 and strides[axis] > 0, f"its window is larger than {r.source[1:3]}")
-        sizes.append(-(-room // strides[axis]))
+    mode = AutoPad(str(r.attributes.get("auto_pad", AutoPad.VALID)))
+    sizes = [
+        num_positions(r.source[1 + axis], kernel[axis], strides[axis], dilations[axis], mode)
+        if strides[axis] > 0
+        else 0
+        for axis in range(2)
+    ]
+    require(min(sizes) > 0, f"its window is larger than {r.source[1:3]}")
     return [(r.source[0], *sizes, channels)]
 
 
