@@ -20,8 +20,7 @@ from arenite.planner.derive import derive
 from arenite.planner.source import Source
 from arenite.runtime.compiler import Compiled, rules
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tile_speeds import DIRECT, TILES
-from arenite.runtime.rewrites.tiles import all_by
+from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from harness import bench, emit, mean_processor_seconds, note, parser, table

@@ -28,8 +28,8 @@ from arenite.cli.planning.search import search
 from arenite.cli.targets.arenite import compiled_for
 from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
+from arenite.runtime.rewrites.streaming import Loading, WeightBudget, weight_bytes
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget, weight_bytes
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import compiled_entry, race

@@ -32,7 +32,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find
 from harness.inputs import shared_tflite, zoo_file
 

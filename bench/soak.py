@@ -27,7 +27,7 @@ from rich.table import Table
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from harness import bench, emit, in_fresh_process, parser, table

@@ -29,7 +29,7 @@ from rich.table import Table
 from arenite.cli.planning.programs import code_of, random_inputs, write_program
 from arenite.cli.planning.search import search
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
+from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import ONNXRUNTIME, Raced, run_engines

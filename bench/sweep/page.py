@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import arenite.runtime.lowering.tflite.model  # noqa: F401  # so that its translators are listed
-from arenite.runtime.lowering.tflite.registry import TRANSLATORS
+from arenite.runtime.lowering.tflite.translation import TRANSLATORS
 from sweep.outcome import Outcome, Result
 from sweep.reasons import WORDS, word_for
 

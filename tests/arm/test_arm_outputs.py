@@ -13,7 +13,7 @@ import pytest
 
 from arenite.cli.planning.programs import build_program
 from arenite.cli.targets.reading import Reading
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
+from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import build_coded, network

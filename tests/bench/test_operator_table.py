@@ -13,8 +13,8 @@ import numpy as np
 
 import arenite.runtime.lowering.onnx.model
 import arenite.runtime.lowering.tflite.model  # noqa: F401
-from arenite.runtime.lowering.onnx.registry import TRANSLATORS as ONNX
-from arenite.runtime.lowering.tflite.registry import TRANSLATORS as TFLITE
+from arenite.runtime.lowering.onnx.translation import TRANSLATORS as ONNX
+from arenite.runtime.lowering.tflite.translation import TRANSLATORS as TFLITE
 from operator_table import COMMAND, main, outcomes_of, versions, written_page
 from sweep.case import Case
 from sweep.onnx_cases import onnx_cases, onnx_operators

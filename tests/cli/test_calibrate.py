@@ -18,7 +18,7 @@ from arenite.cli.planning.costs import (
     with_measured,
 )
 from arenite.planner.costs import Link
-from arenite.runtime.processor import processor_name
+from arenite.runtime.session.stated import processor_name
 
 SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_label={"Conv2D": 2e9})
 QUICK = replace(DESKTOP, multiply_adds_per_s=1e12)

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from arenite.runtime.lowering.onnx import external
+from arenite.runtime.lowering.onnx import model as onnx_lowering
 from support.command_models import LACKING
 from support.tiny_chains import dense_chain
 from support.tiny_onnx import parse, save
@@ -116,7 +116,7 @@ def test_what_onnx_runtime_refuses_too_is_planned_as_written(run, gradient, comm
 
 def test_a_program_that_no_session_loads_is_planned_as_written_too(run, gradient, monkeypatch):
     """As where the lowering could not try the operator, and the session does."""
-    monkeypatch.setattr(external, "_why_refused", lambda _model: None)
+    monkeypatch.setattr(onnx_lowering, "_why_refused", lambda _model: None)
     code, _, err = run("plan", gradient)
     assert code == 0
     assert "note: planned as written, with --target generic: step" in err

@@ -3,9 +3,9 @@
 import pytest
 
 from arenite.runtime.compiler import Tuning, compile_model
-from arenite.runtime.processor import processor_name
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import measured
+from arenite.runtime.session.stated import processor_name
 from arenite.strategies import find
 
 ANOTHER = "[bold]A processor that nobody has"

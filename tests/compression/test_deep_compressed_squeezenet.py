@@ -5,7 +5,7 @@ import onnx
 import pytest
 from arenite.compression import container
 
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session
 from deep_compressed_squeezenet import network, read
 from support.coded_programs import build_coded

@@ -11,7 +11,7 @@ from arenite.planner.budget import LEAST
 from arenite.runtime import _core
 from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget
+from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
 from support.running import build, with_random_weights

@@ -8,7 +8,7 @@ import pytest
 from arenite.runtime import _core
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.coded_programs import KINDS, code, network

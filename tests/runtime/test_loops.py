@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.runtime.program.loops import Loop, Turn, in_loops, written_out
-from arenite.runtime.program.packing import packed, unpacked
+from arenite.runtime.program.packing import Loop, Turn, in_loops, packed, unpacked, written_out
 from support.banded_programs import Network, Sliding, in_bands
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))

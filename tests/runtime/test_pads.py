@@ -10,7 +10,7 @@ from arenite.planner.importers import load
 from arenite.planner.program import Program
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.operators.movement import Copy
-from arenite.runtime.rewrites.pads import fold_pads
+from arenite.runtime.rewrites.fusing import fold_pads
 from support.exported_c import Machine, compiled, drawn, exported
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -14,9 +14,9 @@ from arenite.planner.program import COMPUTE
 from arenite.runtime.compiler import compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError, SessionForkedError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.prefetch import derive_ahead, loads_as_in
+from arenite.runtime.rewrites.lanes import derive_ahead, loads_as_in
+from arenite.runtime.rewrites.streaming import Loading, WeightBudget, WeightBudgetError
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudget, WeightBudgetError
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.children import in_child

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session, SessionMemory
 from support.coded_programs import build_coded, network
 from support.running import build, random_feeds, with_random_weights

@@ -12,10 +12,9 @@ from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, TransposedConv2D
-from arenite.runtime.operators.detection import DetectionPostProcess
 from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.recurrent import Gru, Lstm
-from arenite.runtime.operators.spectrum import Rfft2D
+from arenite.runtime.operators.special import DetectionPostProcess, Rfft2D
 from arenite.runtime.session import Session
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, build, random_feeds, reference_outputs

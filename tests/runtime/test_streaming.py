@@ -9,7 +9,7 @@ from arenite.cli.planning.programs import code_of
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import (
+from arenite.runtime.rewrites.streaming import (
     Loading,
     WeightBudget,
     WeightBudgetError,

@@ -5,7 +5,7 @@ import pytest
 
 from arenite.runtime.compiler import compile_model
 from arenite.runtime.operators.elementwise import Binary
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from support.running import (
     PoisonedSession,
     assert_same,

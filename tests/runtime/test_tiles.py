@@ -12,8 +12,17 @@ from arenite.runtime.compiler import Compiled, compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tile_speeds import DIRECT, SPEEDS, TILES, quickest_first
-from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, num_by_tile, with_tiles
+from arenite.runtime.rewrites.tiles import (
+    DIRECT,
+    SPEEDS,
+    TILES,
+    Kernels,
+    all_by,
+    measured,
+    num_by_tile,
+    quickest_first,
+    with_tiles,
+)
 from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step

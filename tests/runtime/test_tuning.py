@@ -11,10 +11,10 @@ from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
-from arenite.runtime.processor import processor_name
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, num_by_tile
 from arenite.runtime.session import Session, Tuned
+from arenite.runtime.session.stated import processor_name
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
 from support.running import random_feeds, with_random_weights

@@ -11,7 +11,7 @@ import numpy as np
 
 from arenite.planner.units import align_up
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.file import Assembly
 from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
 
 Turn = tuple[int, int, int]

@@ -8,7 +8,7 @@ from arenite.compression import coding
 
 from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -4,7 +4,7 @@ import random
 import struct
 
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.file import Assembly
 from arenite.runtime.session import Session
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.units import align_up
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.file import Assembly
 
 _SLACK = 128
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.planner.units import align_up
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.file import Assembly
 from support.one_step import Given
 
 _SLACK = 128

@@ -15,9 +15,9 @@ from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import Pool2D, PoolKind
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import assemble
+from arenite.runtime.program.file import assemble
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.strategies import find
 

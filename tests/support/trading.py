@@ -14,7 +14,7 @@ from arenite.planner.policy import Policy
 from arenite.planner.strategy import run
 from arenite.runtime.compiler import Lowered, lower_model, rules
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Assembly
+from arenite.runtime.program.file import Assembly
 from arenite.runtime.session import Port
 from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find

@@ -22,13 +22,12 @@ from arenite.planner.source import Source
 from arenite.planner.verify import verify
 from arenite.runtime import _core
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.program.assembly import Assembly, Code, assemble
+from arenite.runtime.program.file import Assembly, Code, assemble
+from arenite.runtime.rewrites.fusing import fuse_sums
+from arenite.runtime.rewrites.lanes import derive_ahead
 from arenite.runtime.rewrites.packing import pack_filters
-from arenite.runtime.rewrites.prefetch import derive_ahead
-from arenite.runtime.rewrites.streaming import Streaming, stream_weights
-from arenite.runtime.rewrites.sums import fuse_sums
+from arenite.runtime.rewrites.streaming import Streaming, WeightBudget, stream_weights
 from arenite.runtime.rewrites.tiles import Kernels, Prefer, with_tiles
-from arenite.runtime.rewrites.weight_budget import WeightBudget
 
 ALIGNMENT = 64
 """Bytes: a cache line, so no two records share one."""

@@ -20,8 +20,8 @@ from arenite.planner.rules import Rules
 from arenite.planner.timing import Timeline, check_timeline, simulate
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert
-from arenite.runtime.operators.moving import Wait
-from arenite.runtime.rewrites.moves import lower_moves
+from arenite.runtime.operators.movement import Wait
+from arenite.runtime.rewrites.lanes import lower_moves
 
 Place: TypeAlias = Callable[[Problem], Plan]
 

@@ -8,7 +8,7 @@ import pytest
 
 from arenite.planner.program import Program
 from arenite.runtime.compiler import compile_model
-from arenite.runtime.operators.external import External
+from arenite.runtime.operators.special import External
 from arenite.runtime.session import Session
 from support.running import (
     PoisonedSession,

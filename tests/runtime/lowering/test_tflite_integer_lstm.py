@@ -97,7 +97,7 @@ def test_a_tensor_between_that_is_none_of_the_file_is_damage(index, tmp_path):
     flatbuffers = pytest.importorskip("flatbuffers")
     model = schema.ModelT.InitFromPackedBuf(integer_lstm(), 0)
     model.subgraphs[0].operators[0].intermediates = [index]
-    builder = flatbuffers.Builder()
+    builder = flatbuffers.ProgramBuilder()
     builder.Finish(model.Pack(builder), b"TFL3")
     path = tmp_path / "lstm.tflite"
     path.write_bytes(builder.Output())

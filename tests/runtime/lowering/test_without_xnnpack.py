@@ -9,7 +9,7 @@ from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.lowering.tflite.model import lower_tflite
-from arenite.runtime.operators.external import External
+from arenite.runtime.operators.special import External
 from arenite.runtime.session import Session
 from support.running import (
     MANY_KINDS,

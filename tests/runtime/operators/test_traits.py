@@ -14,14 +14,13 @@ from arenite.planner.tensors import Tensor
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import Select, Unary, UnaryFunction
-from arenite.runtime.operators.external import External
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
 from arenite.runtime.operators.recurrent import Lstm, Svdf
-from arenite.runtime.operators.reduction import Reduce, ReduceFunction
-from arenite.runtime.operators.table import operators
+from arenite.runtime.operators.reduction import Pool2D, PoolKind, Reduce, ReduceFunction
+from arenite.runtime.operators.schema import operators
+from arenite.runtime.operators.special import External
 from support.sliding_kernels import CHANNELS_FIRST, Image, images, kernels
 
 

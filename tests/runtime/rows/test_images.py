@@ -9,7 +9,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor
 from arenite.runtime.operators.movement import Copy, Move
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import Pool2D, PoolKind
 from support.one_step import Given, constant
 from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole, image
 

@@ -27,8 +27,7 @@ from arenite.runtime.operators.normalisation import (
     LocalResponseNorm,
     Softmax,
 )
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
-from arenite.runtime.operators.reduction import ArgReduce, Reduce, ReduceFunction
+from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
 from arenite.runtime.rewrites.packing import packed_filter
 from arenite.runtime.session import Session
 from support.one_step import Given, constant, one_step

@@ -38,8 +38,8 @@ from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.operators.bands import Band
 from arenite.planner.program import Step
 from arenite.planner.several_memories import CostedMemory
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
-from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (

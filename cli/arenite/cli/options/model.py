@@ -12,7 +12,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.cli.targets.table import ARENITE, GENERIC, TARGETS
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies.order import ORDERS
 
 _P = ParamSpec("_P")

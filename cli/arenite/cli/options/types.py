@@ -7,7 +7,7 @@ import click
 from arenite.planner.budget import Budget
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 
 _MAX_NUMBER = 2**63 - 1
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from arenite.planner.costs import Costs, Link
 from arenite.planner.errors import FileError, about_file
-from arenite.runtime.processor import processor_name
+from arenite.runtime.session.stated import processor_name
 
 DESKTOP = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
 """A core of a desktop: 30 thousand million multiply-adds a second, 20 GB/s of cache and memory."""

@@ -40,7 +40,7 @@ from arenite.planner.timing import simulate
 from arenite.planner.verify import verify
 from arenite.runtime.compiler import Compiled, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.prefetch import derive_ahead, loads_in_turn
+from arenite.runtime.rewrites.lanes import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
 from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find, find_policy

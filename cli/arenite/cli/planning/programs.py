@@ -27,7 +27,7 @@ from arenite.planner.strategy import Strategy
 from arenite.runtime.compiler import Compiled, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.assembly import Code
+from arenite.runtime.program.file import Code
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 

@@ -7,9 +7,8 @@ from arenite.cli.console.streams import progress
 from arenite.cli.planning.programs import random_inputs, session_of
 from arenite.planner.program import Program
 from arenite.runtime.compiler import Tuning
-from arenite.runtime.processor import processor_name
-from arenite.runtime.rewrites.tile_speeds import DIRECT, TILES
-from arenite.runtime.rewrites.tiles import all_by, measured, takes_tiles
+from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by, measured, takes_tiles
+from arenite.runtime.session.stated import processor_name
 
 _ROUNDS = 7
 _SEED = 0

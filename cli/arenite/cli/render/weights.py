@@ -2,7 +2,7 @@
 
 from arenite.cli.render.numbers import both, plural
 from arenite.runtime.compiler import Compiled
-from arenite.runtime.rewrites.weight_budget import weight_bytes
+from arenite.runtime.rewrites.streaming import weight_bytes
 
 
 def weights_as_json(compiled: Compiled) -> dict[str, int]:

@@ -20,9 +20,9 @@ from arenite.runtime.compiler import (
     rules,
     runs_by_rows,
 )
-from arenite.runtime.rewrites.prefetch import loads_as_in
+from arenite.runtime.rewrites.lanes import loads_as_in
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.rewrites.weight_budget import WeightBudget
 from arenite.strategies.bands.stated import made_again
 
 

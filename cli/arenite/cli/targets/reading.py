@@ -7,7 +7,7 @@ from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.liveness import Boundary
 from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout
 from arenite.runtime.cexport.base.text import comment
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
-from arenite.runtime.program.row_tables import RowTables
+from arenite.runtime.program.rows import RowTables
 
 
 def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowStep) -> bool:

@@ -13,7 +13,7 @@ from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.recurrent import Lstm
-from arenite.runtime.rewrites.pads import fold_pads
+from arenite.runtime.rewrites.fusing import fold_pads
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Builds the program that the core runs, one step of the model at a time.
+"""Build the program that the core runs, one step of the model at a time.
 
 Views need no step: a reshaped or transposed tensor is the same storage under another shape
 or order. Operators that the kernel before them can apply (a clamp, a scale and shift of
@@ -8,21 +8,27 @@ channels) are folded into its step.
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnknownConstantError
 from arenite.planner.names import Names
-from arenite.planner.program import Array, OperatorSet, Port, Program, Step
-from arenite.planner.tensors import Alias, Quantisation, Tensor, TensorKind
-from arenite.runtime.lowering.assignments import copy_of, with_assignments
-from arenite.runtime.lowering.draft import Draft, Value
+from arenite.planner.program import Array, OperatorSet, Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.runtime.lowering.drafts import (
+    DraftStep,
+    DraftStorage,
+    ProgramTensors,
+    dtype_of,
+    with_assignments,
+)
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import (
     Order,
     Shape,
+    Value,
     as_written,
     reshaped,
     same_bytes,
@@ -30,22 +36,13 @@ from arenite.runtime.lowering.layout import (
     strides,
     transposed,
 )
+from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.external import External
 from arenite.runtime.operators.movement import Copy, Move
-
-__all__ = ["Builder", "Draft", "Value"]
-
-
-@dataclass(slots=True)
-class _Storage:
-    tensor: Tensor
-    model_tensors: list[str] = field(default_factory=list)
-    num_reads: int = 0
-    draft: Draft | None = None
+from arenite.runtime.operators.special import External
 
 
-class Builder:
+class ProgramBuilder:
     """The program so far.
 
     Args:
@@ -77,10 +74,10 @@ class Builder:
         self._stated = quantisations or {}
         self._values: dict[str, Value] = {}
         self._shapes: dict[str, Shape] = {}
-        self._storages: dict[str, _Storage] = {}
+        self._storages: dict[str, DraftStorage] = {}
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
-        self._drafts: list[Draft] = []
+        self._drafts: list[DraftStep] = []
         self._states: dict[str, Value] = {}
         self._assigned: dict[str, Value] = {}
         self._initial: dict[str, Array] = {}
@@ -209,7 +206,7 @@ class Builder:
         array = np.asarray(array, order="C")
         self._constants[name] = array
         self._quantise(name, quantisation)
-        return Value(name, _dtype(array), array.shape, as_written(array.ndim), 0, array)
+        return Value(name, dtype_of(array), array.shape, as_written(array.ndim), 0, array)
 
     def emit(
         self,
@@ -242,7 +239,9 @@ class Builder:
             dtype = inputs[0].dtype
         dtypes = [dtype] * len(outputs) if isinstance(dtype, DType) else dtype
         made: list[Value] = []
-        draft = Draft(self._step_names.take(step or outputs[0][0]), operator, list(inputs), made)
+        draft = DraftStep(
+            self._step_names.take(step or outputs[0][0]), operator, list(inputs), made
+        )
         for (name, shape, order), each in zip(outputs, dtypes, strict=True):
             unique = name if name in self.model.tensors and name not in self._storages else ""
             unique = unique or self._names.take(name)
@@ -331,7 +330,7 @@ class Builder:
 
     # Folding.
 
-    def producer(self, name: str) -> Draft | None:
+    def producer(self, name: str) -> DraftStep | None:
         """Return the step that makes a tensor, if its only reader may be folded into that."""
         value = self._values.get(name)
         storage = self._storages.get(value.tensor) if value is not None else None
@@ -352,7 +351,7 @@ class Builder:
         outputs = [self._settled(name) for name in self.model.output_tensors]
         self._write_states(outputs)
         live = self._live_drafts({value.tensor for value in outputs})
-        tensors = _Tensors(self._storages, self._constants, self._quantisations, self._names)
+        tensors = ProgramTensors(self._storages, self._constants, self._quantisations, self._names)
         steps = [
             Step(
                 draft.name,
@@ -405,12 +404,12 @@ class Builder:
             self._drafts, self._assigned, self._states, fixed, self._step_names
         )
 
-    def _live_drafts(self, needed: set[str]) -> list[Draft]:
+    def _live_drafts(self, needed: set[str]) -> list[DraftStep]:
         needed = set(needed)
         needed.update(
             name for name, s in self._storages.items() if s.tensor.kind is TensorKind.STATE
         )
-        live: list[Draft] = []
+        live: list[DraftStep] = []
         for draft in reversed(self._drafts):
             if any(value.tensor in needed for value in draft.outputs):
                 live.append(draft)
@@ -418,89 +417,5 @@ class Builder:
         return live[::-1]
 
     def _new(self, name: str, dtype: DType, shape: Shape, order: Order, kind: TensorKind) -> Value:
-        self._storages[name] = _Storage(Tensor(name, dtype, stored_shape(shape, order), kind))
+        self._storages[name] = DraftStorage(Tensor(name, dtype, stored_shape(shape, order), kind))
         return Value(name, dtype, shape, order)
-
-
-class _Tensors:
-    """The tensors of a program, created when its steps refer to them.
-
-    A storage under another shape, or from another byte on, is a separate tensor with an alias.
-    """
-
-    def __init__(
-        self,
-        storages: Mapping[str, _Storage],
-        constants: Mapping[str, Array],
-        quantisations: Mapping[str, Quantisation],
-        names: Names,
-    ) -> None:
-        self._storages = storages
-        self._all_constants = constants
-        self._quantisations = quantisations
-        self._names = names
-        self._views: dict[tuple[str, Shape, int], str] = {}
-        self.found: dict[str, Tensor] = {}
-        self.constants: dict[str, Array] = {}
-        for storage in storages.values():
-            if storage.tensor.kind in (TensorKind.INPUT, TensorKind.STATE):
-                self._add(storage.tensor)
-
-    def named(self, value: Value) -> str:
-        """Return the name of the tensor for a value under its shape."""
-        whole = self._whole(value.tensor)
-        if whole.shape == value.stored and not value.offset:
-            return whole.name
-        key = (whole.name, value.stored, value.offset)
-        if key not in self._views:
-            kind = TensorKind.ACTIVATION
-            if whole.kind is TensorKind.CONSTANT:
-                kind = TensorKind.CONSTANT
-            name = self._names.take(f"{whole.name}/view")
-            self._views[key] = name
-            self._add(
-                Tensor(
-                    name, whole.dtype, value.stored, kind, Alias(whole.name, value.offset),
-                    whole.quantisation,
-                )
-            )  # fmt: skip
-        return self._views[key]
-
-    def port(self, name: str, value: Value) -> Port:
-        """Return the port through which the caller sees a value."""
-        is_plain = value.order == as_written(len(value.order))
-        return Port(name, self.named(value), None if is_plain else value.order)
-
-    def mark_outputs(self, names: Iterable[str]) -> None:
-        """Mark these storages as outputs of the program."""
-        for name in names:
-            if self.found[name].kind is TensorKind.ACTIVATION:
-                self.found[name] = replace(self.found[name], kind=TensorKind.OUTPUT)
-
-    def initial(self, state: str, array: Array) -> str:
-        """Return the name of a new constant, the initial value of a state."""
-        name = self._names.take(f"{state}/initial")
-        self.constants[name] = np.asarray(array, order="C")
-        self._add(Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT))
-        return name
-
-    def _whole(self, name: str) -> Tensor:
-        if name not in self.found:
-            storage = self._storages.get(name)
-            if storage is not None:
-                self._add(storage.tensor)
-            else:
-                array = self.constants[name] = self._all_constants[name]
-                self._add(Tensor(name, _dtype(array), array.shape, TensorKind.CONSTANT))
-        return self.found[name]
-
-    def _add(self, tensor: Tensor) -> None:
-        quantisation = self._quantisations.get(tensor.name, tensor.quantisation)
-        self.found[tensor.name] = replace(tensor, quantisation=quantisation)
-
-
-_DTYPES = {dtype.label: dtype for dtype in DType}
-
-
-def _dtype(array: Array) -> DType:
-    return _DTYPES[array.dtype.name]

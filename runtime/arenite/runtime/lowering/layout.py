@@ -7,7 +7,11 @@ order for the same bytes, so it costs nothing until an operator needs a certain 
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 
 Shape: TypeAlias = tuple[int, ...]
 Order: TypeAlias = tuple[int, ...]
@@ -130,3 +134,29 @@ def _groups(shape: Shape, new_shape: Shape) -> Iterable[tuple[tuple[int, ...], t
                 new_count *= new_shape[new]
                 new += 1
         yield tuple(range(first_old, old)), tuple(range(first_new, new))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of the model, and where its bytes are.
+
+    Attributes:
+        tensor: Name of the storage or constant.
+        dtype: Element type.
+        shape: Shape in the model.
+        order: Order of the stored axes.
+        offset: First byte in the storage.
+        array: Elements of a constant, axes in the model's order; None for other tensors.
+    """
+
+    tensor: str
+    dtype: DType
+    shape: Shape
+    order: Order
+    offset: int = 0
+    array: Array | None = None
+
+    @property
+    def stored(self) -> Shape:
+        """Lengths of the stored axes."""
+        return stored_shape(self.shape, self.order)

@@ -1,4 +1,4 @@
-"""What the operators of our own runtime have in common.
+"""What the operators of our runtime have in common, and rows.
 
 Images are stored channels last: N, H, W, C. Axes count stored axes. Padding is top, right,
 bottom, left.
@@ -8,7 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.operators.operator import Operands, Operator, Region
+from arenite.planner.rows import ROW_AXIS
+from arenite.planner.tensors import Tensor
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
@@ -50,3 +52,77 @@ class Clamped(RuntimeOperator):
 
     min: float = -math.inf
     max: float = math.inf
+
+
+_LEAST_RANK = 3
+
+
+def is_one_image(tensor: Tensor | None) -> bool:
+    """Tell whether a tensor is one image, or one list of rows, none of them empty."""
+    return (
+        tensor is not None
+        and len(tensor.shape) >= _LEAST_RANK
+        and tensor.shape[0] == 1
+        and math.prod(tensor.shape) > 0
+    )
+
+
+def makes_one_image(operands: Operands) -> bool:
+    """Tell whether a step has one output, which is one image or one list of rows."""
+    return len(operands.outputs) == 1 and is_one_image(operands.result)
+
+
+class RowWise(Operator):
+    """Makes each row of its result from the same row of its inputs, or of some of them.
+
+    An input that is broadcast along the rows is read whole.
+    """
+
+    __slots__ = ()
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether the rows of all inputs are those of the result, or one for all rows."""
+        result = operands.result
+        if result is None or not makes_one_image(operands):
+            return False
+        rank, rows = len(result.shape), result.shape[ROW_AXIS]
+        for tensor in operands.inputs:
+            if tensor is None:
+                continue
+            missing = rank - len(tensor.shape)
+            if missing < 0:
+                return False
+            has_rows = missing <= ROW_AXIS and tensor.shape[ROW_AXIS - missing] != 1
+            if has_rows and (missing or tensor.shape[ROW_AXIS] != rows):
+                return False
+        return True
+
+
+class AlongLastAxes(Operator):
+    """Reads some of the last axes of its first input whole for each element that it makes."""
+
+    __slots__ = ()
+
+    def num_whole_axes(self, operands: Operands) -> int:
+        """Return how many of the last axes are read whole."""
+        return 1
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether the rows are not among the axes that are read whole."""
+        source, result = operands.source, operands.result
+        if source is None or result is None or not makes_one_image(operands):
+            return False
+        kept = len(source.shape) - self.num_whole_axes(operands)
+        return kept > ROW_AXIS and source.shape[:kept] == result.shape[:kept]
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same region of the first input, but the whole of its last axes."""
+        source = operands.source
+        # Not super(): dataclasses with slots are copies of their classes.
+        everything = Operator.input_region(self, operands, position, region)
+        if position or source is None or operands.result is None:
+            return everything
+        kept = len(source.shape) - self.num_whole_axes(operands)
+        if kept < 0 or source.shape[:kept] != operands.result.shape[:kept]:
+            return everything
+        return (*region[:kept], *everything[kept:])

@@ -1,4 +1,4 @@
-"""Convolutions of images, and what they have in common with other products with weights."""
+"""Convolutions of images, and the filters and gradients that training steps make in the run."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,9 +9,44 @@ from arenite.planner.operators.operator import Operands, Region, same_layout
 from arenite.planner.operators.windows import Sliding, sliding_over
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import FLOAT_BYTES, NO_PADDING, PANEL, Clamped, Pair, Sides
-from arenite.runtime.operators.rows import makes_one_image
-from arenite.runtime.operators.winograd import winograd_scratch
+from arenite.runtime.operators.base import (
+    FLOAT_BYTES,
+    NO_PADDING,
+    PANEL,
+    Clamped,
+    Pair,
+    RuntimeOperator,
+    Sides,
+    makes_one_image,
+)
+
+_PRODUCT_COLUMNS = 2 * PANEL
+_MOST_FILTER_BYTES = 5 << 19
+"""Of transformed panels of the filter, unless a few panels are more."""
+_MANY_INPUTS = 256
+"""From so many input channels on, twice as many tiles are made together."""
+
+
+def winograd_scratch(tile: int, inputs: int, outputs: int, tiles: int, threads: int) -> int:
+    """Return the bytes in which tiles are taken apart, and panels of the filter.
+
+    Args:
+        tile: Rows and columns of a tile.
+        inputs: Channels of the image.
+        outputs: Channels of the result.
+        tiles: Tiles of the result.
+        threads: Each has tiles of its own.
+    """
+    points = (tile + 2) ** 2
+    most = 28 if inputs < _MANY_INPUTS else 56
+    together = align_up(-(-tiles // -(-tiles // most)), 2)
+    of_points = align_up(inputs, PANEL) * together + PANEL
+    of_products = together * _PRODUCT_COLUMNS + PANEL
+    panel = points * (inputs + 1) * PANEL
+    least = 2 if tiles <= most else 4
+    panels = min(max(_MOST_FILTER_BYTES // (FLOAT_BYTES * panel) // 2 * 2, least),
+                 -(-outputs // PANEL))  # fmt: skip
+    return FLOAT_BYTES * (panels * panel + threads * points * (of_points + of_products))
 
 
 class Convolution(Clamped):
@@ -265,3 +300,37 @@ class TransposedConv2D(Clamped):
         high = (made[1] - 1 + before) // stride + 1
         low = min(max(low, 0), length)
         return low, max(min(high, length), low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackFilter(RuntimeOperator):
+    """Reads a filter of floats, Cout, Cin / groups, kh, kw, and packs it for a Conv2D.
+
+    Makes panels, kh, kw, Cin / groups, 16: for weights that are made in the run.
+    """
+
+    number: ClassVar[int] = 36
+
+    groups: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightGradient(RuntimeOperator):
+    """Reads x, and the gradient of a Conv2D of it: the gradient of the filter.
+
+    Makes Cout, Cin / groups, kh, kw. `before` are the rows and columns of padding at the start.
+    """
+
+    number: ClassVar[int] = 37
+
+    strides: Pair = (1, 1)
+    dilations: Pair = (1, 1)
+    before: Pair = (0, 0)
+    groups: int = 1
+
+    def multiply_adds(self, operands: Operands) -> int:
+        """Return the elements of the result times the pixels that each sums up."""
+        gradient, result = operands.input(1), operands.result
+        if gradient is None or result is None or len(gradient.shape) != 4:
+            return 0
+        return result.num_elements * math.prod(gradient.shape[:3])

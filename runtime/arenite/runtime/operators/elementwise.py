@@ -5,8 +5,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from arenite.planner.operators.elementwise import ElementWise
-from arenite.runtime.operators.base import Clamped, RuntimeOperator
-from arenite.runtime.operators.rows import RowWise
+from arenite.runtime.operators.base import Clamped, RowWise, RuntimeOperator
 
 
 class UnaryFunction(StrEnum):

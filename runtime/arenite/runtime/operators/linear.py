@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from arenite.planner.operators.operator import Operands, Region
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, RuntimeOperator
+from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, RuntimeOperator, makes_one_image
 from arenite.runtime.operators.convolution import Convolution, filter_of
-from arenite.runtime.operators.rows import makes_one_image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Operators that move elements, resize images, or load weights."""
+"""Operators that move elements, resize images, load weights, or spill tensors."""
 
 import math
 from collections import Counter
@@ -10,8 +10,14 @@ from arenite.planner.operators.operator import Operands, Region
 from arenite.planner.operators.parts import Part
 from arenite.planner.rows import ROW_AXIS
 from arenite.planner.tensors import Tensor
-from arenite.runtime.operators.base import Lengths, Offset, RuntimeOperator, Strides
-from arenite.runtime.operators.rows import is_one_image, makes_one_image
+from arenite.runtime.operators.base import (
+    Lengths,
+    Offset,
+    RuntimeOperator,
+    Strides,
+    is_one_image,
+    makes_one_image,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,3 +314,40 @@ class LoadWeights(RuntimeOperator):
     """
 
     number: ClassVar[int] = 27
+
+
+@dataclass(frozen=True, slots=True)
+class Spill(RuntimeOperator):
+    """Copies x to a memory that is spilled to."""
+
+    number: ClassVar[int] = 33
+
+    def bytes_moved(self, operands: Operands) -> tuple[int, int]:
+        """Return the bytes of the tensor, and 0."""
+        return _size(operands), 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch(RuntimeOperator):
+    """Copies x, which was spilled, back."""
+
+    number: ClassVar[int] = 34
+
+    def bytes_moved(self, operands: Operands) -> tuple[int, int]:
+        """Return 0, and the bytes of the tensor."""
+        return 0, _size(operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(RuntimeOperator):
+    """Computes nothing: the steps that it awaits are done before it."""
+
+    number: ClassVar[int] = 35
+
+    def bytes_touched(self, operands: Operands) -> int:
+        """Return 0."""
+        return 0
+
+
+def _size(operands: Operands) -> int:
+    return 0 if operands.source is None else operands.source.size

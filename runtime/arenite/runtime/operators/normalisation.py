@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from arenite.planner.operators.normalising import Normalising
 from arenite.planner.operators.operator import Operands
-from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.rows import AlongLastAxes
+from arenite.runtime.operators.base import AlongLastAxes, RuntimeOperator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

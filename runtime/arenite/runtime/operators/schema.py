@@ -1,6 +1,6 @@
-"""The operators as tables of the program file's schema, generated from their classes.
+"""All operators, and their tables in the schema of program files.
 
-`scripts/write-schema.py` writes them into `runtime/core/program.fbs`.
+`scripts/write-schema.py` writes the tables into `runtime/core/program.fbs`.
 """
 
 import dataclasses
@@ -9,10 +9,38 @@ import textwrap
 import typing
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any
 
-from arenite.runtime.operators.base import UNSTORED
-from arenite.runtime.operators.table import operators
+from arenite.runtime.operators import (  # noqa: F401  # so that every class is defined
+    convolution,
+    elementwise,
+    linear,
+    movement,
+    normalisation,
+    recurrent,
+    reduction,
+    special,
+)
+from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
+
+
+@cache
+def operators() -> tuple[type[RuntimeOperator], ...]:
+    """Return the operators, by their number in the program file."""
+    found = sorted(set(_concrete(RuntimeOperator)), key=lambda each: each.number)
+    numbers = [each.number for each in found]
+    assert numbers == list(range(1, len(found) + 1)), f"numbers with gaps or twins: {numbers}"
+    return tuple(found)
+
+
+def _concrete(base: type[RuntimeOperator]) -> Iterator[type[RuntimeOperator]]:
+    for each in base.__subclasses__():
+        # Dataclasses with slots are made twice; the first has none.
+        if {"number", "__slots__"} <= vars(each).keys():
+            yield each
+        yield from _concrete(each)
+
 
 BEGIN = "// Operators: from here on written by scripts/write-schema.py, from runtime/operators.\n"
 END = "// Operators end here.\n"

@@ -18,7 +18,7 @@ from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
-from arenite.runtime.rewrites.unread import without_unread
+from arenite.runtime.rewrites.fusing import without_unread
 
 _QUAD = 4
 """Inputs of an integer filter that lie side by side: as many as one dot product takes."""

@@ -1,32 +1,106 @@
-"""Load weights into the arena during each run, so that only a window of them is resident.
-
-A convolution or product whose weights are streamed becomes tiles of its output channels. For
-each tile one step loads some panels of the packed weights into a window, an ordinary tensor that
-the planner places, and the next computes a part of the result with it. The parts are then joined;
-those that are contiguous in the result are written in place.
-
-Where windows are large and the budget has room for a second one, the next tile is loaded into that
-meanwhile, on a lane of its own; `prefetch.py` then has loads begin early.
-"""
+"""How many bytes of weights may be resident while a program runs."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
+from arenite.planner.errors import AreniteError
 from arenite.planner.names import Names
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, LoadWeights, Move
-from arenite.runtime.rewrites.prefetch import loads_beside
-from arenite.runtime.rewrites.unread import without_unread
-from arenite.runtime.rewrites.weight_budget import Loading, WeightBudgetError, weight_bytes
+from arenite.runtime.rewrites.fusing import without_unread
+from arenite.runtime.rewrites.lanes import loads_beside
+
+
+class Loading(StrEnum):
+    """Who loads the weights that are not resident."""
+
+    BESIDE = "beside"
+    """A thread of its own, into a second window, beside the computation."""
+    IN_TURN = "in-turn"
+    """The thread that computes, one window at a time."""
+
+
+class WeightBudgetError(AreniteError):
+    """The weights do not fit the budget even with everything streamed that can be.
+
+    Attributes:
+        budget: The budget, in bytes.
+        least: The smallest budget that suffices, in bytes.
+    """
+
+    def __init__(self, budget: int, least: int) -> None:
+        super().__init__(
+            f"the weights need at least {least} B, the budget is {budget} B; raise --weight-budget"
+        )
+        self.budget = budget
+        self.least = least
+
+
+@dataclass(frozen=True, slots=True)
+class WeightBudget:
+    """Weights that may be resident: a number of bytes, or a percentage of all weights.
+
+    Attributes:
+        amount: Bytes, or a percentage if `is_percent`.
+        is_percent: Whether the amount is a percentage.
+        loading: Who loads the others; None for what is quicker for windows of their size.
+    """
+
+    amount: float
+    is_percent: bool = False
+    loading: Loading | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a budget such as `4MiB`, `25%`, `25%,in-turn` or `4MiB,beside`.
+
+        Raises:
+            ValueError: It is neither a size above 0 nor above 0 % and at most 100 %, or something
+                else than how to load follows.
+        """
+        amount, comma, how = text.partition(",")
+        if comma and how not in {*Loading}:
+            ways = " or ".join(repr(str(each)) for each in Loading)
+            raise ValueError(f"{text!r}: {how!r} follows, where {ways} may")
+        loading = Loading(how) if comma else None
+        if not amount.endswith("%"):
+            size = parse_size(amount)
+            if size < 1:
+                raise ValueError(f"{text!r} is not above 0")
+            return cls(size, loading=loading)
+        percent = float(amount[:-1])
+        if not 0 < percent <= 100:
+            raise ValueError(f"{text!r} is not above 0% and at most 100%")
+        return cls(percent, is_percent=True, loading=loading)
+
+    def __str__(self) -> str:
+        """Return a text that `parse` reads."""
+        amount = f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
+        return amount if self.loading is None else f"{amount},{self.loading}"
+
+    def bytes_of(self, program: Program) -> int:
+        """Return the budget in bytes for a program."""
+        if not self.is_percent:
+            return int(self.amount)
+        return int(self.amount / 100 * weight_bytes(program))
+
+
+def weight_bytes(program: Program) -> int:
+    """Return the bytes of all weights, decoded."""
+    return sum(array.nbytes for array in program.constants.values())
+
 
 _FEWEST_WEIGHTS = 4_096
 """Fewest weights of a step that is worth streaming."""

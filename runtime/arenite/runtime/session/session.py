@@ -3,12 +3,13 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
@@ -20,10 +21,43 @@ from arenite.runtime.errors import (
     SessionClosedError,
     SessionForkedError,
 )
-from arenite.runtime.session.options import Options
-from arenite.runtime.session.ports import Array, Port, ports_of, require_fit
 from arenite.runtime.session.segments import segments_of
-from arenite.runtime.session.stated import Memory, SessionMemory, StepProfile, Tuned
+from arenite.runtime.session.stated import (
+    Array,
+    Memory,
+    Port,
+    SessionMemory,
+    StepProfile,
+    Tuned,
+    ports_of,
+    require_fit,
+)
+
+MAX_THREADS = 256
+"""Most threads of a session: more than any machine's worth, few enough to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a session runs.
+
+    Attributes:
+        threads: Number of threads that run kernels.
+        poison: Byte to fill dead memory with; None to leave it alone.
+        guard: Whether to protect the pages around each memory.
+        buffers: Memory supplied by the caller, by the name of the memory.
+    """
+
+    threads: int = 1
+    poison: int | None = None
+    guard: bool = False
+    buffers: Mapping[str, NDArray[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.threads <= MAX_THREADS:
+            raise ValueError(f"threads is {self.threads}; give 1 to {MAX_THREADS}")
+        if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
+            raise ValueError(f"poison {self.poison!r} is not a byte, 0 to 255")
 
 
 class _Turn:

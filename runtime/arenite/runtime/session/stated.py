@@ -1,6 +1,70 @@
-"""What a session says of its steps, its memories and its processor."""
+"""What a session says of its inputs, outputs, steps, memories and processor."""
 
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.runtime import _core
+from arenite.runtime.errors import InputNameError, InputShapeError, InputTypeError
+
+Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the model.
+
+    Attributes:
+        name: Name in the model.
+        dtype: Element type.
+        shape: Shape in the model.
+        view: View of the elements in the arena, with that shape.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    view: Array
+
+
+def ports_of(
+    native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
+) -> tuple[Port, ...]:
+    """Return ports by what the core states of them: name, tensor, and where it has each axis."""
+    ports = []
+    for name, tensor, permutation in stated:
+        stored = native.view(tensor)
+        axes = [0] * stored.ndim
+        for place, axis in enumerate(permutation):
+            axes[axis] = place
+        view = stored.transpose(axes)
+        ports.append(Port(name, view.dtype, view.shape, view))
+    return tuple(ports)
+
+
+def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, Port]) -> None:
+    """Check arrays that are to be fed, by name.
+
+    Raises:
+        InputNameError: An input is missing, or there is none of a name.
+        InputShapeError: An array has another shape.
+        InputTypeError: An array has another element type.
+    """
+    if inputs.keys() != ports.keys():
+        for name in inputs:
+            if name not in ports:
+                raise InputNameError(name, ports, missing=False)
+        raise InputNameError(next(n for n in ports if n not in inputs), ports, missing=True)
+    for name, port in ports.items():
+        array = np.asarray(inputs[name])
+        if array.dtype != port.dtype:
+            raise InputTypeError(name, str(array.dtype), str(port.dtype))
+        if array.shape != port.shape:
+            raise InputShapeError(name, array.shape, port.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +157,40 @@ class Tuned:
 
     processor: str
     is_here: bool
+
+
+def processor_name() -> str:
+    """Return its name as the core finds it, for which programs are tuned.
+
+    It is what the system states of the first core, or of the board; two models may have one name.
+    """
+    return _core.processor_name()
+
+
+def chrome_trace(name: str, steps: Iterable[StepProfile]) -> str:
+    """Return the steps of a run in sequence, as JSON.
+
+    Args:
+        name: Name of the model.
+        steps: Steps as returned by `Session.profile`.
+    """
+    events: list[dict[str, object]] = [_label("process_name", 0, name)]
+    tracks: dict[str, int] = {}
+    begun = 0
+    for step in steps:
+        if step.backend not in tracks:
+            tracks[step.backend] = len(tracks) + 1
+            events.append(_label("thread_name", tracks[step.backend], step.backend))
+        events.append(
+            {
+                "name": step.name, "cat": step.operator, "ph": "X", "pid": 1,
+                "tid": tracks[step.backend], "ts": begun / 1000, "dur": step.nanoseconds / 1000,
+                "args": {"operator": step.operator, "bytes": step.bytes},
+            }
+        )  # fmt: skip
+        begun += step.nanoseconds
+    return json.dumps({"traceEvents": events}, separators=(",", ":"))
+
+
+def _label(what: str, track: int, text: str) -> dict[str, object]:
+    return {"name": what, "ph": "M", "pid": 1, "tid": track, "args": {"name": text}}

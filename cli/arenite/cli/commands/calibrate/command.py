@@ -15,7 +15,7 @@ from arenite.cli.options.output import json_option
 from arenite.cli.planning.costs import cache_file, in_speeds, table, with_measured
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
-from arenite.runtime.processor import processor_name
+from arenite.runtime.session.stated import processor_name
 
 
 @click.command()

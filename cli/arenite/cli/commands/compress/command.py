@@ -45,8 +45,8 @@ from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.compiler import Compiled as CompiledProgram
-from arenite.runtime.program.assembly import Code
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.program.file import Code
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.weight_budget import WeightBudget
+from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"

@@ -36,7 +36,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.errors import named_instead
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.session import Session, StepProfile, Tuned
-from arenite.runtime.trace import chrome_trace
+from arenite.runtime.session.stated import chrome_trace
 from arenite.strategies import find
 
 _NUM_SLOWEST = 20

@@ -15,7 +15,7 @@ from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import Pool2D, PoolKind
 
 _INT16_BYTES = 2
 _INT32_BYTES = 4

@@ -17,8 +17,7 @@ from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
-from arenite.runtime.operators.reduction import ArgReduce, Reduce, ReduceFunction
+from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
 
 
 @writes(Pool2D)

@@ -6,12 +6,10 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import as_written
+from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
-from arenite.runtime.lowering.onnx.registry import translates
-from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.translation import Translation, translates
 from arenite.runtime.operators.elementwise import BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 

@@ -1,41 +1,96 @@
-"""Lower a whole ONNX model to a program of our own operators."""
+"""Lower a whole ONNX model; what the core does not run is left to ONNX Runtime."""
 
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
+from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx.node import Origin
+from arenite.planner.importers.onnx.reader import operator_model
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.lowering.builder import Builder
+from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
-from arenite.runtime.lowering.layout import Order, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Value, as_written, channels_last
 from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their translators are listed
     convolution,
     elementwise,
-    indexing,
     linear,
     movement,
-    normalisation,
-    pooling,
     recurrent,
     reduction,
-    resizing,
 )
-from arenite.runtime.lowering.onnx.external import external
 from arenite.runtime.lowering.onnx.quantisation import with_quantisations
 from arenite.runtime.lowering.onnx.quantised import Quantised
-from arenite.runtime.lowering.onnx.registry import TRANSLATORS
-from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.translation import TRANSLATORS, Translation
 from arenite.runtime.lowering.onnx.weight_gradients import (
     FoundGradient,
     translate_found,
     with_weight_gradients,
 )
-from arenite.runtime.lowering.translators import Layout
-from arenite.runtime.lowering.types import check_input_types
-from arenite.runtime.operators.filters import WeightGradient
+from arenite.runtime.lowering.translation import KNOWN_TYPES, Layout, check_input_types
+from arenite.runtime.operators.convolution import WeightGradient
+from arenite.runtime.operators.special import External
+from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+
+
+def external(builder: ProgramBuilder, step: Step) -> None:
+    """Emit the step that ONNX Runtime runs for a step of the model.
+
+    Raises:
+        NotLoweredError: It has tensors of a type that the core does not know, makes as much as
+            its data say, is no node of the file, or ONNX Runtime has no kernel for it.
+        MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
+    """
+    if isinstance(step.operator, Imported) and step.operator.is_bound:
+        raise NotLoweredError(
+            "how much it makes depends on the data, so the shapes behind it change from run to run"
+        )
+    tensors = builder.model.tensors
+    for name in (*step.reads, *step.writes):
+        if tensors[name].dtype not in KNOWN_TYPES:
+            raise NotLoweredError(f"it works on {tensors[name].dtype.label}")
+    single = operator_model(builder.model, step)
+    if single is None:
+        raise NotLoweredError("the file has no node for it")
+    refusal = _why_refused(single.model)
+    if refusal is not None:
+        raise NotLoweredError(refusal)
+    sources: list[Value | None] = [
+        builder.as_written(builder.value(name), step.name) for name in single.inputs
+    ]
+    shapes = {name: tensors[name].shape for name in single.outputs}
+    made = builder.emit(
+        External(
+            runtime="onnxruntime",
+            model=single.model,
+            input_names=single.input_names,
+            output_names=single.output_names,
+            op_type=step.operator.label,
+            repeats=step.operator.repeatable,
+        ),
+        sources,
+        [(name, shape, as_written(len(shape))) for name, shape in shapes.items()],
+        dtype=[tensors[name].dtype for name in single.outputs],
+        step=step.name,
+    )
+    for name, value in zip(shapes, made, strict=True):
+        builder.bind(name, value)
+
+
+def _why_refused(model: bytes) -> str | None:
+    """Return why ONNX Runtime makes no session of a model, None if it does or is absent.
+
+    Where it is absent the session says so that needs it: the file may be for another machine.
+    """
+    try:
+        stock_session(model, stock_options())
+    except MissingDependencyError:
+        return None
+    except UnsupportedModelError as error:
+        return str(error).removeprefix("'model': ")
+    return None
 
 
 def lower_onnx(model: Program, supported: Container[str] | None = None) -> Program:
@@ -55,7 +110,7 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
         model = with_weight_gradients(model)
     quantisations = with_quantisations(model)
     model = quantisations.program
-    builder = Builder(model, supported)
+    builder = ProgramBuilder(model, supported)
     quantised = Quantised(builder, quantisations)
     producers = {name: step for step in model.steps for name in step.writes}
     for name in model.input_tensors:

@@ -1,19 +1,20 @@
-"""Operators that move elements and compute nothing."""
+"""Operators that move elements: by position, by index, or to another size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.builder import Value
+from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape, usual
-from arenite.runtime.lowering.moves import padded, picked, tiled, whole
-from arenite.runtime.lowering.onnx.registry import translates
-from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.lowering.translators import Layout
-from arenite.runtime.operators.movement import Copy, Gather, Move
+from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
+from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
+from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.translation import Translation, translates
+from arenite.runtime.lowering.translation import Layout
+from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
+from arenite.runtime.operators.movement import Copy, Gather, Move, ScatterAdd
 
 
 @translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
@@ -247,3 +248,152 @@ def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:
     """Split axes, permute them and join them again."""
     value = t.builder.reshaped(t.value(), parts, t.target)
     t.finish(t.builder.transposed(value, axes))
+
+
+_MAX_DEPTH = 1 << 20
+"""Of a one-hot code, whose indices become a constant."""
+
+
+@translates("OneHot")
+def one_hot(t: Translation) -> None:
+    """Translate OneHot: indices are compared with all there are, counted from either end."""
+    indices = t.builder.as_written(t.value(0), t.target)
+    if indices.dtype not in (DType.INT32, DType.INT64):
+        raise NotLoweredError(f"its indices are {indices.dtype.label}")
+    if t.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
+        raise NotLoweredError(f"it makes {t.dtype.label}")
+    rank = len(t.shape)
+    axis = t.axis(-1, rank)
+    depth = t.shape[axis]
+    if depth > _MAX_DEPTH:
+        raise NotLoweredError(f"it compares with {depth} indices, of at most {_MAX_DEPTH}")
+    shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
+    indices = t.builder.reshaped(indices, shape, t.target)
+    row = [depth if each == axis else 1 for each in range(rank)]
+
+    def equal(first: int, name: str) -> Value:
+        places = np.arange(first, first + depth, dtype=indices.dtype.label).reshape(row)
+        return _masks(t, BinaryFunction.EQUAL, [indices, t.builder.constant(places, name)], name)
+
+    from_front, from_end = equal(0, f"{t.target}/front"), equal(-depth, f"{t.target}/end")
+    is_hot = _masks(t, BinaryFunction.LOGICAL_OR, [from_front, from_end], f"{t.target}/hot")
+    t.finish(t.emit(Select(), [is_hot, *_numbers(t, rank)]))
+
+
+def _masks(
+    t: Translation, function: BinaryFunction, values: list[Value | None], name: str
+) -> Value:
+    return t.emit(Binary(function=function), values, dtype=DType.BOOL, name=name)
+
+
+def _numbers(t: Translation, rank: int) -> list[Value]:
+    """Return the numbers where a code is hot and where it is not, which one input holds."""
+    off_and_on = t.array(2).reshape(-1)
+    return [
+        t.builder.constant(off_and_on[place].reshape((1,) * rank), f"{t.target}/{name}")
+        for name, place in (("on", 1), ("off", 0))
+    ]
+
+
+@translates("ScatterElements")
+def scatter_elements(t: Translation) -> None:
+    """Translate a sum scattered over one axis to the places that a MaxPool told."""
+    if t.attribute("reduction", "none") != "add" or len(t.shape) != 1:
+        raise NotLoweredError("it is no sum over one axis")
+    maker = _behind_views(t, t.source(1))
+    if maker is None or maker.operator.label != "MaxPool":
+        raise NotLoweredError("its indices, which may count from the end, are not of a MaxPool")
+    indices, updates = (t.builder.as_written(t.value(p), t.target) for p in (1, 2))
+    if _are_zeros(t, t.source(0)):
+        t.finish(t.emit(ScatterAdd(), [indices, updates]))
+        return
+    found = t.emit(
+        ScatterAdd(), [indices, updates], order=as_written(1), name=f"{t.target}/scattered"
+    )
+    t.finish(combine(t, BinaryFunction.ADD, t.value(0), found, t.target))
+
+
+def _behind_views(t: Translation, name: str) -> Step | None:
+    """Return the step that makes the elements of a tensor, whatever their shape."""
+    maker = t.producers.get(name)
+    while maker is not None and maker.operator.label in ("Flatten", "Reshape"):
+        maker = t.producers.get(maker.inputs[0])
+    return maker
+
+
+def _are_zeros(t: Translation, name: str) -> bool:
+    """Tell whether a tensor is clipped to 0."""
+    maker = _behind_views(t, name)
+    if maker is None or maker.operator.label != "Clip" or len(maker.inputs) < 3:
+        return False
+    bounds = [t.builder.array(each) for each in maker.inputs[1:]]
+    return all(bound is not None and not np.any(bound) for bound in bounds)
+
+
+@translates("Resize", "Upsample", layout=Layout.CHANNELS_LAST)
+def resize(t: Translation) -> None:
+    """Translate Resize or Upsample by nearest neighbour or linearly."""
+    value = t.value()
+    rank = len(value.shape)
+    mode = t.attribute("mode", "nearest")
+    if t.dtype is not DType.FLOAT32 or rank != 4:
+        raise NotLoweredError(f"it resizes {t.dtype.label} of rank {rank}")
+    if value.shape[:2] != t.shape[:2]:
+        raise NotLoweredError("it resizes more than rows and columns")
+    if mode not in ("nearest", "linear") or t.attribute("antialias", 0):
+        raise NotLoweredError(f"its mode is {mode!r}")
+    value = t.builder.in_order(value, channels_last(4), t.target)
+    scales = _scales(t)
+    axes = [_source_places(t, value.shape[axis], t.shape[axis], scales[axis]) for axis in (2, 3)]
+    height, width = value.shape[2:]
+    if mode == "nearest":
+        rows, columns = (_rounded(t, places) for places in axes)
+        operator = nearest(rows, columns, height, width)
+    else:
+        operator = linear(axes[0], axes[1], height, width)
+    t.finish(t.emit(operator, [value], order=channels_last(4)))
+
+
+def _scales(t: Translation) -> tuple[float, ...]:
+    """Return the factor of each axis, exactly as the model states it if it does."""
+    is_upsample = t.kind == "Upsample"
+    position = 1 if is_upsample or t.opset < 11 else 2
+    given = t.optional_array(position)
+    if given is not None and given.size == 4:
+        return tuple(float(scale) for scale in given.reshape(-1))
+    source = t.value().shape
+    return tuple(new / old for new, old in zip(t.shape, source, strict=True))
+
+
+def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
+    """Return the place in the input of each row or column of the output."""
+    if t.opset < 11 or t.kind == "Upsample":
+        mode = "asymmetric"
+    else:
+        mode = t.attribute("coordinate_transformation_mode", "half_pixel")
+    x = np.arange(new, dtype=np.float32)
+    factor = np.float32(scale)
+    if mode == "asymmetric":
+        return x / factor
+    if mode == "align_corners":
+        return x * np.float32(old - 1) / np.float32(max(new - 1, 1))
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and new > 1):
+        return (x + np.float32(0.5)) / factor - np.float32(0.5)
+    if mode == "pytorch_half_pixel":
+        return np.zeros(new, np.float32)
+    raise NotLoweredError(f"its coordinates are {mode!r}")
+
+
+def _rounded(t: Translation, places: Array) -> Array:
+    mode = t.attribute("nearest_mode", "round_prefer_floor")
+    if t.opset < 11 or t.kind == "Upsample":
+        mode = "floor"
+    rounding: dict[str, Callable[[Array], Array]] = {
+        "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
+        "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
+        "floor": np.floor,
+        "ceil": np.ceil,
+    }
+    if mode not in rounding:
+        raise NotLoweredError(f"its rounding is {mode!r}")
+    return rounding[mode](places)

@@ -15,8 +15,9 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.planner.tensors import Quantisation
-from arenite.runtime.lowering.builder import Builder, Value
+from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.layout import Value
 from arenite.runtime.lowering.onnx import elementwise, movement
 from arenite.runtime.lowering.onnx import quantised_kernels as kernels
 from arenite.runtime.lowering.onnx.quantisation import (
@@ -31,7 +32,7 @@ from arenite.runtime.lowering.onnx.quantisation import (
 from arenite.runtime.lowering.onnx.quantised_kernels import Call
 from arenite.runtime.lowering.onnx.translation import Translation
 from arenite.runtime.operators.elementwise import BinaryFunction, Convert, Unary, UnaryFunction
-from arenite.runtime.operators.pooling import PoolKind
+from arenite.runtime.operators.reduction import PoolKind
 
 _BINARY = {
     "Add": BinaryFunction.ADD, "Div": BinaryFunction.DIVIDE, "Mul": BinaryFunction.MULTIPLY,
@@ -60,7 +61,7 @@ class Quantised:
         model: The model to translate, with its 8-bit tensors and their twins.
     """
 
-    def __init__(self, builder: Builder, model: Quantised8Bit) -> None:
+    def __init__(self, builder: ProgramBuilder, model: Quantised8Bit) -> None:
         self._builder = builder
         self._model = model.program
         self._twin = model.twin

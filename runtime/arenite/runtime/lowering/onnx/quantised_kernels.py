@@ -9,21 +9,19 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.planner.tensors import Quantisation
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.moves import whole
 from arenite.runtime.lowering.onnx.elementwise import aligned
 from arenite.runtime.lowering.onnx.quantisation import Weights
-from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.lowering.onnx.windows import pair, window
+from arenite.runtime.lowering.onnx.translation import Translation, pair, window
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
+from arenite.runtime.operators.reduction import Pool2D, PoolKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,9 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.onnx.registry import translates
-from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.onnx.translation import Translation, translates
 from arenite.runtime.operators.recurrent import Gru, Lstm
 
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}

@@ -1,15 +1,45 @@
-"""Operators that reduce many elements to one."""
+"""Reductions, softmax and normalisations."""
+
+import math
 
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape, without_axes
-from arenite.runtime.lowering.onnx.registry import translates
-from arenite.runtime.lowering.onnx.translation import Translation
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
-from arenite.runtime.operators.reduction import ArgReduce, CumulativeSum, Reduce, ReduceFunction
+from arenite.runtime.lowering.layout import (
+    Order,
+    Shape,
+    Value,
+    as_written,
+    channels_last,
+    without_axes,
+)
+from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.translation import Translation, translates
+from arenite.runtime.lowering.translation import Layout, fold_channels
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import (
+    BinaryFunction,
+    MultiplyAdd,
+    Unary,
+    UnaryFunction,
+)
+from arenite.runtime.operators.normalisation import (
+    Hardmax,
+    InstanceNorm,
+    L2Norm,
+    LayerNorm,
+    LocalResponseNorm,
+    Softmax,
+)
+from arenite.runtime.operators.reduction import (
+    ArgReduce,
+    CumulativeSum,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+)
 
 R = ReduceFunction
 REDUCTIONS = {
@@ -95,3 +125,153 @@ def _without(value: Value, axes: tuple[int, ...], *, keep: bool) -> tuple[Shape,
         return shape, value.order
     shape = tuple(n for axis, n in enumerate(value.shape) if axis not in axes)
     return shape, without_axes(value.order, axes)
+
+
+@translates("BatchNormalization", layout=Layout.CHANNELS_LAST)
+def batch_normalisation(t: Translation) -> None:
+    """Translate a batch norm: a scale and a shift of channels."""
+    _check_type(t)
+    if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
+        raise NotLoweredError("it is in training mode")
+    if any(t.builder.array(t.source(position)) is None for position in range(1, 5)):
+        _batch_normalisation_of_the_run(t)
+        return
+    gamma, beta, mean, variance = (t.array(p).astype(np.float64) for p in range(1, 5))
+    factor = gamma / np.sqrt(variance + t.attribute("epsilon", 1e-5))
+    scale = factor.astype(np.float32)
+    shift = (beta - mean * factor).astype(np.float32)
+    value = t.value()
+    has_channels_last = value.order == channels_last(len(value.shape)) and len(value.shape) > 1
+    if has_channels_last and fold_channels(t.builder, t.source(), t.target, scale, shift):
+        return
+    value = t.builder.in_order(value, channels_last(len(value.shape)), t.target)
+    factors, terms = t.builder.constant(scale, t.source(1)), t.builder.constant(shift, t.source(2))
+    t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
+
+
+def _batch_normalisation_of_the_run(t: Translation) -> None:
+    """Translate a batch norm by numbers that are made in the run: so are scale and shift."""
+    gamma, beta, mean, variance = (t.builder.as_written(t.value(p), t.target) for p in range(1, 5))
+
+    def binary(function: BinaryFunction, one: Value, other: Value, name: str) -> Value:
+        return combine(t, function, one, other, f"{t.target}/{name}")
+
+    epsilon = np.float32(t.attribute("epsilon", 1e-5)).reshape(1)
+    added = binary(
+        BinaryFunction.ADD, variance, t.builder.constant(epsilon, f"{t.target}/epsilon"), "added"
+    )
+    root = t.emit(
+        Unary(function=UnaryFunction.SQUARE_ROOT), [added], shape=added.shape, order=added.order,
+        name=f"{t.target}/deviation",
+    )  # fmt: skip
+    factors = binary(BinaryFunction.DIVIDE, gamma, root, "factors")
+    moved = binary(BinaryFunction.MULTIPLY, mean, factors, "moved")
+    terms = binary(BinaryFunction.SUBTRACT, beta, moved, "terms")
+    value = t.value()
+    value = t.builder.in_order(value, channels_last(len(value.shape)), t.target)
+    t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
+
+
+@translates("InstanceNormalization", layout=Layout.CHANNELS_LAST)
+def instance_normalisation(t: Translation) -> None:
+    """Translate InstanceNormalization."""
+    _check_type(t)
+    rank = len(t.value().shape)
+    value = t.builder.in_order(t.value(), channels_last(rank), t.target)
+    operator = InstanceNorm(epsilon=t.attribute("epsilon", 1e-5))
+    scale, bias = (t.builder.constant(t.array(p), t.source(p)) for p in (1, 2))
+    t.finish(t.emit(operator, [value, scale, bias], order=channels_last(rank)))
+
+
+@translates("LayerNormalization")
+def layer_normalisation(t: Translation) -> None:
+    """Translate LayerNormalization without its optional outputs."""
+    _check_type(t)
+    if any(t.step.outputs[1:]):
+        raise NotLoweredError("its mean or deviation is read")
+    value = t.builder.as_written(t.value(), t.target)
+    num_axes = len(value.shape) - t.axis(-1, len(value.shape))
+    operator = LayerNorm(epsilon=t.attribute("epsilon", 1e-5), num_axes=num_axes)
+    inner = value.shape[len(value.shape) - num_axes :]
+    operands: list[Value | None] = [value]
+    for position in (1, 2):
+        array = t.optional_array(position)
+        operands.append(
+            None
+            if array is None
+            else t.builder.constant(np.broadcast_to(array, inner), t.source(position))
+        )
+    t.finish(t.emit(operator, operands))
+
+
+@translates("LRN", layout=Layout.CHANNELS_LAST)
+def local_response_normalisation(t: Translation) -> None:
+    """Translate LRN."""
+    _check_type(t)
+    rank = len(t.value().shape)
+    value = t.builder.in_order(t.value(), channels_last(rank), t.target)
+    operator = LocalResponseNorm(
+        size=t.attribute("size", 1),
+        alpha=t.attribute("alpha", 1e-4),
+        beta=t.attribute("beta", 0.75),
+        bias=t.attribute("bias", 1.0),
+    )
+    t.finish(t.emit(operator, [value], order=channels_last(rank)))
+
+
+@translates("LpNormalization")
+def lp_normalisation(t: Translation) -> None:
+    """Translate LpNormalization of order 2."""
+    _check_type(t)
+    if t.attribute("p", 2) != 2:
+        raise NotLoweredError("it is not of order 2")
+    value = _last(t, t.value(), t.axis(-1, len(t.value().shape)))
+    t.finish(t.emit(L2Norm(epsilon=0.0), [value], order=value.order))
+
+
+@translates("Softmax", "LogSoftmax")
+def softmax(t: Translation) -> None:
+    """Translate Softmax or LogSoftmax."""
+    _along_axis(t, Softmax(logarithm=t.kind == "LogSoftmax"))
+
+
+@translates("Hardmax")
+def hardmax(t: Translation) -> None:
+    """Translate Hardmax."""
+    _along_axis(t, Hardmax())
+
+
+def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
+    """Emit an operator that works along the last axis for one with the attribute `axis`."""
+    _check_type(t)
+    value = t.value()
+    rank = len(value.shape)
+    axis = t.axis(1 if t.opset < 13 else -1, rank)
+    if t.opset >= 13 or math.prod(value.shape[axis:]) == value.shape[axis]:
+        value = _last(t, value, axis)
+        t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
+        return
+    # Before operator set 13 all axes from this one on are treated as one.
+    value = t.builder.as_written(value, t.target)
+    matrix = (math.prod(value.shape[:axis]), math.prod(value.shape[axis:]))
+    flat = t.builder.reshaped(value, matrix, t.target)
+    t.finish(t.emit(operator, [flat], shape=matrix, order=(0, 1)))
+
+
+def _last(t: Translation, value: Value, axis: int) -> Value:
+    """Return the value with an axis stored last, the others as they are."""
+    if value.shape[axis] == 1:
+        others = [each for each in value.order if each != axis]
+        return t.builder.in_order(value, (*others, axis), t.target)
+    long = [each for each in value.order if value.shape[each] != 1]
+    if long[-1] == axis:
+        others = [each for each in value.order if each != axis]
+        return t.builder.in_order(value, (*others, axis), t.target)
+    rank = len(value.shape)
+    order = (*(each for each in as_written(rank) if each != axis), axis)
+    return t.builder.in_order(value, order, t.target)
+
+
+def _check_type(t: Translation) -> None:
+    if t.dtype is not DType.FLOAT32:
+        raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -4,13 +4,10 @@ import math
 from dataclasses import replace
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import aligned_to
-from arenite.runtime.lowering.tflite.numbers import as_numbers
-from arenite.runtime.lowering.tflite.registry import translates
-from arenite.runtime.lowering.tflite.spectrum import part
-from arenite.runtime.lowering.tflite.translation import Translation
+from arenite.runtime.lowering.layout import Value, aligned_to
+from arenite.runtime.lowering.tflite.special import part
+from arenite.runtime.lowering.tflite.translation import Translation, as_numbers, translates
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,

@@ -1,5 +1,10 @@
-"""Lower a whole TFLite model to a program of our own operators."""
+"""Lower a whole TFLite model to a program of our own operators.
 
+Converters leave shape arithmetic in a model, which is computed here. A file may state a dimension
+as 1 that is only known at run time; it is inferred from the shapes and constants before it.
+"""
+
+import math
 import struct
 from collections.abc import Container
 
@@ -7,29 +12,108 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import AreniteError, ModelFormatError
+from arenite.planner.importers.tflite.shapes import (
+    SHAPE,
+    SHAPES,
+    MisfitError,
+    Resized,
+    Shape,
+    UnknownShapeError,
+)
+from arenite.planner.importers.tflite.values import MAX_VALUES, VALUES
+from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array, Program
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.runtime.lowering.builder import Builder
+from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
-    batches,
-    detection,
     elementwise,
-    gathering,
     linear,
     movement,
     pooling,
     recurrent,
-    resizing,
-    spectrum,
-    variables,
+    special,
 )
-from arenite.runtime.lowering.tflite.registry import TRANSLATORS
-from arenite.runtime.lowering.tflite.shapes import fold, restate
-from arenite.runtime.lowering.tflite.spectrum import check_complex
-from arenite.runtime.lowering.tflite.translation import Translation, options_of
-from arenite.runtime.lowering.types import check_input_types
+from arenite.runtime.lowering.tflite.special import check_complex
+from arenite.runtime.lowering.tflite.translation import TRANSLATORS, Translation, options_of
+from arenite.runtime.lowering.translation import check_input_types
+
+
+def fold(t: Translation) -> bool:
+    """Make the outputs constants if their values are known; tell whether they are."""
+    evaluate = VALUES.get(t.kind)
+    shapes = [t.builder.shape(name) for name in t.step.outputs]
+    if evaluate is None or t.is_quantised or any(map(_is_large, shapes)):
+        return False
+    arrays = [t.builder.array(name) for name in t.step.inputs if name]
+    known = [array for array in arrays if array is not None]
+    if len(known) < len(arrays) and t.kind != SHAPE:
+        return False
+    asked = _asked(t)
+    if asked.integer("FusedActivationFunction"):
+        return False
+    try:
+        with np.errstate(all="raise"):
+            found = evaluate(asked, known)
+    except (MisfitError, ArithmeticError, LookupError, TypeError, ValueError):
+        return False
+    if [array.shape for array in found] != shapes:
+        return False
+    for name, array in zip(t.step.outputs, found, strict=True):
+        elements = array.astype(t.builder.model.tensors[name].dtype.label)
+        t.builder.bind(name, t.builder.constant(elements, name))
+    return True
+
+
+def restate(t: Translation) -> None:
+    """Give the outputs the shapes that follow from the inputs, if the file states others.
+
+    Raises:
+        NotLoweredError: The inputs do not fit together, or a window into its input.
+    """
+    infer = SHAPES.get(t.kind)
+    if infer is None:
+        return
+    asked = _asked(t)
+    try:
+        found = infer(asked)
+    except UnknownShapeError:
+        return  # whether it is run all the same is for its translator to say
+    except MisfitError as reason:
+        hint = "if the model leaves the size of its input open, give it with --shape"
+        raise NotLoweredError(
+            f"{reason}; {hint}" if t.kind in _WINDOWS else str(reason)
+        ) from reason
+    except (ArithmeticError, IndexError, TypeError, ValueError):
+        return
+    if len(found) == len(asked.outputs):
+        for name, stated, shape in zip(t.step.outputs, asked.outputs, found, strict=True):
+            if shape != stated:
+                t.builder.restate_shape(name, shape)
+
+
+def _asked(t: Translation) -> Resized:
+    inputs = [_shape(t, name) if name else () for name in t.step.inputs]
+    arrays = {p: t.builder.array(name) for p, name in enumerate(t.step.inputs) if name}
+    values = {p: each for p, each in arrays.items() if each is not None and each.dtype.kind == "i"}
+    outputs = [t.builder.shape(name) for name in t.step.outputs]
+    attributes = t.step.operator.attributes if isinstance(t.step.operator, Imported) else {}
+    return Resized(inputs, values, outputs, t.options, attributes)
+
+
+def _shape(t: Translation, name: str) -> Shape:
+    stored = t.builder.value(name).shape
+    return stored[:-1] if t.is_complex(name) else stored
+
+
+def _is_large(shape: Shape) -> bool:
+    return math.prod(shape) > MAX_VALUES
+
+
+_WINDOWS = frozenset(
+    {"AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "L2_POOL_2D", "MAX_POOL_2D"}
+)
 
 
 def lower_tflite(
@@ -49,7 +133,7 @@ def lower_tflite(
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
     check_input_types(model)
-    builder = Builder(model, supported, means_as_pools=means_as_pools)
+    builder = ProgramBuilder(model, supported, means_as_pools=means_as_pools)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name, _initial(tensor))

@@ -5,14 +5,18 @@ import math
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, as_written
-from arenite.runtime.lowering.tflite.numbers import through_numbers
-from arenite.runtime.lowering.tflite.registry import translates
-from arenite.runtime.lowering.tflite.translation import Translation
+from arenite.runtime.lowering.tflite.translation import Translation, through_numbers, translates
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import L2Norm, LocalResponseNorm, Softmax
-from arenite.runtime.operators.pooling import Pool2D, PoolKind
-from arenite.runtime.operators.reduction import ArgReduce, CumulativeSum, Reduce, ReduceFunction
+from arenite.runtime.operators.reduction import (
+    ArgReduce,
+    CumulativeSum,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+)
 
 R = ReduceFunction
 REDUCTIONS = {

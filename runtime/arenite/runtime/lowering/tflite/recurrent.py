@@ -1,4 +1,4 @@
-"""Recurrent layers, whose state is kept from one run to the next."""
+"""Recurrent layers and variables, whose states are kept between runs."""
 
 import math
 from dataclasses import replace
@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.planner.tensors import Quantisation
-from arenite.runtime.lowering.builder import Value
+from arenite.planner.tensors import Quantisation, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import as_written
-from arenite.runtime.lowering.tflite.registry import translates
-from arenite.runtime.lowering.tflite.translation import TANH, Translation
+from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.moves import copy_of
+from arenite.runtime.lowering.tflite.translation import TANH, Translation, translates
 from arenite.runtime.operators.recurrent import Lstm, Svdf
 
 _INPUT_WEIGHTS = (1, 2, 3, 4)  # input, forget, cell, output
@@ -100,3 +99,26 @@ def svdf(t: Translation) -> None:
     t.finish(
         t.emit(operator, [t.value(0), t.weights(1), t.weights(2), t.optional_value(3), state])
     )
+
+
+@translates("READ_VARIABLE")
+def read_variable(t: Translation) -> None:
+    """Translate READ_VARIABLE: the state itself, or what was assigned to it before."""
+    if t.builder.model.tensors[t.source()].kind is not TensorKind.STATE:
+        raise NotLoweredError("its variable is not known before the run")
+    value = t.value()
+    if t.builder.quantisation(value) == t.builder.stated_quantisation(t.target):
+        t.finish(value)
+    else:
+        t.finish(t.emit(copy_of(value), [value]))
+
+
+@translates("ASSIGN_VARIABLE")
+def assign_variable(t: Translation) -> None:
+    """Translate ASSIGN_VARIABLE: the state's value for what follows, and for the next run."""
+    if not t.step.outputs:
+        raise NotLoweredError("its variable is not known before the run")
+    value = t.value()
+    if value.shape != t.shape:
+        raise NotLoweredError(f"it assigns {value.shape} to a variable of {t.shape}")
+    t.builder.assign(t.target, value)

@@ -1,7 +1,7 @@
 """One step of a TFLite model, for its translator."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +11,11 @@ from arenite.planner.importers.tflite.contents import Options
 from arenite.planner.operators.imported import Imported
 from arenite.planner.operators.windows import AutoPad, Window, num_positions
 from arenite.planner.program import Step
-from arenite.runtime.lowering.builder import Value
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.folding import fold_clamp
-from arenite.runtime.lowering.layout import Shape, as_written
-from arenite.runtime.lowering.step_translation import StepTranslation
+from arenite.runtime.lowering.layout import Shape, Value, as_written
+from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp
 from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
-from arenite.runtime.operators.elementwise import Unary, UnaryFunction
+from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
 
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
 _CLAMPS = {RELU: (0.0, math.inf), RELU_N1_TO_1: (-1.0, 1.0), RELU6: (0.0, 6.0)}
@@ -186,3 +184,35 @@ def options_of(step: Step) -> Options:
     """Return the options of a step's operator, by the schema's names."""
     origin = step.operator.origin if isinstance(step.operator, Imported) else None
     return origin if isinstance(origin, Mapping) else {}
+
+
+TRANSLATORS = Translators[Translation]()
+translates = TRANSLATORS.translates
+
+
+def as_numbers(t: Translation, value: Value) -> Value:
+    """Return the value as 32-bit floats, with a step that converts it if needed."""
+    if value.dtype is DType.FLOAT32:
+        return value
+    (result,) = t.builder.emit(
+        Convert(),
+        [value],
+        [(f"{t.target}/numbers", value.shape, value.order)],
+        dtype=DType.FLOAT32,
+    )
+    return result
+
+
+def through_numbers(t: Translation, operator: RuntimeOperator, values: Sequence[Value]) -> None:
+    """Make the first output by an operator of numbers, whatever the types of its operands."""
+    numbers: list[Value | None] = [as_numbers(t, value) for value in values]
+    if t.dtype is DType.FLOAT32:
+        t.finish(t.emit(operator, numbers))
+        return
+    (made,) = t.builder.emit(
+        operator,
+        numbers,
+        [(f"{t.target}/made", t.shape, as_written(len(t.shape)))],
+        dtype=DType.FLOAT32,
+    )
+    t.finish(t.emit(Convert(), [made]))

@@ -1,25 +1,46 @@
-"""Load weights beside the computation, ahead of the step that reads them.
-
-Streaming has each tile of weights loaded right before its use. Here the loads get a lane of their
-own, and each begins as soon as the window before the last is read, so there are two at most::
-
-    load    |-- w2 --|        |-- w3 --|        |-- w4 --|
-    compute |---- uses w1 ----|---- uses w2 ----|---- uses w3 ----
-
-A load goes ahead only past steps that have room for its window: a program takes no more than its
-peak, or than a second window beside the steps that read one.
-"""
+"""Let a program that a policy made run here: what it moves or rounds becomes steps of ours."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from arenite.planner.derive import Derivation, records
+from arenite.planner.operators import moving, rounding
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import COMPUTE, Program, Step
 from arenite.planner.rules import Rules
-from arenite.runtime.operators.movement import LoadWeights
-from arenite.runtime.rewrites.moves import BESIDE
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.movement import Fetch, LoadWeights, Spill, Wait
+
+BESIDE = "moves"
+"""The lane of our runtime that carries tensors beside the computation: one, for both ways."""
+
+
+def lower_moves(program: Program) -> Program:
+    """Return the program with its moves, waits and roundings as our runtime runs them.
+
+    All bytes of a tensor are moved, whatever a policy expected of coding them on the way.
+    """
+    steps = tuple(_lowered(step) for step in program.steps)
+    return program if steps == program.steps else replace(program, steps=steps)
+
+
+def _lowered(step: Step) -> Step:
+    lane = COMPUTE if step.lane == COMPUTE else BESIDE
+    operator: RuntimeOperator
+    match step.operator:
+        case moving.Spill():
+            operator = Spill()
+        case moving.Fetch():
+            operator = Fetch()
+        case moving.Wait():
+            operator = Wait()
+        case rounding.Narrow() | rounding.Widen():
+            operator = Convert()
+        case _:
+            return step
+    return replace(step, operator=operator, lane=lane)
 
 
 def loads_beside(program: Program) -> Program:
