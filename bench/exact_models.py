@@ -19,7 +19,7 @@ from arenite.planner.errors import AreniteError
 from arenite.planner.importers import read
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import SHARED, dims_of, light_networks, zoo_file

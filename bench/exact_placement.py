@@ -34,7 +34,7 @@ from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies.deadline import deadline
 from arenite.strategies.place.cp_sat import CpSat
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import SHARED, required

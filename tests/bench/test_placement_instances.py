@@ -8,7 +8,7 @@ from arenite.planner.importers.csv import read_csv
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies.deadline import deadline
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 
 pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")

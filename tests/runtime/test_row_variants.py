@@ -11,8 +11,9 @@ from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run
 from arenite.runtime.compiler import lower_model, rules, runs_by_rows
 from arenite.runtime.trading import one_lane, trade
-from arenite.strategies import find, find_policy, native
+from arenite.strategies import find, find_policy
 from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies.base import native
 from support.banding import assert_same_bits, fed, outputs, outputs_of
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -11,14 +11,14 @@ from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies import best as best_module
-from arenite.strategies import known, native
+from arenite.strategies import known
+from arenite.strategies.base import native
+from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.best import Best
 from arenite.strategies.deadline import deadline
-from arenite.strategies.lowest import lowest_plan
-from arenite.strategies.place.greedy_by_size import GreedyBySize
 from arenite.strategies.place.no_reuse import NoReuse
+from arenite.strategies.place.one_pass import GreedyBySize, Tflm
 from arenite.strategies.place.strip_packing import StripPacking
-from arenite.strategies.place.tflm import Tflm
 from support.banded import mobilenet_v1
 from support.problems import problems
 from support.small_problems import problem_of

@@ -54,4 +54,11 @@ def test_a_circle_inside_a_function_is_seen() -> None:
 def test_one_module_borders_on_the_native_core() -> None:
     core = f"{PACKAGE}._core"
     bordering = [name for name, path in MODULES.items() if core in imported(path.read_text())]
-    assert bordering == [f"{PACKAGE}.native"]
+    assert bordering == [f"{PACKAGE}.base.native"]
+
+
+def test_the_root_lists_what_the_folders_hold_and_no_folder_imports_it() -> None:
+    roots = {f"{PACKAGE}.{path.stem}" for path in ROOT.glob("[a-z]*.py")}
+    assert f"{PACKAGE}.table" in roots
+    for name in MODULES.keys() - roots - {PACKAGE}:
+        assert not imported(MODULES[name].read_text()) & roots, name

@@ -3,11 +3,11 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from arenite.planner.strategy import Strategy
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.registered import POLICY_REGISTER, STRATEGY_REGISTER
 from arenite.strategies.schedules.greedy_chains import GreedyChains
 
-PLACE = "arenite.strategies.place.greedy_by_size"
+PLACE = "arenite.strategies.place.one_pass"
 CHAINS = "arenite.strategies.schedules.greedy_chains"
 
 

@@ -5,7 +5,7 @@ import pytest
 from arenite.planner.errors import UnknownStrategyError
 from arenite.strategies import STRATEGIES, find, known, table
 from arenite.strategies.order import ORDERS
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 
 
 def test_ours_are_known_in_the_order_of_the_table() -> None:

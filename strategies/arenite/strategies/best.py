@@ -7,7 +7,7 @@ from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind, Watch, run_on_hulls, silent
-from arenite.strategies.lowest import lowest_plan
+from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.table import PLACE

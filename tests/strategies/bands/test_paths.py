@@ -3,7 +3,6 @@
 import pytest
 
 from arenite.runtime.compiler import lower_model
-from arenite.strategies import native
 from arenite.strategies.bands.paths import (
     Edges,
     SearchStoppedError,
@@ -12,6 +11,7 @@ from arenite.strategies.bands.paths import (
     smoothest,
 )
 from arenite.strategies.bands.regions import Regions
+from arenite.strategies.base import native
 from support.banding import COSTS
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -12,10 +12,10 @@ from arenite.planner.row_step import row_step
 from arenite.planner.rows import num_rows
 from arenite.planner.rules import Rules
 from arenite.runtime.compiler import lower_model
-from arenite.strategies import native
 from arenite.strategies.bands import regions as module
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import Region, Regions, Walk
+from arenite.strategies.base import native
 from support.banding import COSTS
 from support.running import with_random_weights
 from support.spatial_chains import chains

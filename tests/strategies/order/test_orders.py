@@ -13,7 +13,7 @@ from arenite.planner.rules import Rules
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.strategies.order import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from support.steps import step
 from support.wide_graphs import wide_graph
 

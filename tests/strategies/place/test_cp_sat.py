@@ -64,7 +64,7 @@ def test_only_the_section_that_decides_the_height_is_raised() -> None:
 def test_nothing_is_searched_when_a_greedy_plan_reaches_the_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delattr("arenite.strategies.cp_sat_model._Model.__init__")
+    monkeypatch.delattr("arenite.strategies.place.cp_sat_model._Model.__init__")
     assert CpSat()(problem_of((5, 0, 2), (4, 1, 3))).optimal
     with pytest.raises(TypeError):
         CpSat()(ABOVE_THE_LOAD)
@@ -156,7 +156,7 @@ def test_a_fixed_record_is_built_around() -> None:
 
 
 def test_without_ortools_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "arenite.strategies.cp_sat_model", raising=False)
+    monkeypatch.delitem(sys.modules, "arenite.strategies.place.cp_sat_model", raising=False)
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(MissingDependencyError, match=r"arenite\[solvers\]"):
         CpSat()(ABOVE_THE_LOAD)

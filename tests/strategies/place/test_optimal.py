@@ -11,7 +11,7 @@ from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies.deadline import deadline
 from arenite.strategies.place.cp_sat import CpSat
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from support.brute_force import lowest_height
 from support.problems import problems, problems_with_fixed_offsets

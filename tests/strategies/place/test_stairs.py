@@ -6,7 +6,7 @@ from arenite.planner.outline import Stair
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.strategies import native
+from arenite.strategies.base import native
 from arenite.strategies.deadline import deadline
 from arenite.strategies.place import stairs as module
 from arenite.strategies.place.optimal import Optimal

@@ -23,9 +23,9 @@ from arenite.runtime.compiler import (
     runs_by_rows,
 )
 from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
-from arenite.strategies import native
 from arenite.strategies.bands.cache import in_bands
 from arenite.strategies.bands.regions import Regions
+from arenite.strategies.base import native
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from arenite.planner.program import Program
 from arenite.planner.row_step import RowStep, row_step
 from arenite.planner.rows import has_rows, num_rows, row_bytes
 from arenite.planner.tensors import TensorKind
-from arenite.strategies import native
+from arenite.strategies.base import native
 
 _LONGEST = 48
 """Steps of the longest region that is tried."""

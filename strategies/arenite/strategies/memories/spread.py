@@ -14,7 +14,7 @@ from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
-from arenite.strategies.gap_search import lowest_gap
+from arenite.strategies.base.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
 from arenite.strategies.memories.units import Unit, units_of
 

@@ -11,7 +11,7 @@ from arenite.planner.rules import Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.place.one_pass import GreedyBySize
 
 _MOST_WORK = 500_000_000
 """Of the beam: about a second."""

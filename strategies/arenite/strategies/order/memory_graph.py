@@ -12,7 +12,7 @@ from arenite.planner.rewrites.aliasing import AliasKind, overwritable, share
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
-from arenite.strategies import native
+from arenite.strategies.base import native
 
 UNLIMITED = (1 << 63) - 1
 

@@ -10,12 +10,9 @@ from arenite.planner.errors import InfeasibleError, MissingDependencyError, Sear
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
-from arenite.strategies.lowest import lowest_plan
-from arenite.strategies.place.greedy_by_area import GreedyByArea
-from arenite.strategies.place.greedy_by_breadth import GreedyByBreadth
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.base.lowest import lowest_plan
+from arenite.strategies.place.one_pass import GreedyByArea, GreedyByBreadth, GreedyBySize, Tflm
 from arenite.strategies.place.strip_packing import StripPacking
-from arenite.strategies.place.tflm import Tflm
 
 Section: TypeAlias = Sequence[int]
 """Indices of the records in one stretch of time."""
@@ -86,7 +83,7 @@ class CpSat:
             SearchLimitError: Nothing was found that fits the capacity.
         """
         try:
-            from arenite.strategies.cp_sat_model import Limits, solve
+            from arenite.strategies.place.cp_sat_model import Limits, solve
         except ImportError as error:
             raise MissingDependencyError("ortools", "solvers", "strategy 'cp-sat'") from error
 

@@ -8,14 +8,12 @@ from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind, Watch, silent
-from arenite.strategies import native
-from arenite.strategies.compaction import compacted
-from arenite.strategies.fixed import colliding
-from arenite.strategies.lowest import lowest_plan
-from arenite.strategies.place.greedy_by_area import GreedyByArea
-from arenite.strategies.place.greedy_by_size import GreedyBySize
+from arenite.strategies.base import native
+from arenite.strategies.base.lowest import lowest_plan
+from arenite.strategies.base.records import colliding
+from arenite.strategies.place.compaction import compacted
+from arenite.strategies.place.one_pass import GreedyByArea, GreedyBySize, Tflm
 from arenite.strategies.place.strip_packing import StripPacking
-from arenite.strategies.place.tflm import Tflm
 
 _MOST_NODES = 1 << 62  # more than any machine tries
 _HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())

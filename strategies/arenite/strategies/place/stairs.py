@@ -7,9 +7,8 @@ from typing import ClassVar
 from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, Watch, silent
-from arenite.strategies import native
-from arenite.strategies.fixed import colliding
-from arenite.strategies.orders import breadth_order, count_conflicts
+from arenite.strategies.base import native
+from arenite.strategies.base.records import breadth_order, colliding, count_conflicts
 
 _MOST_WORK = 1 << 62  # more than any machine does
 _MOST_CONFLICTS = 40_000_000  # of stairs, about 1 GB in the native core

@@ -10,8 +10,8 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import StrategyKind
 from arenite.planner.units import align_up
+from arenite.strategies.share.best_fit import Tenancy
 from arenite.strategies.share.objects import lay_end_to_end, refuse_fixed_offsets
-from arenite.strategies.share.tenancy import Tenancy
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from arenite.planner.plan import ParameterValue
 from arenite.planner.problem import UsageRecord
-from arenite.strategies.share.free_objects import share_over_time
 from arenite.strategies.share.objects import ObjectSharing, object_sizes
+from arenite.strategies.share.over_time import share_over_time
 
 
 @dataclass(frozen=True, slots=True)

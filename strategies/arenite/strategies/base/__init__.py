@@ -1,0 +1,1 @@
+"""What several kinds of strategies share; it knows none of them."""

@@ -1,0 +1,109 @@
+import pytest
+
+from arenite.planner.problem import Problem, UsageRecord
+from arenite.strategies.place.one_pass import (
+    GreedyByArea,
+    GreedyByBreadth,
+    GreedyByLifetime,
+    GreedyBySize,
+    OnnxruntimePattern,
+    TfliteCpu,
+    Tflm,
+    XlaBestFit,
+)
+from support.small_problems import problem_of
+
+CHAIN = ((16, 0, 2), (8, 1, 3), (64, 2, 4), (32, 3, 5), (8, 4, 6))
+
+
+def test_the_largest_come_first_and_equals_in_the_problems_order() -> None:
+    assert GreedyBySize().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 0, 2]
+
+
+def test_starts_are_aligned_and_the_end_is_not_padded() -> None:
+    plan = GreedyBySize()(problem_of(*CHAIN, alignment=128))  # TFLite GPU delegate's test
+    assert (plan.offsets, plan.height) == ((0, 128, 0, 128, 0), 160)
+
+
+def test_a_chain_needs_its_two_largest_neighbours() -> None:
+    plan = GreedyBySize()(problem_of(*CHAIN))
+    assert (plan.offsets, plan.height) == ((0, 64, 0, 64, 0), 96)
+
+
+def test_the_records_of_the_heaviest_step_come_first() -> None:
+    # The largest record lives alone; the two others together are heavier.
+    problem = problem_of((10, 0, 1), (6, 1, 2), (7, 1, 2))
+    assert GreedyByBreadth().order(problem) == [2, 1, 0]
+
+
+def test_of_equally_heavy_steps_the_lower_comes_first() -> None:
+    assert GreedyByBreadth().order(problem_of((6, 4, 5), (6, 2, 3))) == [1, 0]
+
+
+def test_size_times_lifetime_decides() -> None:
+    assert GreedyByArea().order(problem_of((9, 0, 1), (3, 0, 4), (4, 1, 4))) == [1, 2, 0]
+
+
+def test_the_longest_lived_come_first_and_equals_by_size() -> None:
+    problem = problem_of((9, 0, 1), (3, 0, 4), (4, 1, 5), (4, 2, 6))
+    assert GreedyByLifetime().order(problem) == [2, 3, 1, 0]
+
+
+def test_the_largest_come_first_and_of_equals_the_last() -> None:
+    assert Tflm().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 2, 0]
+
+
+# tflite-micro, greedy_memory_planner_test.cc; lifetimes are closed there.
+@pytest.mark.parametrize(
+    ("records", "height"),
+    [
+        ([(10, 0, 2), (20, 2, 4)], 20),
+        ([(10, 0, 2), (20, 1, 3), (30, 2, 4), (40, 3, 5), (50, 0, 2)], 90),
+        ([(100, 0, 2), (50, 2, 4), (20, 1, 3)], 120),
+    ],
+)
+def test_heights_are_those_of_upstreams_tests(
+    records: list[tuple[int, int, int]], height: int
+) -> None:
+    assert Tflm()(problem_of(*records)).height == height
+
+
+def test_offsets_are_those_of_upstreams_test() -> None:
+    problem = problem_of((10, 0, 2), (20, 1, 3), (30, 2, 4), (40, 3, 5), (50, 0, 2))
+    assert Tflm()(problem).offsets == (50, 70, 40, 0, 0)
+
+
+def test_the_lowest_gap_is_taken_though_a_tighter_one_exists() -> None:
+    problem = Problem(
+        (
+            UsageRecord("a", 4, 0, 1, offset=16),
+            UsageRecord("b", 4, 0, 1, offset=26),
+            UsageRecord("c", 6, 0, 1),
+        )
+    )
+    assert Tflm()(problem).offsets[2] == 0
+
+
+def test_records_of_the_whole_run_come_first_in_the_problems_order() -> None:
+    problem = problem_of((9, 0, 3), (1, 0, 4), (5, 0, 4), (8, 1, 4))
+    assert TfliteCpu().order(problem) == [1, 2, 0, 3]
+
+
+def test_the_others_go_by_size_then_start_then_index() -> None:
+    problem = problem_of((4, 3, 5), (4, 1, 2), (6, 4, 5), (4, 1, 3))
+    assert TfliteCpu().order(problem) == [2, 1, 3, 0]
+
+
+def test_records_are_placed_as_they_are_born() -> None:
+    assert OnnxruntimePattern().order(problem_of((1, 2, 3), (9, 0, 1), (5, 0, 4))) == [1, 2, 0]
+
+
+def test_the_future_is_not_known() -> None:
+    # 4 B are freed, 6 B do not fit there: an allocator without foresight needs 14 B.
+    plan = OnnxruntimePattern()(problem_of((4, 0, 1), (4, 0, 3), (6, 1, 3)))
+    assert (plan.offsets, plan.height) == ((0, 4, 8), 14)
+
+
+def test_the_largest_come_first_and_equals_by_lifetime_then_index() -> None:
+    problem = problem_of((4, 0, 1), (4, 0, 3), (9, 2, 3), (4, 3, 6))
+    assert XlaBestFit().order(problem) == [2, 1, 3, 0]
