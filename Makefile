@@ -9,12 +9,11 @@ NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/
 FOLDERS := bench cli compression docs planner runtime scripts strategies tests training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-amx test-arm test-mcu torch lint docs unit bench fuzz clean
+.PHONY: help demo test test-arm test-mcu torch lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, run it whole and in bands of rows, make a page of it"
 	@echo "make test   lint, type-check and test everything"
-	@echo "make test-amx   run the kernels of AMX on an emulated processor that has it"
 	@echo "make test-arm   run the runtime on emulated ARM machines"
 	@echo "make test-mcu   run models as C source on emulated microcontroller boards"
 	@echo "make torch  install PyTorch for its tests, the CPU build, where pip finds one, and ExecuTorch"
@@ -52,9 +51,6 @@ docs: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
-
-test-amx:
-	@scripts/test-amx.sh
 
 test-arm: $(STAMP)
 	@scripts/test-arm.sh $(BIN)/python -rP

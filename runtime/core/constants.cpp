@@ -17,7 +17,6 @@ SymbolDecoder* Constants::decoder_of(const program::Step& step) {
 }
 
 std::vector<Constants::Decoded> Constants::decode(Operands& operands) {
-  const HeapAccount::Scope scope(&account_);
   std::vector<Decoded> decoded;
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
     auto& input = operands.inputs[i];
@@ -48,14 +47,10 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
   const auto is_packed = [&](std::size_t input) {
     return made != nullptr && made->has_packed(input);
   };
-  {
-    const HeapAccount::Scope scope(&account_);
-    for (auto& each : decoded) {
-      if (!is_packed(each.input)) {
-        decoded_.push_back(std::move(each));
-      }
+  for (auto& each : decoded) {
+    if (!is_packed(each.input)) {
+      decoded_.push_back(std::move(each));
     }
-    std::vector<Decoded>().swap(decoded);
   }
   if (const auto* external = step.kernel_as_External()) {
     note_resident(tensors_[static_cast<std::size_t>(external->model())]);
@@ -96,10 +91,7 @@ void Constants::note_resident(const TensorView& tensor) {
   resident_.emplace(begin, end);
 }
 
-void Constants::release_decoder() {
-  const HeapAccount::Scope scope(&account_);
-  decoder_.release();
-}
+void Constants::release_decoder() { decoder_.release(); }
 
 std::uint64_t Constants::resident_bytes() const {
   std::uint64_t bytes = 0;
@@ -110,7 +102,12 @@ std::uint64_t Constants::resident_bytes() const {
 }
 
 std::uint64_t Constants::decoded_bytes() const {
-  return account_.bytes() + decoder_.context_size() + decoder_beside_.context_size();
+  std::uint64_t bytes = heap_bytes(decoded_) + decoder_.held_bytes() + decoder_beside_.held_bytes();
+  for (const auto& each : decoded_) {
+    bytes += heap_bytes(each.elements) + sizeof *each.view + heap_bytes(each.view->shape) +
+             heap_bytes(each.view->scales);
+  }
+  return bytes;
 }
 
 }  // namespace arenite

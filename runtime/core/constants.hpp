@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "coding/symbol_decoder.hpp"
-#include "heap_account.hpp"
 #include "mapped_file.hpp"
 #include "step.hpp"
 #include "tensor_view.hpp"
@@ -46,7 +45,6 @@ class Constants {
   std::uint64_t decoded_bytes() const;
 
  private:
-  HeapAccount account_;
   const MappedFile& file_;
   const std::vector<TensorView>& tensors_;
   SymbolDecoder decoder_;

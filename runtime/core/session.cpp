@@ -1,5 +1,6 @@
 #include "session.hpp"
 
+#include <malloc.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -34,7 +35,6 @@ Session::Session(int descriptor, const SessionOptions& options)
 
 Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
     : file_(std::move(file)), tuning_(tuning_of(program())), constants_(*file_, tensors_) {
-  const HeapAccount::Scope scope(&other_);
   tensors_ = validated_tensors(program());
   take_memories(options);
   threads_ = std::make_unique<SessionThreads>(options.threads);
@@ -125,10 +125,7 @@ void Session::make_steps() {
       continue;
     }
     std::vector<Constants::Decoded> decoded = constants_.decode(operands);
-    {
-      const HeapAccount::Scope scope(&kernels_);
-      steps_.push_back(make_step(operands));
-    }
+    steps_.push_back(make_step(operands));
     constants_.settle(*step, steps_.back().get(), std::move(decoded));
   }
   for (const auto* port : *program().outputs()) {
@@ -191,8 +188,15 @@ SessionMemory Session::memory() const {
   memory.weights = file_->weights_size();
   memory.weights_resident = constants_.resident_bytes();
   memory.decoded = constants_.decoded_bytes();
-  memory.kernels = kernels_.bytes();
-  memory.other = other_.bytes() + sizeof *this;
+  for (const auto& step : steps_) {
+    memory.kernels += step == nullptr ? 0 : malloc_usable_size(step.get()) + step->held_bytes();
+  }
+  memory.other = sizeof *this + heap_bytes(tensors_) + heap_bytes(arenas_) + heap_bytes(steps_) +
+                 heap_bytes(beside_) + heap_bytes(awaited_) + held_bytes_of(feeds_) +
+                 held_bytes_of(fetches_) + heap_bytes(nanoseconds_);
+  for (const auto& tensor : tensors_) {
+    memory.other += heap_bytes(tensor.shape) + heap_bytes(tensor.scales);
+  }
   return memory;
 }
 
@@ -322,7 +326,6 @@ void Session::note_nanoseconds(std::size_t turn, std::int64_t value) {
 }
 
 void Session::set_profiling(bool wanted) {
-  const HeapAccount::Scope scope(&other_);
   is_profiling_ = wanted;
   nanoseconds_.resize(num_turns());
 }

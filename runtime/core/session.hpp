@@ -9,7 +9,6 @@
 
 #include "arena.hpp"
 #include "constants.hpp"
-#include "heap_account.hpp"
 #include "kernels/strided_copy.hpp"
 #include "mapped_file.hpp"
 #include "poison.hpp"
@@ -114,8 +113,6 @@ class Session {
     return index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
   }
 
-  HeapAccount kernels_;
-  HeapAccount other_;
   std::shared_ptr<const MappedFile> file_;
   Tuning tuning_;
   std::vector<TensorView> tensors_;

@@ -32,6 +32,28 @@ struct Operands {
   Tuning tuning;              // of the program
 };
 
+// Heap bytes of a vector, including those of vectors in it and of elements that state theirs.
+template <typename T>
+std::size_t heap_bytes(const std::vector<T>& values) {
+  return values.capacity() * sizeof(T);
+}
+template <typename T>
+std::size_t heap_bytes(const std::vector<std::vector<T>>& values) {
+  std::size_t bytes = values.capacity() * sizeof(values[0]);
+  for (const auto& each : values) {
+    bytes += heap_bytes(each);
+  }
+  return bytes;
+}
+template <typename T>
+std::size_t held_bytes_of(const std::vector<T>& values) {
+  std::size_t bytes = heap_bytes(values);
+  for (const auto& each : values) {
+    bytes += each.held_bytes();
+  }
+  return bytes;
+}
+
 class Step {
  public:
   virtual ~Step() = default;
@@ -53,6 +75,8 @@ class Step {
   // Whether this input, a constant, was copied when the step was made, so that the original is
   // not read again.
   virtual bool has_packed(std::size_t /*input*/) const { return false; }
+  // Heap bytes of packed weights and tables, the step itself left out.
+  virtual std::size_t held_bytes() const { return 0; }
   // Whether it decodes weights in each run.
   virtual bool decodes() const { return false; }
 };

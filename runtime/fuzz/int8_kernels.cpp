@@ -3,8 +3,7 @@
 //
 //     int8_kernels COUNT SEED [LEAST WEIGHT]
 //
-// Run it under the sanitizers, with each ARENITE_VECTORS. Where ARENITE_AMX_ANY_SIZE is defined
-// convolutions must be made by the tiles of AMX, or by the model of them.
+// Run it under the sanitizers, with each ARENITE_VECTORS.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +17,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/convolution/amx.hpp"
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/convolution/depthwise_int8.hpp"
 #include "kernels/pool_int8.hpp"
@@ -29,7 +27,6 @@ namespace {
 
 using arenite::Image;
 using arenite::QuantisedStore;
-using arenite::Rounding;
 using arenite::RowRange;
 using arenite::SlidingWindow;
 
@@ -52,19 +49,6 @@ std::unique_ptr<T[]> random_elements(Dice& dice, std::size_t count, int low, int
         static_cast<T>(dice.one_in(16) ? (dice.one_in(2) ? low : high) : dice.between(low, high));
   }
   return made;
-}
-
-// What TensorFlow Lite's reference makes of a sum, after its published sources.
-std::int32_t scale_by_fixed_point(std::int32_t sum, std::int32_t multiplier, int shift) {
-  const int left = shift > 0 ? shift : 0;
-  const int right = shift > 0 ? 0 : -shift;
-  const auto shifted = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) << left);
-  const std::int64_t product = std::int64_t{shifted} * multiplier;
-  const std::int64_t nudge = product >= 0 ? 1 << 30 : 1 - (1 << 30);
-  const auto high = static_cast<std::int32_t>((product + nudge) / (std::int64_t{1} << 31));
-  const std::int64_t unit = std::int64_t{1} << right;
-  const std::int64_t magnitude = (std::abs(std::int64_t{high}) + unit / 2) / unit;
-  return static_cast<std::int32_t>(high < 0 ? -magnitude : magnitude);
 }
 
 int least_weight = -128;
@@ -160,13 +144,8 @@ std::int32_t naive_store(const QuantisedStore& store, std::int32_t sum, std::siz
   const auto wrapped = static_cast<std::int32_t>(
       static_cast<std::uint32_t>(sum) +
       static_cast<std::uint32_t>(store.bias == nullptr ? 0 : store.bias[channel]));
-  std::int64_t scaled;
-  if (store.rounding == Rounding::nearest_even) {
-    const float product = static_cast<float>(wrapped) * store.scales[channel];
-    scaled = std::int64_t(std::nearbyint(std::clamp(product, -1e6f, 1e6f)));
-  } else {
-    scaled = scale_by_fixed_point(wrapped, store.multipliers[channel], store.shifts[channel]);
-  }
+  const float product = static_cast<float>(wrapped) * store.scales[channel];
+  const auto scaled = std::int64_t(std::nearbyint(std::clamp(product, -1e6f, 1e6f)));
   return static_cast<std::int32_t>(
       std::clamp<std::int64_t>(scaled + store.zero_point, store.min, store.max));
 }
@@ -217,30 +196,18 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
   const int size = dice.one_in(10) ? 2'000'000'000 : 100'000;
   const auto bias = random_elements<std::int32_t>(dice, results, -size, size);
   std::unique_ptr<float[]> scales(new float[results]);
-  const auto multipliers = random_elements<std::int32_t>(dice, results, 1 << 30, 2147483647);
-  std::unique_ptr<std::int32_t[]> shifts(new std::int32_t[results]);
   for (std::size_t i = 0; i < results; ++i) {
     // Halves, often: to see how they are rounded.
     scales[i] = dice.one_in(2) ? std::ldexp(1.0f, dice.between(-14, 0))
                                : std::ldexp(float(dice.between(1, 1000)), dice.between(-24, -8));
-    shifts[i] = dice.one_in(10) ? dice.between(-31, 30) : dice.between(-14, 2);
-    if (dice.one_in(10)) {
-      multipliers[i] = dice.one_in(2) ? 0 : 1 << 30;
-    }
   }
   int min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
   int max = dice.one_in(2) ? kHigh : dice.between(kLow, kHigh);
   if (min > max) {
     std::swap(min, max);
   }
-  const QuantisedStore store{dice.one_in(5) ? nullptr : bias.get(),
-                             dice.one_in(2) ? Rounding::nearest_even : Rounding::fixed_point,
-                             scales.get(),
-                             multipliers.get(),
-                             shifts.get(),
-                             dice.between(kLow, kHigh),
-                             min,
-                             max};
+  const QuantisedStore store{dice.one_in(5) ? nullptr : bias.get(), scales.get(),
+                             dice.between(kLow, kHigh), min, max};
 
   // Rows in no order, as many as the band needs, apart from each other, as are pixels.
   const std::size_t stride = channels + (dice.one_in(3) ? std::size_t(dice.between(1, 9)) : 0);
@@ -331,10 +298,10 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
     if (made[i] != static_cast<T>(expected)) {
       std::printf("row %zu, column %zu, channel %zu: %d instead of %d\n", row, column, channel,
                   int(made[i]), expected);
-      std::printf("%s, %s, rounding %d, %zu x %zu x %zu groups of %zu to %zu, window %u x %u\n",
-                  is_depthwise ? "depthwise" : "dense", kLow < 0 ? "int8" : "uint8",
-                  int(store.rounding), given.rows, given.columns, given.groups, given.inputs,
-                  given.outputs, window.kernel[0], window.kernel[1]);
+      std::printf("%s, %s, %zu x %zu x %zu groups of %zu to %zu, window %u x %u\n",
+                  is_depthwise ? "depthwise" : "dense", kLow < 0 ? "int8" : "uint8", given.rows,
+                  given.columns, given.groups, given.inputs, given.outputs, window.kernel[0],
+                  window.kernel[1]);
       return false;
     }
   }
@@ -457,22 +424,6 @@ bool check_sums(Dice& dice) {
   return true;
 }
 
-// Whether no thread keeps tiles, and in the end whether there have been any.
-bool tiles_are_well([[maybe_unused]] bool is_end) {
-#if defined(ARENITE_AMX_MODEL)
-  if (arenite::amx::threads_in_use != 0 || (is_end && arenite::amx::num_products == 0)) {
-    std::printf("%s\n", is_end ? "no tile was multiplied" : "a thread keeps its tiles");
-    return false;
-  }
-#elif defined(ARENITE_AMX_ANY_SIZE)
-  if (!arenite::amx::are_allowed()) {
-    std::printf("the processor has no tiles, or the system does not let them be used\n");
-    return false;
-  }
-#endif
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -491,7 +442,7 @@ int main(int argc, char** argv) {
                           : is_signed ? check<std::int8_t>(dice, is_depthwise, pool)
                                       : check<std::uint8_t>(dice, is_depthwise, pool);
     const bool adds = is_signed ? check_sums<std::int8_t>(dice) : check_sums<std::uint8_t>(dice);
-    if (!is_right || !adds || !tiles_are_well(false)) {
+    if (!is_right || !adds) {
       std::printf("in case %d of seed %d\n", i, seed);
       ++wrong;
     }
@@ -500,9 +451,6 @@ int main(int argc, char** argv) {
     if (pool != nullptr) {
       pthreadpool_destroy(pool);
     }
-  }
-  if (wrong == 0 && !tiles_are_well(true)) {
-    ++wrong;
   }
   if (wrong == 0) {
     std::printf("%d convolutions and pools, and sums, no difference\n", count);

@@ -22,14 +22,16 @@ class SymbolDecoder {
   // Gives the buffer and the decoder back, if nothing is to be decoded any more.
   void release();
 
-  // Bytes that the decoder holds beside the buffer.
-  std::size_t context_size() const;
+  // Heap bytes of the buffer and of the decoder.
+  std::size_t held_bytes() const { return buffer_.capacity() + context_size(); }
 
   // Decodes `count` symbols, one a byte. Allocates nothing. Returns whether there are as many.
   bool decode(const std::byte* code, std::size_t size, std::uint8_t* to, std::size_t count);
 
  private:
   struct Context;
+
+  std::size_t context_size() const;
 
   std::unique_ptr<Context> context_;
   std::vector<std::uint8_t> buffer_;

@@ -20,6 +20,7 @@ class RowJoin {
   RowJoin(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row);
 
   void run() const;
+  std::size_t held_bytes() const { return sources_.capacity() * sizeof(Source); }
 
  private:
   std::vector<Source> sources_;

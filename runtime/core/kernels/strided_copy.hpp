@@ -23,6 +23,7 @@ class StridedCopy {
               std::size_t element);
 
   void run(const std::byte* source, std::byte* target, pthreadpool* threads) const;
+  std::size_t held_bytes() const { return outer_.capacity() * sizeof(Axis); }
 
  private:
   void copy_rows(const std::byte* source, std::byte* target, std::size_t first,

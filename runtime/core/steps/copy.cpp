@@ -39,6 +39,8 @@ class CopyStep final : public Step {
     StridedCopy copy;
     const std::byte* source;
     std::byte* target;
+
+    std::size_t held_bytes() const { return copy.held_bytes(); }
   };
 
   CopyStep(std::vector<Part> parts, std::vector<const TensorView*> filled, std::string fill,
@@ -58,6 +60,7 @@ class CopyStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override { return held_bytes_of(parts_) + heap_bytes(filled_); }
 
  private:
   std::vector<Part> parts_;
@@ -74,6 +77,7 @@ class RowJoinStep final : public Step {
   void run() override { join_.run(); }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override { return join_.held_bytes(); }
 
  private:
   RowJoin join_;
@@ -98,6 +102,8 @@ class RowCopyStep final : public Step {
     const std::uint64_t* source_rows;  // null: so many bytes apart
     std::size_t source_row;
     bool stays_in_place;  // where both sides begin at one address
+
+    std::size_t held_bytes() const { return copy.held_bytes(); }
   };
   struct Piece {
     std::size_t move;
@@ -138,6 +144,7 @@ class RowCopyStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override { return held_bytes_of(moves_) + heap_bytes(pieces_); }
 
  private:
   const std::byte* source(const Piece& piece) const {

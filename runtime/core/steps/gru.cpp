@@ -49,6 +49,9 @@ class GruStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override {
+    return held_bytes_of(weights_) + held_bytes_of(recurrent_);
+  }
   bool has_packed(std::size_t input) const override { return is_packed(input); }
 
  private:

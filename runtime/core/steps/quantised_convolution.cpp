@@ -31,11 +31,7 @@ QuantisedStore store(const Operands& operands, const Attributes& attributes) {
   const auto& result = *operands.outputs[0];
   const auto* bias = optional_input(operands, 2);
   return {bias == nullptr ? nullptr : bias->as<std::int32_t>(),
-          Rounding::nearest_even,
-          operands.inputs[kScales]->as<float>(),
-          nullptr,
-          nullptr,
-          result.zero_point,
+          operands.inputs[kScales]->as<float>(), result.zero_point,
           quantised_bound<T>(attributes.min(), result),
           quantised_bound<T>(attributes.max(), result)};
 }

@@ -84,6 +84,8 @@ struct PackedWeights {
     gemm_pack(weights, 1, depth, row_count, depth, packed.data());
   }
 
+  std::size_t held_bytes() const { return packed.capacity() * sizeof(float); }
+
   // Writes batch x count products, of the rows from `first` on, a multiple of kGemmPanel, with
   // vectors that are `stride` elements apart.
   void multiply(const float* vectors, std::size_t stride, std::size_t batch, std::size_t first,

@@ -85,6 +85,7 @@ class Rfft2DStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override { return heap_bytes(roots_); }
 
  private:
   static void store(Complex value, float* target) {

@@ -52,6 +52,7 @@ class TransposedByInputsStep final : public Step {
   }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override { return heap_bytes(rows_) + heap_bytes(columns_); }
 
  private:
   std::size_t packed_size(std::size_t taps) const {

@@ -90,6 +90,10 @@ class TransposedStep final : public Step {
   void run_rows(RowRange rows) override { make(rows, 0); }
 
   const char* backend() const override { return "arenite"; }
+  std::size_t held_bytes() const override {
+    return heap_bytes(rows_) + heap_bytes(columns_) + heap_bytes(row_offsets_) +
+           heap_bytes(filters_) + heap_bytes(zeros_);
+  }
   bool has_packed(std::size_t input) const override { return input == 1; }
 
  private:
@@ -161,14 +165,13 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
   const Scale out = Scale::of(result);
   const std::int32_t low = out.quantise<T>(attributes.min());
   const std::int32_t high = out.quantise<T>(attributes.max());
-  const Int8Convolution kernel{
-      window,
-      attributes.groups(),
-      nullptr,
-      source.zero_point,
-      filter.zero_point - (filter.type == Type::uint8 ? 128 : 0),
-      {bias == nullptr ? nullptr : bias->as<std::int32_t>(), Rounding::nearest_even, scales.data(),
-       nullptr, nullptr, result.zero_point, low, high}};
+  const Int8Convolution kernel{window,
+                               attributes.groups(),
+                               nullptr,
+                               source.zero_point,
+                               filter.zero_point - (filter.type == Type::uint8 ? 128 : 0),
+                               {bias == nullptr ? nullptr : bias->as<std::int32_t>(), scales.data(),
+                                result.zero_point, low, high}};
   return std::make_unique<TransposedStep<T, Int8Convolution, std::int8_t>>(operands, window,
                                                                            kernel);
 }

@@ -1,12 +1,12 @@
 #include "node.hpp"
 
+#include <malloc.h>
 #include <pthreadpool.h>
 
 #include <atomic>
 #include <cstdlib>
 
 #include "../errors.hpp"
-#include "../heap_account.hpp"
 
 namespace arenite::xnnpack {
 
@@ -15,32 +15,32 @@ namespace {
 constexpr std::uint32_t kMaxExternals = 8;
 
 std::atomic<std::int64_t> num_allocations{0};
+thread_local std::size_t bytes_held = 0;  // wraps where another thread frees
 
-void* allocate(void*, std::size_t size) {
+void* counted(void* pointer) {
   ++num_allocations;
-  return HeapAccount::taken(std::malloc(size), size);
+  bytes_held += malloc_usable_size(pointer);
+  return pointer;
 }
 
+void* allocate(void*, std::size_t size) { return counted(std::malloc(size)); }
+
 void* reallocate(void*, void* pointer, std::size_t size) {
-  ++num_allocations;
-  HeapAccount::returned(pointer);
-  return HeapAccount::taken(std::realloc(pointer, size), size);
+  bytes_held -= malloc_usable_size(pointer);
+  return counted(std::realloc(pointer, size));
 }
 
 void deallocate(void*, void* pointer) {
-  HeapAccount::returned(pointer);
+  bytes_held -= malloc_usable_size(pointer);
   std::free(pointer);
 }
 
 void* aligned_allocate(void*, std::size_t alignment, std::size_t size) {
-  ++num_allocations;
-  size = (size + alignment - 1) / alignment * alignment;
-  return HeapAccount::taken(std::aligned_alloc(alignment, size), size);
+  return counted(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
 }
 
 void initialise() {
   static const xnn_status status = [] {
-    const HeapAccount::Scope nobodys(nullptr);
     static const xnn_allocator allocator{nullptr,    allocate,         reallocate,
                                          deallocate, aligned_allocate, deallocate};
     return xnn_initialize(&allocator);
@@ -59,9 +59,12 @@ class NodeStep final : public Step {
   void run() override { xnn_invoke_runtime(runtime_); }
   const char* backend() const override { return "xnnpack"; }
   bool has_packed(std::size_t) const override { return packs_constants_; }
+  std::size_t held_bytes() const override { return held_bytes_; }
+  void set_held_bytes(std::size_t bytes) { held_bytes_ = bytes; }
 
  private:
   xnn_runtime_t runtime_;
+  std::size_t held_bytes_ = 0;
   bool packs_constants_;
 };
 
@@ -182,6 +185,7 @@ std::unique_ptr<Step> Node::make(xnn_status status, bool packs_constants) {
     return nullptr;
   }
   xnn_runtime_t runtime = nullptr;
+  const std::size_t held_before = bytes_held;
   status = xnn_create_runtime_v2(graph_, operands_.threads, runtime_flags(operands_), &runtime);
   require(status);
   if (status != xnn_status_success) {
@@ -197,6 +201,7 @@ std::unique_ptr<Step> Node::make(xnn_status status, bool packs_constants) {
   status = xnn_setup_runtime(runtime, externals_.size(), externals_.data());
 #endif
   require(status);
+  step->set_held_bytes(bytes_held - held_before);
   return status == xnn_status_success ? std::move(step) : nullptr;
 }
 

@@ -302,8 +302,6 @@ class Run {
 
 }  // namespace
 
-const std::size_t kConvolveStack = sizeof(Scratch);
-
 std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth) {
   return groups * divide_up(outputs / groups, kPanel) * kPanel * depth;
 }

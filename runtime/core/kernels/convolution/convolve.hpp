@@ -34,9 +34,6 @@ struct Convolution {
 // Floats of a packed filter; `depth` is the taps of the window times the input channels of a group.
 std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth);
 
-// Bytes of stack that each thread of `convolve` uses for a tile of the source.
-extern const std::size_t kConvolveStack;
-
 // Writes rows of the result, from the rows of the source under the windows. A result is the same to
 // the bit whichever rows are asked for together, on any number of threads.
 //

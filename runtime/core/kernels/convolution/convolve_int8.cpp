@@ -19,15 +19,12 @@ using Form = Int8TileKernel::Form;
 // Bytes of weights that stay in the second cache while all tiles of the source pass.
 constexpr std::size_t kCachedWeights = std::size_t{448} * 1024;
 
-template <std::size_t Pixels, std::size_t SlabBytes>
-struct alignas(64) StackOf {
-  std::byte slab[SlabBytes];
-  std::int32_t sums[Pixels * kInt8SumStride];
+struct alignas(64) Stack {
+  std::byte slab[kInt8SlabBytes];
+  std::int32_t sums[kInt8TilePixels * kInt8SumStride];
   std::int32_t start[kInt8Block];
-  std::uint32_t addends[Pixels];
+  std::uint32_t addends[kInt8TilePixels];
 };
-using Stack = StackOf<kInt8TilePixels, kInt8SlabBytes>;
-using AmxStack = StackOf<kInt8AmxPixels, kInt8AmxSlabBytes>;
 
 constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -90,17 +87,7 @@ class Work {
   std::size_t cost() const { return kernel_.pixels * depth_ * std::min(block_, outputs_) / 64; }
 
   void run(std::size_t first, std::size_t count) const {
-    kernel_.pixels > kInt8TilePixels ? run_on<AmxStack>(first, count) : run_on<Stack>(first, count);
-  }
-
- private:
-  static constexpr std::uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
-
-  // Apart for each, or a call would take the bytes of all stacks.
-  template <typename Held>
-  __attribute__((noinline)) void run_on(std::size_t first, std::size_t count) const {
-    Held stack;
-    std::size_t configured = 0;  // pixels
+    Stack stack;
     for (std::size_t part = first; part < first + count; ++part) {
       const std::size_t block = part / tiles_;
       const std::size_t channel = block % blocks_ * block_;
@@ -111,16 +98,12 @@ class Work {
       const std::size_t tile = part % tiles_;
       const std::size_t pixel = tile * pixels_ / tiles_;
       const std::size_t pixels = (tile + 1) * pixels_ / tiles_ - pixel;
-      if (kernel_.configure != nullptr && pixels != configured) {
-        kernel_.configure(pixels);
-        configured = pixels;
-      }
       make(work, pixel, pixels, stack);
     }
-    if (kernel_.release != nullptr) {
-      kernel_.release();
-    }
   }
+
+ private:
+  static constexpr std::uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
 
   // Output channels of a group, from one on.
   struct Block {
@@ -155,8 +138,7 @@ class Work {
     }
   }
 
-  template <typename Held>
-  void make(const Block& block, std::size_t pixel, std::size_t count, Held& stack) const {
+  void make(const Block& block, std::size_t pixel, std::size_t count, Stack& stack) const {
     const std::size_t panels = divide_up(block.count, kInt8Panel);
     const std::size_t step = kernel_.quads * kInt8Quad;
     const auto zero_of_weights = static_cast<std::uint32_t>(convolution_.filter_zero_point);
@@ -168,9 +150,6 @@ class Work {
       for (std::size_t p = 0; zero_of_weights != 0 && p < count; ++p) {
         const auto sum = static_cast<std::uint32_t>(sum_of(stack.slab + p * kernel_.stride, size));
         stack.addends[p] -= zero_of_weights * sum;
-      }
-      if (kernel_.prepare != nullptr) {
-        kernel_.prepare(tile);
       }
       for (std::size_t i = 0; i < panels; i += 2) {
         const std::int8_t* weights =
@@ -390,21 +369,15 @@ void convolve_any(const Int8Convolution& convolution, const Image<const T>& sour
                                   rows,
                                   static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
                                   convolution.source_zero_point + (kIsSigned ? 128 : 0)};
-  const auto& kernel = convolution.window.kernel;
-  const Int8TileKernel* amx =
-      int8_tile_for_amx(source.channels / convolution.groups * kernel[0] * kernel[1],
-                        result.channels / convolution.groups, rows.count * result.columns);
-  if (amx == nullptr && convolve_rows(given, threads)) {
+  if (convolve_rows(given, threads)) {
     return;
   }
-  const Work<T> work(convolution, source, result, rows, amx != nullptr ? *amx : tile_kernel());
+  const Work<T> work(convolution, source, result, rows, tile_kernel());
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
 }
 
 }  // namespace
-
-const std::size_t kInt8ConvolveStack = std::max(sizeof(AmxStack), kInt8RowsStack);
 
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth) {
   return groups * divide_up(outputs, kInt8Panel) * panel_bytes_of(depth);

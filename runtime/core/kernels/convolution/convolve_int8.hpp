@@ -39,9 +39,6 @@ struct Int8Convolution {
 // the input channels of a group. At any address that a 32-bit integer may have; 64 is fastest.
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth);
 
-// Bytes of stack that each thread of `convolve` uses for a tile of the source and its sums.
-extern const std::size_t kInt8ConvolveStack;
-
 // Writes rows of the result, from the rows of the source under the windows. A result is the same to
 // the bit whichever rows are asked for together, on any number of threads and on any processor.
 // Sums are of 32 bits, and wrap.

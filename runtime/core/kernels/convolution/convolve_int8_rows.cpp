@@ -335,12 +335,6 @@ const Int8RowKernel* row_kernel() {
 
 }  // namespace
 
-#if defined(__x86_64__) && defined(__GNUC__)
-const std::size_t kInt8RowsStack = sizeof(Stack);
-#else
-const std::size_t kInt8RowsStack = 0;
-#endif
-
 bool convolve_rows(const Int8ConvolutionRows& given, pthreadpool_t threads) {
   const auto* kernel = row_kernel();
   if (kernel == nullptr) {

@@ -24,7 +24,4 @@ struct Int8ConvolutionRows {
 // one for it: those are left to tiles of sums (int8_tile.hpp).
 bool convolve_rows(const Int8ConvolutionRows& given, pthreadpool_t threads);
 
-// Bytes of stack that each thread of it uses.
-extern const std::size_t kInt8RowsStack;
-
 }  // namespace arenite

@@ -24,10 +24,6 @@ struct Int8DepthwiseConvolution {
   QuantisedStore store;
 };
 
-// Bytes of stack that each thread of `convolve_depthwise` uses, at most: for weights and the source
-// of some pixels and channels.
-constexpr std::size_t kInt8DepthwiseStack = 28 * 1024;
-
 // Writes rows of the result, from the rows of the source under the windows. A result is the same to
 // the bit whichever rows are asked for together, on any number of threads and on any processor.
 //

@@ -54,10 +54,6 @@ struct alignas(64) Stack {
   std::uint8_t source[Sizes<Vectors>::kMostSource][Sizes<Vectors>::kGroup];
   std::int32_t start[Vectors::kSums][Sizes<Vectors>::kLanes];
   float scales[Vectors::kSums][Sizes<Vectors>::kLanes];
-
-  // Beside it there are the sums of some pixels.
-  static_assert(kWeightBytes + kSourceBytes + sizeof start + sizeof scales + 2048 <=
-                kInt8DepthwiseStack);
 };
 
 template <typename Vectors>
@@ -111,8 +107,7 @@ class Maker {
             is_one && store_.bias != nullptr ? store_.bias[given.channel + channel] : 0;
         stack_.start[v][i] = static_cast<std::int32_t>(
             static_cast<std::uint32_t>(bias) - sums[i] * static_cast<std::uint32_t>(given.zero));
-        const bool has_scale = is_one && store_.rounding == Rounding::nearest_even;
-        stack_.scales[v][i] = has_scale ? store_.scales[given.channel + channel] : 0.0f;
+        stack_.scales[v][i] = is_one ? store_.scales[given.channel + channel] : 0.0f;
       }
     }
   }
@@ -219,42 +214,15 @@ class Maker {
     }
     const QuantisedStore limits = store_;  // no byte that is written may be any of it
     const std::size_t stride = given_.result.pixel_stride;
-    if (limits.rounding == Rounding::nearest_even) {
-      const auto high = static_cast<float>(limits.max - limits.zero_point);
-#pragma GCC unroll 8
-      for (std::size_t p = 0; p < Pixels; ++p) {
-#pragma GCC unroll 4
-        for (std::size_t v = 0; v < kSums; ++v) {
-          sums[p][v] = Vectors::scale(sums[p][v], stack_.scales[v], high);
-        }
-        Vectors::store_some(mask_, to + p * stride, Vectors::pack(sums[p], limits));
-      }
-      return;
-    }
-    // All of them before the first call, or none would be kept in a register.
-    alignas(64) std::int32_t kept[Pixels][kSums][kLanes];
+    const auto high = static_cast<float>(limits.max - limits.zero_point);
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kSums; ++v) {
-        Vectors::store(kept[p][v], sums[p][v]);
+        sums[p][v] = Vectors::scale(sums[p][v], stack_.scales[v], high);
       }
+      Vectors::store_some(mask_, to + p * stride, Vectors::pack(sums[p], limits));
     }
-    for (std::size_t p = 0; p < Pixels; ++p) {
-      store(kept[p], to + p * stride);
-    }
-  }
-
-  // As other roundings have it.
-  void store(const std::int32_t (&sums)[kSums][kLanes], std::uint8_t* to) const {
-    std::int32_t in_order[kSums * kLanes];
-    for (std::size_t v = 0; v < kSums; ++v) {
-      for (std::size_t i = 0; i < kLanes; ++i) {
-        in_order[Vectors::channel_of(v, i)] = sums[v][i];
-      }
-    }
-    static const Requantise requantise = find_requantise();
-    requantise(store_, {in_order, 0, nullptr, given_.channel, given_.num_channels, 1, to, 0});
   }
 
   const Int8DepthwiseRows& given_;

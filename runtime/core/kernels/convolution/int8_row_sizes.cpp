@@ -79,9 +79,7 @@ Int8RowSizes::Int8RowSizes(const Int8ConvolutionRows& given, const Int8RowKernel
   parts = part == 0 ? 0 : divide_up(columns, part);
   slot_size = part == 0 ? 0 : row_bytes(std::min(part, columns));
   step = is_in_place ? source.pixel_stride : inputs * element;
-  const auto& convolution = given.convolution;
-  fits = convolution.store.rounding == Rounding::nearest_even && parts > 0 &&
-         num_runs <= kInt8MostRuns && (!is_gathered || depth <= kInt8Gathered);
+  fits = parts > 0 && num_runs <= kInt8MostRuns && (!is_gathered || depth <= kInt8Gathered);
 }
 
 // Bytes of one row of the source under so many columns of the result.

@@ -16,9 +16,6 @@ constexpr std::size_t kInt8TilePixels = 14;
 // the cache.
 constexpr std::size_t kInt8SumStride = kInt8Block + kInt8Panel;
 constexpr std::size_t kInt8SlabBytes = 16 * 1024;
-// The same for AMX.
-constexpr std::size_t kInt8AmxPixels = 32;
-constexpr std::size_t kInt8AmxSlabBytes = 34 * 1024;
 
 // Pixels of the source in the form that the products take them in: depth side by side, whole quads.
 struct Int8Tile {
@@ -55,12 +52,6 @@ struct Int8TileKernel {
   void (*multiply)(const Int8Tile& tile, const std::int8_t* weights, std::size_t panel_bytes,
                    std::size_t panels, const std::int32_t* start, std::int32_t* sums);
 
-  // Where there is something to do: before the first of tiles of so many pixels; once a tile is
-  // copied; and after the last.
-  void (*configure)(std::size_t pixels) = nullptr;
-  void (*prepare)(const Int8Tile& tile) = nullptr;
-  void (*release)() = nullptr;
-
   std::size_t element_bytes() const { return form == Form::differences ? 2 : 1; }
 };
 
@@ -68,9 +59,5 @@ struct Int8TileKernel {
 Int8TileKernel int8_tile_for_any();
 const Int8TileKernel* int8_tile_for_x86();
 const Int8TileKernel* int8_tile_for_arm();
-
-// The one for AMX; null, too, where a convolution of this depth, of so many output channels of a
-// group and so many pixels is better made without.
-const Int8TileKernel* int8_tile_for_amx(std::size_t depth, std::size_t outputs, std::size_t pixels);
 
 }  // namespace arenite

@@ -31,40 +31,12 @@ ARENITE_INLINE void to_nearest(const QuantisedStore& store, std::size_t channel,
   }
 }
 
-// As TensorFlow Lite's MultiplyByQuantizedMultiplier: the upper half of twice the product is
-// rounded with halves up, what is shifted out of it with halves away from zero.
-ARENITE_INLINE void by_fixed_point(const QuantisedStore& store, std::size_t channel,
-                                   const std::int32_t* sums, std::int32_t addend, std::size_t count,
-                                   std::uint8_t* to) {
-  const std::int32_t* multipliers = store.multipliers + channel;
-  const std::int32_t* shifts = store.shifts + channel;
-  const std::int32_t zero_point = store.zero_point;
-  const std::int32_t low = store.min - zero_point;
-  const std::int32_t high = store.max - zero_point;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::int32_t left = std::max(shifts[i], 0);
-    const std::int32_t right = std::max(-shifts[i], 0);
-    const auto shifted =
-        static_cast<std::int32_t>(static_cast<std::uint32_t>(wrapped_sum(sums[i], addend)) << left);
-    const auto product = static_cast<std::int32_t>(
-        (std::int64_t{shifted} * multipliers[i] + (std::int64_t{1} << 30)) >> 31);
-    const auto mask = static_cast<std::int32_t>((std::uint32_t{1} << right) - 1);
-    const std::int32_t half = (mask >> 1) + (product < 0 ? 1 : 0);
-    const std::int32_t scaled = (product >> right) + ((product & mask) > half ? 1 : 0);
-    to[i] = static_cast<std::uint8_t>(std::min(std::max(scaled, low), high) + zero_point);
-  }
-}
-
 ARENITE_INLINE void requantise(const QuantisedStore& store, const Requantised& work) {
   for (std::size_t p = 0; p < work.pixels; ++p) {
     const std::int32_t* sums = work.sums + p * work.sum_stride;
     const std::int32_t addend = work.addends == nullptr ? 0 : work.addends[p];
     std::uint8_t* to = work.result + p * work.pixel_stride;
-    if (store.rounding == Rounding::nearest_even) {
-      to_nearest(store, work.channel, sums, addend, work.channels, to);
-    } else {
-      by_fixed_point(store, work.channel, sums, addend, work.channels, to);
-    }
+    to_nearest(store, work.channel, sums, addend, work.channels, to);
   }
 }
 
@@ -153,10 +125,6 @@ ARENITE_FOR_AVX512 void some_to_nearest(const QuantisedStore& store, const Requa
 }
 
 ARENITE_FOR_AVX512 void for_avx512(const QuantisedStore& store, const Requantised& work) {
-  if (store.rounding != Rounding::nearest_even) {
-    requantise(store, work);
-    return;
-  }
   for (std::size_t first = 0; first < work.channels; first += 64) {
     const std::size_t count = std::min<std::size_t>(64, work.channels - first);
     if (count <= 16) {

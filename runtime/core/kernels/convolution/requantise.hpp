@@ -6,26 +6,13 @@
 
 namespace arenite {
 
-// How a sum is scaled. Whichever: the results are the same on every processor.
-enum class Rounding {
-  // The sum as a float, times a float, to the nearest, halves to the even one: what XNNPACK and
-  // ONNX Runtime do.
-  nearest_even,
-  // The sum times multiplier / 2^31 * 2^shift in integers, each of the two products rounded: what
-  // TensorFlow Lite's reference does.
-  fixed_point,
-};
-
-// What is done to a sum before it is stored.
+// What is done to a sum before it is stored. A sum is scaled as a float and rounded to the nearest
+// integer, halves to the even one, as XNNPACK and ONNX Runtime do: the same on every processor.
 struct QuantisedStore {
   const std::int32_t* bias;  // by output channel; null: none
-  Rounding rounding;
-  const float* scales;              // by output channel, of nearest_even: that of the source times
-                                    // that of the filter, over that of the result
-  const std::int32_t* multipliers;  // by output channel, of fixed_point: 0 or at least 2^30
-  const std::int32_t* shifts;       // by output channel, of fixed_point: -31 to 30
-  std::int32_t zero_point;          // of the result
-  std::int32_t min;                 // of what is stored, within its type
+  const float* scales;       // by output channel: source scale * filter scale / result scale
+  std::int32_t zero_point;   // of the result
+  std::int32_t min;          // bounds of the result, within its type
   std::int32_t max;
 };
 
