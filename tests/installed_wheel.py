@@ -15,7 +15,7 @@ from arenite.runtime.session import Session
 FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
 FILES = (
     "_core.pyi", "_schema.pyi", "py.typed", "targets/onnxruntime/_allocator.pyi",
-    "cexport/kernels/conv_s8.c", "cexport/kernels/rows.h",
+    "cexport/kernels/conv_s8.c", "cexport/kernels/common.h",
 )  # fmt: skip
 
 

@@ -201,12 +201,15 @@ def test_names_become_identifiers_no_two_alike() -> None:
 
 
 def test_kernels_of_a_family_are_written_with_their_own_words() -> None:
-    one, other = kernels.text("maximum_f32.c"), kernels.text("minimum_f32.c")
+    one, other = (
+        text[text.rindex("/* The") :]
+        for text in (kernels.bundle(["maximum_f32"]), kernels.bundle(["minimum_f32"]))
+    )
     assert "x > z ? x : z" in one
     assert one.replace("larger", "smaller").replace(">", "<").replace("maximum", "minimum") == (
         other.replace("->", "-<")
     )
     assert {"times", "memory"} <= set(kernels.fields("svdf_layer_s16"))
-    for name in ("add_f32", "arg_s8_64", "svdf_s8", "maximum_of_f32", "requantise_s16_s8"):
+    for name in ("add_f32", "arg_s8_64", "svdf_s8", "maximum_of_f32", "average_pool_by_rows_s8"):
         assert f"KERNEL {name}(" in kernels.bundle([name])
         assert "One for each of" not in kernels.bundle([name])

@@ -1,75 +1,67 @@
-"""The kernels as C source: which files a model needs, and the fields of their structures."""
+"""The kernels as C source: the parts of each that a model needs, and the fields of structures.
+
+A file holds several kernels and their helpers, a blank line between two parts. A family of kernels
+that differ by a few words is written once, below a table of the words.
+"""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 _INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
-_FAMILY = re.compile(r"/\* One for each of\n(.*?) \*/\n\n", re.DOTALL)
-"""In a file of kernels that differ by a few words: the words, and what stands for them in each."""
+_FAMILY = re.compile(r"/\* One for each( column)? of\n(.*?) \*/\n\n", re.DOTALL)
+"""The table of a family: a row for each kernel below the words, or a column beside them."""
 _LINE = re.compile(r"^ *(.+?)((?: *\*?\w+,)* *\*?\w+);", re.MULTILINE)
+_KERNEL = re.compile(r"^(?:KERNEL|CMSIS_NN) (\w+)\(", re.MULTILINE)
+_DEFINED = re.compile(
+    r"^(?:#define (\w+)|\} (\w+);|static [^\n(]*?(\w+)\()", re.MULTILINE
+)  # fmt: skip
+"""What a part defines: a macro, a structure or a function."""
 
 FEATURES = (
     "ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS", "PLANNED_FOR_DSP", "PLANNED_FOR_MVE",
 )  # fmt: skip
-"""Macros that the kernels ask, each 0 or 1."""
+"""Macros that the kernels test, each 0 or 1."""
 
 
-@cache
-def text(name: str) -> str:
-    """Return a file of the kernels' sources; a kernel of a family as if it had one of its own.
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A kernel and the parts of its file that it may need.
 
-    Raises:
-        KeyError: There is none.
+    Attributes:
+        helpers: Structures, macros and functions, in their order.
+        text: Definition of the kernel.
     """
-    return _texts()[name]
 
+    helpers: tuple[str, ...]
+    text: str
 
-@cache
-def _texts() -> Mapping[str, str]:
-    found: dict[str, str] = {}
-    for path in sorted(files(__name__).iterdir(), key=lambda each: each.name):
-        if not path.name.endswith((".c", ".h")):
-            continue
-        source = path.read_text(encoding="utf-8")
-        family = _FAMILY.search(source)
-        if family is None:
-            found[path.name] = source
-            continue
-        words, *kernels = (
-            [cell.strip() for cell in line.split("|")] for line in family[1].splitlines()
-        )
-        for kernel in kernels:
-            own = _FAMILY.sub("", source)
-            for word, meant in zip(words, kernel, strict=True):
-                own = re.sub(rf"\b{word}\b", meant, own)
-            found[f"{kernel[0]}.c"] = own
-    return found
+    def parts(self) -> list[str]:
+        """Return the kernel behind the helpers that it needs."""
+        found = [self.text]
+        for helper in reversed(self.helpers):
+            names = [name for each in _DEFINED.findall(helper) for name in each if name]
+            words = set(re.findall(r"\w+", "\n".join(found)))
+            if not names or words.intersection(names):
+                found.insert(0, helper)
+        return found
 
 
 def bundle(kernels: Iterable[str]) -> str:
-    """Return the sources of kernels, each file that they share once."""
-    written: list[str] = []
-    seen: set[str] = set()
+    """Return the sources of kernels, each part that they share once.
 
-    def add(name: str) -> None:
-        if name in seen:
-            return
-        seen.add(name)
-        source = text(name)
-        for included in _INCLUDE.findall(source):
-            add(included)
-        written.append(_INCLUDE.sub("", source).strip("\n"))
-
-    for kernel in sorted(set(kernels)):
-        add(f"{kernel}.c")
-    return "\n\n".join(written) + "\n"
+    Raises:
+        KeyError: There is no such kernel.
+    """
+    parts = (part for kernel in sorted(set(kernels)) for part in _kernels()[kernel].parts())
+    return "\n\n".join(dict.fromkeys(parts)) + "\n"
 
 
 def features_of(source: str) -> tuple[str, ...]:
-    """Return the macros that a bundle asks."""
+    """Return the macros that a bundle tests."""
     return tuple(name for name in FEATURES if re.search(rf"\b{name}\b", source))
 
 
@@ -80,12 +72,68 @@ def fields(structure: str) -> Mapping[str, str]:
     Raises:
         KeyError: No kernel has such a structure.
     """
-    for source in _texts().values():
-        for body, name in _STRUCT.findall(source):
-            if name == structure:
-                return {
-                    field.strip(" *"): kind.strip()
-                    for kind, names in _LINE.findall(body)
-                    for field in names.split(",")
-                }
+    for source in _kernels().values():
+        for helper in source.helpers:
+            for body, name in _STRUCT.findall(helper):
+                if name == structure:
+                    return {
+                        field.strip(" *"): kind.strip()
+                        for kind, names in _LINE.findall(body)
+                        for field in names.split(",")
+                    }
     raise KeyError(structure)
+
+
+@cache
+def _kernels() -> Mapping[str, KernelSource]:
+    """Return all kernels by name."""
+    texts = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(files(__name__).iterdir(), key=lambda each: each.name)
+        if path.name.endswith((".c", ".h"))
+    }
+    found: dict[str, KernelSource] = {}
+    for name, text in texts.items():
+        if not name.endswith(".c"):
+            continue
+        helpers = [part for each in _INCLUDE.findall(text) for part in _parts(texts[each])]
+        plain, *members = _members(_INCLUDE.sub("", text))
+        helpers += [part for part in _parts(plain) if not _KERNEL.search(part)]
+        for member in (plain, *members):
+            parts = _parts(member)
+            own = [part for part in parts if member is not plain and not _KERNEL.search(part)]
+            for part in parts:
+                for kernel in _KERNEL.findall(part):
+                    assert kernel not in found, f"{kernel} is defined twice"
+                    found[kernel] = KernelSource((*helpers, *own), part)
+    return found
+
+
+def _members(text: str) -> Iterator[str]:
+    """Yield the text above the first family, then that of each member of each family."""
+    found = list(_FAMILY.finditer(text))
+    ends = [*(family.start() for family in found), len(text)]
+    yield text[: ends[0]]
+    for family, end in zip(found, ends[1:], strict=True):
+        table = [[cell.strip() for cell in line.split(" | ")] for line in family[2].splitlines()]
+        words, *kernels = zip(*table, strict=True) if family[1] else table
+        for kernel in kernels:
+            own = text[family.end() : end]
+            for word, meant in zip(words, kernel, strict=True):
+                own = re.sub(rf"\b{word}\b", meant, own)
+            yield own
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a text: between blank lines, braces and conditions being whole."""
+    found: list[str] = []
+    open_part = ""
+    for paragraph in filter(None, re.split(r"\n{2,}", text.strip("\n"))):
+        open_part = f"{open_part}\n\n{paragraph}" if open_part else paragraph
+        begins = open_part.count("{") + len(re.findall(r"^#if", open_part, re.MULTILINE))
+        ends = open_part.count("}") + len(re.findall(r"^#endif", open_part, re.MULTILINE))
+        if begins == ends:
+            found.append(open_part)
+            open_part = ""
+    assert not open_part, open_part[:80]
+    return found

@@ -1,9 +1,30 @@
-#include "kernel.h"
-#include "rows.h"
-#include "windows.h"
-#include "clamp_f32.h"
-#include "conv_layer_f32.h"
-#include "dot4_f32.h"
+#include "common.h"
+
+/* A convolution of floats. Filters lie in blocks of four outputs, side by side. */
+typedef struct {
+    int32_t height, width, depth;
+    int32_t out_width, out_depth, groups;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    float low, high;
+    const float *filter;
+    const float *bias;
+} conv_layer_f32;
+
+/* Add the products of `count` inputs with the weights of four outputs to their sums. */
+static inline void dot4_f32(float *sums, const float *input, const float *filter, int32_t count)
+{
+    float a = sums[0], b = sums[1], c = sums[2], d = sums[3];
+    for (const float *end = input + count; input < end; ++input, filter += 4) {
+        a += *input * filter[0];
+        b += *input * filter[1];
+        c += *input * filter[2];
+        d += *input * filter[3];
+    }
+    sums[0] = a;
+    sums[1] = b;
+    sums[2] = c;
+    sums[3] = d;
+}
 
 /* Convolution, rows [first, end) of the result; pixel by pixel, four outputs at a time. */
 KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
@@ -42,6 +63,59 @@ KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first
                 }
                 for (int32_t i = 0; i < 4 && i < outputs - c; ++i)
                     result[i] = clamped_f32(sums[i], k->low, k->high);
+            }
+        }
+    }
+}
+
+/* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
+KERNEL pointwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const float *from = (const float *)(const void *)in_row(in, y * k->stride_y);
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x, from += k->stride_x * k->depth) {
+            const float *filter = k->filter, *bias = k->bias;
+            for (int32_t left = k->out_depth; left > 0; left -= 4, bias += 4) {
+                float sums[4];
+                for (int32_t i = 0; i < 4; ++i)
+                    sums[i] = bias[i];
+                dot4_f32(sums, from, filter, k->depth);
+                filter += 4 * k->depth;
+                for (int32_t i = 0; i < 4 && i < left; ++i)
+                    *to++ = clamped_f32(sums[i], k->low, k->high);
+            }
+        }
+    }
+}
+
+/* Depthwise convolution, rows [first, end) of the result. The filter is rows, columns, outputs;
+   `out_depth` is a multiple of `depth`. */
+KERNEL depthwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    const int32_t depth = k->depth, outputs = k->out_depth, multiplier = outputs / depth;
+    for (int32_t y = first; y < end; ++y) {
+        const int32_t top = y * k->stride_y - k->top;
+        const taps rows = taps_inside(top, k->dilation_y, k->kernel_y, k->height);
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x) {
+            const int32_t left = x * k->stride_x - k->left;
+            const taps columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
+            const int32_t start = (left + columns.first * k->dilation_x) * depth;
+            for (int32_t o = 0; o < outputs; ++o) {
+                float sum = k->bias[o];
+                for (int32_t row = rows.first; row < rows.end; ++row) {
+                    const float *from =
+                        (const float *)(const void *)in_row(in, top + row * k->dilation_y);
+                    const float *w = k->filter + (row * k->kernel_x + columns.first) * outputs + o;
+                    from += start + o / multiplier;
+                    for (int32_t i = columns.first; i < columns.end; ++i) {
+                        sum += *from * *w;
+                        from += k->dilation_x * depth;
+                        w += outputs;
+                    }
+                }
+                *to++ = clamped_f32(sum, k->low, k->high);
             }
         }
     }

@@ -1,0 +1,123 @@
+/* Kernels are kept apart from what calls them, so that their stacks do not add up. */
+#if defined(__GNUC__)
+#define KERNEL static __attribute__((noinline)) void
+#else
+#define KERNEL static void
+#endif
+
+/* Rows of a tensor: `stride` bytes apart or, where rows lie anywhere, at `offsets`. */
+#if ROW_TABLES
+typedef struct {
+    const uint8_t *base;
+    const int32_t *offsets;
+} in_rows;
+
+typedef struct {
+    uint8_t *base;
+    const int32_t *offsets;
+} out_rows;
+
+static inline in_rows in_rows_at(const uint8_t *base, const int32_t *offsets)
+{
+    in_rows found;
+    found.base = base;
+    found.offsets = offsets;
+    return found;
+}
+
+static inline out_rows out_rows_at(uint8_t *base, const int32_t *offsets)
+{
+    out_rows found;
+    found.base = base;
+    found.offsets = offsets;
+    return found;
+}
+
+static inline const uint8_t *in_row(in_rows rows, int32_t index)
+{
+    return rows.base + rows.offsets[index];
+}
+
+static inline uint8_t *out_row(out_rows rows, int32_t index)
+{
+    return rows.base + rows.offsets[index];
+}
+#else
+typedef struct {
+    const uint8_t *base;
+    int32_t stride;
+} in_rows;
+
+typedef struct {
+    uint8_t *base;
+    int32_t stride;
+} out_rows;
+
+static inline in_rows IN_ROWS(const uint8_t *base, int32_t stride)
+{
+    in_rows found;
+    found.base = base;
+    found.stride = stride;
+    return found;
+}
+
+static inline out_rows OUT_ROWS(uint8_t *base, int32_t stride)
+{
+    out_rows found;
+    found.base = base;
+    found.stride = stride;
+    return found;
+}
+
+static inline const uint8_t *in_row(in_rows rows, int32_t index)
+{
+    return rows.base + index * rows.stride;
+}
+
+static inline uint8_t *out_row(out_rows rows, int32_t index)
+{
+    return rows.base + index * rows.stride;
+}
+#endif
+
+/* The taps of a window that lie inside the image, along one axis. */
+typedef struct {
+    int32_t first, end;
+} taps;
+
+static inline taps taps_inside(int32_t start, int32_t dilation, int32_t kernel, int32_t length)
+{
+    taps inside;
+    inside.first = start < 0 ? (dilation - 1 - start) / dilation : 0;
+    inside.end = start + (kernel - 1) * dilation < length ? kernel
+                 : length > start ? (length - start + dilation - 1) / dilation
+                                  : 0;
+    return inside;
+}
+
+/* sum * factor * 2^(shift - 31), rounded as TensorFlow Lite does. */
+static inline int32_t requantised(int32_t sum, int32_t factor, int32_t shift)
+{
+#if SINGLE_ROUNDING
+    return (int32_t)(((int64_t)sum * factor + ((int64_t)1 << (30 - shift))) >> (31 - shift));
+#else
+    const int32_t left = shift > 0 ? shift : 0;
+    const int32_t right = left - shift;
+    const int32_t half = (int32_t)((uint32_t)1 << right >> 1);
+    const int64_t product = (int64_t)(int32_t)((uint32_t)sum << left) * factor;
+    const int32_t high = (int32_t)((product + (1 << 30)) >> 31);
+    /* Halves away from zero. */
+    return (high + half - (half > 0 && high < 0)) >> right;
+#endif
+}
+
+static inline int32_t clamped(int32_t value, int32_t low, int32_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* A number within bounds; NaN stays. */
+static inline float clamped_f32(float value, float low, float high)
+{
+    return value < low ? low : value > high ? high : value;
+}

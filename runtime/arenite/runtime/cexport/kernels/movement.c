@@ -1,0 +1,104 @@
+#include "common.h"
+
+/* Runs of bytes in up to four dimensions; steps in bytes. */
+typedef struct {
+    int32_t run, n0, n1, n2, n3;
+    int32_t from0, from1, from2, from3;
+    int32_t to0, to1, to2, to3;
+} copy_layer;
+
+KERNEL copy(const copy_layer *k, const uint8_t *from, uint8_t *to)
+{
+    for (int32_t a = 0; a < k->n0; ++a)
+        for (int32_t b = 0; b < k->n1; ++b)
+            for (int32_t c = 0; c < k->n2; ++c) {
+                const uint8_t *source = from + a * k->from0 + b * k->from1 + c * k->from2;
+                uint8_t *result = to + a * k->to0 + b * k->to1 + c * k->to2;
+                for (int32_t d = 0; d < k->n3; ++d, source += k->from3, result += k->to3)
+                    for (int32_t i = 0; i < k->run; ++i)
+                        result[i] = source[i];
+            }
+}
+
+/* Repeat an element of `size` bytes over `bytes`. */
+KERNEL fill(uint8_t *to, const uint8_t *element, int32_t size, int32_t bytes)
+{
+    for (int32_t i = 0, at = 0; i < bytes; ++i) {
+        to[i] = element[at];
+        at = at + 1 < size ? at + 1 : 0;
+    }
+}
+
+/* A function of each byte, by a table of its 256 values; rows [first, end) of `width` bytes. */
+KERNEL lookup_8(const uint8_t *table, int32_t width, in_rows in, out_rows out, int32_t first,
+                int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const uint8_t *from = in_row(in, y);
+        uint8_t *to = out_row(out, y);
+        for (int32_t i = 0; i < width; ++i)
+            to[i] = table[from[i]];
+    }
+}
+
+/* The nearest pixel of `pixel` bytes; rows [first, end) of the result. */
+KERNEL nearest_8(const int16_t *row_low, const int16_t *column_low, int32_t pixel,
+                 int32_t out_width, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const uint8_t *from = in_row(in, row_low[y]);
+        uint8_t *to = out_row(out, y);
+        for (int32_t x = 0; x < out_width; ++x)
+            for (int32_t i = 0; i < pixel; ++i)
+                *to++ = from[column_low[x] * pixel + i];
+    }
+}
+
+/* A sum of 20 fractional bits, halves away from zero. */
+static inline int8_t blended_s8(int32_t sum)
+{
+    return (int8_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
+}
+
+/* A sum as it is. */
+static inline float blended_f32(float sum)
+{
+    return sum;
+}
+
+/* One for each of
+   THE_KERNEL   | THE_LAYER        | AN_ELEMENT | A_WEIGHT | A_SUM   | ONE  | THE_BLEND
+   bilinear_s8  | resize_layer     | int8_t     | int16_t  | int32_t | 1024 | blended_s8
+   bilinear_f32 | resize_layer_f32 | float      | float    | float   | 1.0f | blended_f32 */
+
+/* Rows and columns of an image for each of the result, and the weights of the second of two: of
+   10 fractional bits, or floats. */
+typedef struct {
+    int32_t depth, out_width;
+    const int16_t *row_low;
+    const int16_t *row_high;
+    const int16_t *column_low;
+    const int16_t *column_high;
+    const A_WEIGHT *row_weight;
+    const A_WEIGHT *column_weight;
+} THE_LAYER;
+
+/* Blends of four pixels; rows [first, end) of the result. */
+KERNEL THE_KERNEL(const THE_LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const AN_ELEMENT *above = (const AN_ELEMENT *)(const void *)in_row(in, k->row_low[y]);
+        const AN_ELEMENT *below = (const AN_ELEMENT *)(const void *)in_row(in, k->row_high[y]);
+        const A_SUM down = k->row_weight[y];
+        AN_ELEMENT *to = (AN_ELEMENT *)(void *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x) {
+            const int32_t left = k->column_low[x] * k->depth;
+            const int32_t right = k->column_high[x] * k->depth;
+            const A_SUM across = k->column_weight[x];
+            for (int32_t c = 0; c < k->depth; ++c)
+                *to++ = THE_BLEND(
+                    (above[left + c] * (ONE - across) + above[right + c] * across) * (ONE - down) +
+                    (below[left + c] * (ONE - across) + below[right + c] * across) * down);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+#include "common.h"
+
+/* One for each of
+   THE_KERNEL  | RESULT  | BEYOND | LOWEST | HIGHEST
+   quantise_s8 | int8_t  | 512    | -128   | 127
+   quantise_s16 | int16_t | 65536 | -32768 | 32767 */
+
+/* Floats to integers, halves away from zero; rows [first, end) of `width`. The result may lie on
+   the first bytes of the operand. */
+KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows out, int32_t first,
+                  int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const float *from = (const float *)(const void *)in_row(in, y);
+        RESULT *to = (RESULT *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < width; ++i) {
+            const float steps = roundf(from[i] / scale);
+            /* Far outside the result's range the conversion to an integer would be undefined. */
+            const int32_t value = steps < -BEYOND.0f  ? -BEYOND
+                                  : steps > BEYOND.0f ? BEYOND
+                                                      : (int32_t)steps;
+            to[i] = (RESULT)clamped(value + zero, LOWEST, HIGHEST);
+        }
+    }
+}
+
+/* One for each of
+   THE_KERNEL     | SOURCE
+   dequantise_s8  | int8_t
+   dequantise_s16 | int16_t */
+
+/* Integers to floats; rows [first, end) of `width`. */
+KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows out, int32_t first,
+                  int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const SOURCE *from = (const SOURCE *)(const void *)in_row(in, y);
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < width; ++i)
+            to[i] = scale * (float)(from[i] - zero);
+    }
+}
+
+/* One for each of
+   THE_KERNEL         | RESULT  | LOWEST | HIGHEST
+   requantise_s16_s8  | int8_t  | -128   | 127
+   requantise_s16_s16 | int16_t | -32768 | 32767
+   requantise_s16_s32 | int32_t | (-2147483647 - 1) | 2147483647 */
+
+/* Integers of one scale to those of another; rows [first, end) of `width`. */
+KERNEL THE_KERNEL(int32_t from_zero, int32_t factor, int32_t shift, int32_t to_zero, int32_t width,
+                  in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int16_t *from = (const int16_t *)(const void *)in_row(in, y);
+        RESULT *to = (RESULT *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < width; ++i) {
+            const int32_t value = requantised(from[i] - from_zero, factor, shift);
+            to[i] = (RESULT)clamped(value + to_zero, LOWEST, HIGHEST);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+#include "common.h"
+
+/* Each result is made of `rows` rows of `columns` pixels; `depth` results a pixel. */
+typedef struct {
+    int32_t rows, columns, depth, offset, factor, shift, zero;
+} reduce_layer;
+
+/* Sums or means of bytes; results [first, end), each of `rows` rows. */
+KERNEL sum_s8(const reduce_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t c = 0; c < k->depth; ++c) {
+            int32_t sum = k->offset;
+            for (int32_t row = 0; row < k->rows; ++row) {
+                const int8_t *from = (const int8_t *)in_row(in, y * k->rows + row) + c;
+                for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
+                    sum += *from;
+            }
+            to[c] = (int8_t)clamped(requantised(sum, k->factor, k->shift) + k->zero, -128, 127);
+        }
+    }
+}
+
+/* Sums or means of bytes over all rows, which come a few at a time: `sums` has one for each
+   channel. Rows [first, end) of the operand; the result is made with the last one. */
+KERNEL sum_by_rows_s8(const reduce_layer *k, uint8_t *sums_place, in_rows in, out_rows out,
+                      int32_t first, int32_t end)
+{
+    int32_t *const sums = (int32_t *)(void *)sums_place;
+    int8_t *const to = (int8_t *)out_row(out, 0);
+    for (int32_t c = 0; c < k->depth; ++c) {
+        int32_t sum = first > 0 ? sums[c] : k->offset;
+        for (int32_t y = first; y < end; ++y) {
+            const int8_t *from = (const int8_t *)in_row(in, y) + c;
+            for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
+                sum += *from;
+        }
+        sums[c] = sum;
+        if (end == k->rows)
+            to[c] = (int8_t)clamped(requantised(sum, k->factor, k->shift) + k->zero, -128, 127);
+    }
+}
+
+/* Sums of floats times `scale`, for results [first, end), each of `rows` rows of `columns` pixels.
+ */
+KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_rows in, out_rows out,
+               int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t c = 0; c < depth; ++c) {
+            float found = 0.0f;
+            for (int32_t row = 0; row < rows; ++row) {
+                const float *from = (const float *)(const void *)in_row(in, y * rows + row) + c;
+                for (int32_t i = 0; i < columns; ++i, from += depth)
+                    found += *from;
+            }
+            to[c] = found * scale;
+        }
+    }
+}
+
+/* Sums of floats times `scale` over `rows` rows, which come a few at a time: `sums` has one for
+   each channel, added up in the order of `sum_f32`. Rows [first, end) of the operand; the result is
+   made with the last one. */
+KERNEL sum_by_rows_f32(int32_t rows, int32_t columns, int32_t depth, float scale,
+                       uint8_t *sums_place, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    float *const sums = (float *)(void *)sums_place;
+    float *const to = (float *)(void *)out_row(out, 0);
+    for (int32_t c = 0; c < depth; ++c) {
+        float sum = first > 0 ? sums[c] : 0.0f;
+        for (int32_t y = first; y < end; ++y) {
+            const float *from = (const float *)(const void *)in_row(in, y) + c;
+            for (int32_t i = 0; i < columns; ++i, from += depth)
+                sum += *from;
+        }
+        sums[c] = sum;
+        if (end == rows)
+            to[c] = sum * scale;
+    }
+}
+
+/* One for each of
+   THE_KERNEL     | ORDER | START    | WHAT
+   maximum_of_f32 | >     | -FLT_MAX | largest
+   minimum_of_f32 | <     | FLT_MAX  | smallest */
+
+/* The WHAT of floats, for results [first, end), each of `rows` rows of `columns` pixels. */
+KERNEL THE_KERNEL(int32_t rows, int32_t columns, int32_t depth, in_rows in, out_rows out,
+                  int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t c = 0; c < depth; ++c) {
+            float found = START;
+            for (int32_t row = 0; row < rows; ++row) {
+                const float *from = (const float *)(const void *)in_row(in, y * rows + row) + c;
+                for (int32_t i = 0; i < columns; ++i, from += depth)
+                    found = *from ORDER found ? *from : found;
+            }
+            to[c] = found;
+        }
+    }
+}
+
+/* One for each of
+   THE_KERNEL | ELEMENT | PLACE
+   arg_f32_32 | float   | int32_t
+   arg_f32_64 | float   | int64_t
+   arg_s8_32  | int8_t  | int32_t
+   arg_s8_64  | int8_t  | int64_t */
+
+/* Which of `count` elements, `depth` apart, is the largest, or with a sign of -1 the smallest:
+   the first of them, or with `last` the last. Rows [first, end) of `depth` results. */
+KERNEL THE_KERNEL(int32_t count, int32_t depth, int32_t sign, int32_t last, in_rows in,
+                  out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const ELEMENT *from = (const ELEMENT *)(const void *)in_row(in, y);
+        PLACE *to = (PLACE *)(void *)out_row(out, y);
+        for (int32_t c = 0; c < depth; ++c) {
+            int32_t best = 0;
+            for (int32_t i = 1; i < count; ++i) {
+                const ELEMENT x = from[i * depth + c], z = from[best * depth + c];
+                if ((sign > 0 ? x > z : x < z) || (last && !(x < z) && !(x > z)))
+                    best = i;
+            }
+            to[c] = best;
+        }
+    }
+}
