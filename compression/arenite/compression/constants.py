@@ -1,8 +1,6 @@
 """The constants of an ONNX graph: its initialisers, and what its Constant nodes hold."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,20 +9,14 @@ import onnx.checker
 import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
-from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
-from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.importers.onnx.external_data import external_fault
+from arenite.planner.errors import ModelFormatError
+from arenite.planner.importers.onnx.checks import NodeChecker
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
-from arenite.planner.importers.onnx.node import Dialect, op_type
+from arenite.planner.importers.onnx.node import Dialect
 from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
 
 Array: TypeAlias = NDArray[Any]
-
-MOST_BYTES = (1 << 31) - 1
-"""The most that protobuf can write."""
-
-_EXTERNAL_KEYS = frozenset({"basepath", "checksum", "length", "location", "offset"})
 
 # What numpy and the onnx package raise on bytes that are no tensor.
 _READING_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
@@ -81,57 +73,11 @@ def check_nodes(model: onnx.ModelProto) -> None:
         ModelFormatError: One has not.
     """
     dialect = Dialect(model.ir_version, opset_versions(model))
-    context = onnx.checker.C.CheckerContext()
-    context.ir_version = dialect.ir_version
-    context.opset_imports = dict(dialect.opsets)
+    checker = NodeChecker(dialect)
     for node in model.graph.node:
-        if _held(node) is not None or any(subgraphs(node)) or dialect.schema(node) is None:
-            continue
-        try:
-            onnx.checker.check_node(node, context)
-        except onnx.checker.ValidationError as error:
+        if _held(node) is None and not any(subgraphs(node)) and dialect.schema(node) is not None:
             label = next(filter(None, (node.name, *node.output, *node.input)), "")
-            raise ModelFormatError(
-                f"operator {label!r} ({op_type(node)}): {_one_line(error)}"
-            ) from error
-
-
-def load_external(graph: onnx.GraphProto, folder: Path) -> int:
-    """Read the tensors that lie in files beside the model into it; return their bytes.
-
-    Raises:
-        ModelFormatError: One cannot be read, is outside the folder or of another length.
-        UnsupportedModelError: All together have 2 GiB or more.
-    """
-    total = 0
-    for name, tensor in _tensors(graph):
-        if not uses_external_data(tensor):
-            continue
-        size = packed_size(tensor)
-        total += size or 0
-        if total > MOST_BYTES:
-            raise UnsupportedModelError(name, "with it the weights have 2 GiB or more")
-        unknown = {entry.key for entry in tensor.external_data} - _EXTERNAL_KEYS
-        if unknown:  # a damaged "offset" would make it start at 0
-            raise ModelFormatError(
-                f"tensor {name!r}: its external data cannot be read: unknown key "
-                f"{min(unknown, key=str)!r}"
-            )
-        try:
-            load_external_data_for_tensor(tensor, str(folder))
-        except (*_READING_ERRORS, OSError, onnx.checker.ValidationError) as error:
-            reason = external_fault(tensor, folder)
-            if reason is None:
-                reason = f"its external data cannot be read: {_one_line(error)}"
-            raise ModelFormatError(f"tensor {name!r}: {reason}") from error
-        tensor.data_location = onnx.TensorProto.DEFAULT
-        del tensor.external_data[:]
-        if size is not None and len(tensor.raw_data) != size:
-            raise ModelFormatError(
-                f"tensor {name!r}: its external data have {len(tensor.raw_data):,} B; "
-                f"its shape and type take {size:,} B"
-            )
-    return total
+            checker.check(node, label, ())
 
 
 def drop_unused(graph: onnx.GraphProto) -> None:
@@ -164,18 +110,6 @@ def _held(node: onnx.NodeProto) -> onnx.TensorProto | None:
     if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1:
         return None
     return next((each.t for each in node.attribute if each.name == "value"), None)
-
-
-def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
-    """Yield the tensors of a graph and of the graphs inside it."""
-    for tensor in graph.initializer:
-        yield tensor.name, tensor
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield next(iter(node.output), node.name), attribute.t
-        for subgraph in subgraphs(node):
-            yield from _tensors(subgraph)
 
 
 def _one_line(error: BaseException) -> str:

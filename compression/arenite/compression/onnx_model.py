@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from arenite.compression.batch_norms import fold_batch_norms
 from arenite.compression.constants import (
-    MOST_BYTES,
     array_of,
     check_nodes,
     constants_of,
     drop_unused,
-    load_external,
     packed_size,
     set_array,
 )
@@ -25,6 +23,7 @@ from arenite.compression.errors import NoLayerError, NonFiniteWeightsError
 from arenite.compression.structured import Narrowed, group_of, remove_channels
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import write_atomically
+from arenite.planner.importers.onnx.external_data import MOST_BYTES, embed
 from arenite.planner.importers.onnx.file import load_model, normal_domain
 
 Array: TypeAlias = NDArray[Any]
@@ -78,7 +77,7 @@ class OnnxModel:
         self._model = load_model(path)
         with about_file(path):
             check_nodes(self._model)
-            num_external = load_external(self._model.graph, path.parent)
+            num_external = embed(self._model.graph, path.parent)
             if self._model.ByteSize() > MOST_BYTES:
                 raise _too_large()
             self.num_bytes = path.stat().st_size + num_external

@@ -57,7 +57,7 @@ def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
         ({"location": "short.bin", "offset": "many"}, "cannot be read"),
         (
             {"location": "short.bin", "start": "0"},
-            "of which the model states 'start'; known",
+            "have the unknown key 'start'; known",
         ),
         ({}, "in another file, of which the model states no name"),
     ],

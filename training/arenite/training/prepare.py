@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 import onnx
-import onnx.external_data_helper
 import onnx.numpy_helper
 import onnx.shape_inference
 import onnx.version_converter
 
-from arenite.planner.errors import ModelError, ModelFormatError, about_file, named_instead
+from arenite.planner.errors import ModelFormatError, about_file, named_instead
 from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.importers.onnx.external_data import embed
 from arenite.planner.importers.onnx.file import load_model, opset_versions
 from arenite.planner.program import Program
 from arenite.training.errors import BatchError, TrainingError
@@ -49,7 +49,7 @@ def read_for_training(
     """
     model = load_model(path)
     with about_file(path):
-        model = _with_weights(model, path.parent)
+        embed(model.graph, path.parent)
         model = _converted(model)
         stated = dict(shapes)
         if batch is not None:
@@ -67,16 +67,6 @@ def read_for_training(
                 raise BatchError(
                     f"the model does not take a batch of {batch}: {error.reason}", path=path
                 ) from error
-
-
-def _with_weights(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
-    """Return the model with its external data inside."""
-    if any(onnx.external_data_helper.uses_external_data(each) for each in model.graph.initializer):
-        try:
-            onnx.external_data_helper.load_external_data_for_model(model, str(folder))
-        except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError) as error:
-            raise ModelError(f"its weights beside the file cannot be read: {error}") from error
-    return model
 
 
 def _converted(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -16,7 +16,7 @@ import onnx.helper
 from arenite.planner.errors import InvalidPlanError, ModelFormatError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.importers import read
-from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
+from arenite.planner.importers.onnx.external_data import embed
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.types import write_dtype
 from arenite.planner.liveness import Boundary
@@ -76,10 +76,7 @@ def annotated(path: Path, plan_file: PlanFile) -> bytes:
     program = _program_of(source)
     model = load_model(path)
     with about_file(path):
-        try:
-            embed(model.graph, path.parent)
-        except UnreadableTensorError as error:
-            raise ModelFormatError(f"a weight: {error}") from error
+        embed(model.graph, path.parent)
     places = _places(program, plan_file)
     described = _described(model, program)
     for name, (offset, size) in places.items():

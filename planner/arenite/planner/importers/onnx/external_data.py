@@ -1,5 +1,10 @@
-"""Constants whose elements lie in a file beside the model."""
+"""Constants of an ONNX graph, and those whose elements lie in a file beside the model.
 
+Every tensor that the file holds is a constant: initialisers, and tensors among the attributes of
+nodes, in the graph and in the graphs inside it. Sparse initialisers are not read.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import onnx
@@ -9,25 +14,62 @@ from numpy import asarray, generic
 from numpy.typing import NDArray
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
-from arenite.planner.errors import MissingDataError, about_file
+from arenite.planner.errors import (
+    MissingDataError,
+    ModelFormatError,
+    UnsupportedModelError,
+    about_file,
+)
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import read_dtype
 
-_UNREADABLE = (OSError, TypeError, ValueError, onnx.checker.ValidationError)
+MOST_BYTES = (1 << 31) - 1
+"""The most that protobuf can write."""
+
+_UNREADABLE = (
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    onnx.checker.ValidationError,
+)
 _KEYS = frozenset({"basepath", "checksum", "length", "location", "offset"})
 
 
-class UnreadableTensorError(Exception):
-    """The elements of a constant cannot be read; the text says why and what to do.
+class UnreadableTensorError(ModelFormatError):
+    """The elements of a constant cannot be read.
 
     Attributes:
+        tensor: Its name.
+        fault: Why not, and what to do.
         is_external: Whether a file beside the model is at fault.
     """
 
-    def __init__(self, reason: str, *, is_external: bool) -> None:
-        super().__init__(reason)
+    def __init__(self, tensor: str, fault: str, *, is_external: bool) -> None:
+        super().__init__(f"tensor {tensor!r}: {fault}")
+        self.tensor = tensor
+        self.fault = fault
         self.is_external = is_external
+
+    def as_missing_data(self) -> MissingDataError:
+        """Return the error for a model that can still be planned as written."""
+        return MissingDataError(self.tensor, self.fault)
+
+
+def held_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Yield the constants of a graph and of the graphs inside it, each with its name."""
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t.name or next(iter(node.output), node.name), attribute.t
+        for subgraph in subgraphs(node):
+            yield from held_tensors(subgraph)
 
 
 def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
@@ -38,41 +80,32 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
         folder: Where external data lie; nothing outside is opened.
 
     Raises:
-        UnreadableTensorError: They are damaged, or their file is not what the model states.
+        UnreadableTensorError: They are damaged, or their file is not as the model states.
     """
     is_external = uses_external_data(tensor)
-    loaded = tensor
-    if is_external:
-        _check_keys(tensor)
+    loaded = _loaded(tensor.name, tensor, folder) if is_external else tensor
     try:
-        if is_external:
-            loaded = onnx.TensorProto()
-            loaded.CopyFrom(tensor)
-            load_external_data_for_tensor(loaded, str(folder))
         return asarray(onnx.numpy_helper.to_array(loaded)).reshape(tuple(tensor.dims))
     except _UNREADABLE as error:
-        found = _fault(tensor, folder) if is_external else None
-        reason = found or f"its value cannot be read: {' '.join(str(error).split())}"
-        raise UnreadableTensorError(reason, is_external=is_external) from error
+        fault = f"its value cannot be read: {' '.join(str(error).split())}"
+        raise UnreadableTensorError(tensor.name, fault, is_external=is_external) from error
 
 
-def embed(graph: onnx.GraphProto, folder: Path) -> None:
-    """Read the constants of a graph that lie in files beside the model into it.
+def embed(graph: onnx.GraphProto, folder: Path) -> int:
+    """Read the constants that lie in files beside the model into a graph; return their bytes.
 
     Raises:
-        UnreadableTensorError: One is damaged, or its file is not what the model states.
+        UnreadableTensorError: The file of a constant is not as the model states.
+        UnsupportedModelError: All together have 2 GiB or more.
     """
-    for tensor in graph.initializer:
+    total = 0
+    for name, tensor in held_tensors(graph):
         if uses_external_data(tensor):
-            array = asarray(read_tensor(tensor, folder))
-            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t") and uses_external_data(attribute.t):
-                array = asarray(read_tensor(attribute.t, folder))
-                attribute.t.CopyFrom(onnx.numpy_helper.from_array(array, attribute.t.name))
-        for subgraph in subgraphs(node):
-            embed(subgraph, folder)
+            if total + (_stated_bytes(tensor) or 0) > MOST_BYTES:
+                raise UnsupportedModelError(name, "with it the weights have 2 GiB or more")
+            tensor.CopyFrom(_loaded(name, tensor, folder))
+            total += len(tensor.raw_data)
+    return total
 
 
 def check_files(path: Path) -> None:
@@ -83,33 +116,45 @@ def check_files(path: Path) -> None:
         ModelError: The model itself cannot be read.
     """
     with about_file(path):
-        _check_files_of(load_model(path).graph, path.parent)
+        for name, tensor in held_tensors(load_model(path).graph):
+            fault = _fault(tensor, path.parent) if uses_external_data(tensor) else None
+            if fault is not None:
+                raise MissingDataError(name, fault)
 
 
-def _check_files_of(graph: onnx.GraphProto, folder: Path) -> None:
-    for tensor in graph.initializer:
-        fault = external_fault(tensor, folder)
-        if fault is not None:
-            raise MissingDataError(tensor.name, fault)
-    for node in graph.node:
-        for subgraph in subgraphs(node):
-            _check_files_of(subgraph, folder)
-
-
-def external_fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
-    """Return what is wrong with the file that a constant lies in, None if nothing is known."""
-    return _fault(tensor, folder) if uses_external_data(tensor) else None
-
-
-def _check_keys(tensor: onnx.TensorProto) -> None:
-    """Return if nothing unknown is stated: a damaged "offset" would make it start at 0."""
+def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorProto:
+    """Return a tensor with the elements inside that lie in a file beside the model."""
     unknown = {str(entry.key) for entry in tensor.external_data} - _KEYS
-    if unknown:
+    if unknown:  # a damaged "offset" would make it start at 0
         raise UnreadableTensorError(
-            f"its value lies in another file, of which the model states {min(unknown)!r}; known "
-            f"are {', '.join(sorted(_KEYS))}",
+            name,
+            f"its external data have the unknown key {min(unknown)!r}; known are "
+            f"{', '.join(sorted(_KEYS))}",
             is_external=True,
         )
+    loaded = onnx.TensorProto()
+    loaded.CopyFrom(tensor)
+    try:
+        load_external_data_for_tensor(loaded, str(folder))
+        if len(loaded.raw_data) != (_stated_bytes(tensor) or len(loaded.raw_data)):
+            raise ValueError(f"{len(loaded.raw_data):,} B are not those of its shape and type")
+    except _UNREADABLE as error:
+        fault = _fault(tensor, folder)
+        if fault is None:
+            fault = f"its value cannot be read: {' '.join(str(error).split())}"
+        raise UnreadableTensorError(name, fault, is_external=True) from error
+    loaded.data_location = onnx.TensorProto.DEFAULT
+    del loaded.external_data[:]
+    return loaded
+
+
+def _stated_bytes(tensor: onnx.TensorProto) -> int | None:
+    """Return the bytes of a tensor by its shape and type, None if the type is unknown."""
+    num_elements = 1
+    for size in tensor.dims:
+        num_elements *= size
+    dtype = read_dtype(tensor.data_type)
+    return None if dtype is None else dtype.num_bytes(num_elements)
 
 
 def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
@@ -136,16 +181,6 @@ def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
         )
     if not path.is_file():
         return f"its value lies in {location!r}, which is not a plain file"
-    return _wrong_length(tensor, stated, location, path)
-
-
-def _wrong_length(
-    tensor: onnx.TensorProto, stated: dict[str, str], location: str, path: Path
-) -> str | None:
-    num_elements = 1
-    for size in tensor.dims:
-        num_elements *= size
-    dtype = read_dtype(tensor.data_type)
     try:
         start = int(stated.get("offset") or 0)
         held = path.stat().st_size
@@ -157,9 +192,10 @@ def _wrong_length(
             f"its value is bytes {start} to {start + length} of {location!r}, which has "
             f"{held}: it is truncated or another model's; copy it again"
         )
-    if dtype is not None and length != dtype.num_bytes(num_elements):
+    needed = _stated_bytes(tensor)
+    if needed is not None and length != needed:
         return (
-            f"its value takes {dtype.num_bytes(num_elements)} B, of {location!r} it gets "
-            f"{max(length, 0)}; copy the model and that file again, together"
+            f"its value takes {needed} B, of {location!r} it gets {max(length, 0)}; copy the "
+            "model and that file again, together"
         )
     return None

@@ -1,20 +1,18 @@
 """Inputs of a model that the user fixes at a value: constants from then on."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx.numpy_helper
 from numpy.typing import NDArray
-from onnx.external_data_helper import uses_external_data
 
-from arenite.planner.errors import BindingError, MissingDataError, about_file
+from arenite.planner.errors import BindingError, about_file
 from arenite.planner.importers.onnx.binding import bind, open_names
-from arenite.planner.importers.onnx.external_data import UnreadableTensorError, read_tensor
+from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
 from arenite.planner.importers.onnx.file import load_model
-from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype
 
 _MAX_ELEMENTS = 65_536
@@ -93,23 +91,11 @@ def fixed_model(
         kept = [each for each in model.graph.input if each.name not in arrays]
         del model.graph.input[:]
         model.graph.input.extend(kept)
-        for tensor in _tensors(model.graph):
-            if uses_external_data(tensor):
-                try:
-                    loaded = read_tensor(tensor, path.parent)
-                except UnreadableTensorError as error:
-                    raise MissingDataError(tensor.name, str(error)) from error
-                tensor.CopyFrom(onnx.numpy_helper.from_array(loaded, tensor.name))
+        try:
+            embed(model.graph, path.parent)
+        except UnreadableTensorError as error:
+            raise error.as_missing_data() from error
         return model
-
-
-def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Yield the constants of a graph and of the subgraphs of its nodes."""
-    yield from graph.initializer
-    for node in graph.node:
-        yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
-        for subgraph in subgraphs(node):
-            yield from _tensors(subgraph)
 
 
 def fixed_feeds(

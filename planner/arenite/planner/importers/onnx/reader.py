@@ -77,7 +77,7 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
         and (value := program.constants.as_tensor(name)) is not None
     }
     if any(subgraphs(origin.node)):
-        model, names = subgraph_model(origin, operands, values, program.constants.loaded)
+        model, names = subgraph_model(origin, operands, values, program.constants.folder)
     else:
         model = single_node_model(origin.node, origin.dialect, operands, values)
         names = [input_name(position) for position in range(len(operands))]

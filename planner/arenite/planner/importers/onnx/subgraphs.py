@@ -1,16 +1,14 @@
 """Nodes with subgraphs as models of their own: If, Loop and Scan."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import onnx
-from onnx.external_data_helper import uses_external_data
 
+from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
 from arenite.planner.importers.onnx.node import Operand, Origin, empty_model
 from arenite.planner.importers.onnx.order import captured_names, node_reads, ordered_nodes
 from arenite.planner.importers.onnx.types import write_type
-
-Load = Callable[[onnx.TensorProto], onnx.TensorProto]
-"""Returns a tensor with its elements inside, given one whose elements lie in another file."""
 
 
 def without_dead_nodes(node: onnx.NodeProto) -> onnx.NodeProto:
@@ -33,7 +31,7 @@ def subgraph_model(
     origin: Origin,
     operands: Sequence[Operand],
     values: Mapping[int, onnx.TensorProto],
-    load: Load,
+    folder: Path,
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Return a model whose only operator is a node with subgraphs, and the name of each operand.
 
@@ -43,17 +41,20 @@ def subgraph_model(
         origin: The node.
         operands: What its step reads, by position.
         values: Values of the operands that become constants of the new model, by position.
-        load: Brings in the weights of the subgraphs that lie in other files.
+        folder: Folder of the weights that lie in other files.
 
     Raises:
-        ModelError: Weights of a subgraph cannot be read.
+        MissingDataError: Weights of a subgraph cannot be read.
     """
     model = empty_model(origin.dialect)
     graph = model.graph
     copy = graph.node.add()
     copy.CopyFrom(origin.node)
     for subgraph in _graphs(copy):
-        _load_weights(subgraph, load)
+        try:
+            embed(subgraph, folder)
+        except UnreadableTensorError as error:
+            raise error.as_missing_data() from error
     names = [*copy.input, *origin.captured]
     for position, (name, operand) in enumerate(zip(names, operands, strict=True)):
         if operand.type is None or name in names[:position]:
@@ -87,14 +88,3 @@ def _reduce(graph: onnx.GraphProto) -> None:
     graph.node.extend(nodes)
     del graph.initializer[:]
     graph.initializer.extend(weights)
-
-
-def _load_weights(graph: onnx.GraphProto, load: Load) -> None:
-    tensors = list(graph.initializer)
-    for node in graph.node:
-        for subgraph in _graphs(node):
-            _load_weights(subgraph, load)
-        tensors += [a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
-    for tensor in tensors:
-        if uses_external_data(tensor):
-            tensor.CopyFrom(load(tensor))

@@ -75,7 +75,7 @@ class Values:
     """
 
     def __init__(self, folder: Path, dialect: Dialect, *, weights: bool = False) -> None:
-        self._folder = folder
+        self.folder = folder
         self._dialect = dialect
         self._max_elements = sys.maxsize if weights else MAX_ELEMENTS
         self._weights = weights
@@ -172,18 +172,6 @@ class Values:
         value = self.get(name)
         return None if value is None else onnx.numpy_helper.from_array(value)
 
-    def loaded(self, tensor: onnx.TensorProto) -> onnx.TensorProto:
-        """Return a tensor with its elements inside, wherever the file has them.
-
-        Raises:
-            MissingDataError: Their file is not as stated.
-        """
-        try:
-            array = read_tensor(tensor, self._folder)
-        except UnreadableTensorError as error:
-            raise MissingDataError(tensor.name, str(error)) from error
-        return onnx.numpy_helper.from_array(array, tensor.name)
-
     def result_types(
         self, node: onnx.NodeProto, inputs: Sequence[Operand]
     ) -> list[TensorType | None]:
@@ -202,9 +190,9 @@ class Values:
 
     def _read(self, name: str, tensor: onnx.TensorProto) -> Array | None:
         try:
-            value = read_tensor(tensor, self._folder)
+            value = read_tensor(tensor, self.folder)
         except UnreadableTensorError as error:
-            self.failures[name] = str(error)
+            self.failures[name] = error.fault
             if error.is_external:
                 self._missing.add(name)
             return None
@@ -302,13 +290,10 @@ class Constants(Mapping[str, Array]):
         """Return the value as ONNX writes it, None if it is not known."""
         return self._values.as_tensor(name)
 
-    def loaded(self, tensor: onnx.TensorProto) -> onnx.TensorProto:
-        """Return a tensor of the model with its elements inside, wherever the file has them.
-
-        Raises:
-            MissingDataError: Their file is not as stated.
-        """
-        return self._values.loaded(tensor)
+    @property
+    def folder(self) -> Path:
+        """Folder of external data."""
+        return self._values.folder
 
 
 def _dequantised(node: onnx.NodeProto, inputs: Sequence[Array]) -> Array:

@@ -14,7 +14,6 @@ import numpy as np
 
 from arenite.planner.errors import (
     MissingDependencyError,
-    ModelFormatError,
     UnsupportedModelError,
     about_file,
     named_instead,
@@ -195,14 +194,10 @@ def _whole(onnx: Any, path: Path) -> bytes:
 
 def _embed(graph: Any, path: Path) -> bool:
     """Read the weights that lie beside the model into its graph; return whether any did."""
-    from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
+    from arenite.planner.importers.onnx.external_data import embed
 
-    size = graph.ByteSize()
-    try:
-        embed(graph, path.parent)
-    except UnreadableTensorError as error:
-        raise ModelFormatError(f"a weight: {error}", path=path) from error
-    return bool(graph.ByteSize() != size)
+    with about_file(path):
+        return embed(graph, path.parent) > 0
 
 
 def _serialised(model: Any) -> bytes:
