@@ -45,12 +45,10 @@ from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
 from arenite.runtime.targets.litert.probe import probe
-from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
-from arenite.runtime.targets.onnxruntime.measure import stock_memory
+from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
-from arenite.runtime.targets.tflm.measure import measure, measure_bytes
+from arenite.runtime.targets.tflm.measure import learn_scratch, measure, measure_bytes
 from arenite.runtime.targets.tflm.records import read_tflm_model
-from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
 from arenite.strategies.order import find_order
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table

@@ -21,7 +21,7 @@ from arenite.cli.targets.reading import Reading
 from arenite.planner.importers import load, model_format
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.session import Port, Session
+from arenite.runtime.session import Session, SessionPort
 from harness.inputs import reading_of
 
 Array: TypeAlias = NDArray[Any]
@@ -189,7 +189,7 @@ def difference(ours: Sequence[Sequence[Array]], theirs: Sequence[Sequence[Array]
     return largest
 
 
-def _drawn(ports: Sequence[Port], seed: int) -> dict[str, Array]:
+def _drawn(ports: Sequence[SessionPort], seed: int) -> dict[str, Array]:
     """Return random inputs: numbers, all integers of 8 bits, small others, truth values."""
     generator = np.random.default_rng(seed)
     drawn: dict[str, Array] = {}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.cli.commands.run.classes import LabelsError, check_labels, likeliest, read_labels
-from arenite.runtime.session import Port
+from arenite.runtime.session import SessionPort
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def labels(tmp_path):
 
 
 def port(*shape):
-    return Port("y", np.dtype(np.float32), shape, np.zeros(shape, np.float32))
+    return SessionPort("y", np.dtype(np.float32), shape, np.zeros(shape, np.float32))
 
 
 def test_names_are_the_lines(labels):

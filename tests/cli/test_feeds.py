@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from arenite.cli.commands.run.feeds import Feed, FeedType, InputFileError, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.runtime.errors import InputNameError
-from arenite.runtime.session import Port
+from arenite.runtime.session import SessionPort
 
 PLAIN = Normalisation((0.0,), (1.0,))
 
 
 def port(name, shape=(2, 3), dtype=np.float32):
-    return Port(name, np.dtype(dtype), shape, np.zeros(shape, dtype))
+    return SessionPort(name, np.dtype(dtype), shape, np.zeros(shape, dtype))
 
 
 A, B = port("a"), port("b")

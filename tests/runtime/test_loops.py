@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.runtime.program.packing import Loop, Turn, in_loops, packed, unpacked, written_out
+from arenite.runtime.program.packing import FileTurn, Loop, in_loops, packed, unpacked, written_out
 from support.banded_programs import Network, Sliding, in_bands
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))
@@ -17,35 +17,42 @@ def again(loops):
 
 
 def test_turns_that_come_again_are_one_loop():
-    turns = [Turn(step, row + step, 1) for row in range(9) for step in (0, 1)]
-    assert in_loops(turns) == (Loop((Turn(0, 0, 1, 1), Turn(1, 1, 1, 1)), 9),)
+    turns = [FileTurn(step, row + step, 1) for row in range(9) for step in (0, 1)]
+    assert in_loops(turns) == (Loop((FileTurn(0, 0, 1, 1), FileTurn(1, 1, 1, 1)), 9),)
 
 
 def test_rows_may_be_made_from_the_last_to_the_first():
-    turns = [Turn(0, row, 2) for row in range(10, -2, -2)]
-    assert in_loops(turns) == (Loop((Turn(0, 10, 2, -2),), 6),)
+    turns = [FileTurn(0, row, 2) for row in range(10, -2, -2)]
+    assert in_loops(turns) == (Loop((FileTurn(0, 10, 2, -2),), 6),)
 
 
 def test_what_does_not_come_again_runs_once_before_and_behind():
-    turns = [Turn(7, 0, 0), *(Turn(0, row, 1) for row in range(5)), Turn(8, 0, 0), Turn(9, 0, 0)]
+    turns = [
+        FileTurn(7, 0, 0),
+        *(FileTurn(0, row, 1) for row in range(5)),
+        FileTurn(8, 0, 0),
+        FileTurn(9, 0, 0),
+    ]
     assert in_loops(turns) == (
-        Loop((Turn(7, 0, 0),), 1),
-        Loop((Turn(0, 0, 1, 1),), 5),
-        Loop((Turn(8, 0, 0), Turn(9, 0, 0)), 1),
+        Loop((FileTurn(7, 0, 0),), 1),
+        Loop((FileTurn(0, 0, 1, 1),), 5),
+        Loop((FileTurn(8, 0, 0), FileTurn(9, 0, 0)), 1),
     )
 
 
 def test_a_pair_that_saves_nothing_is_no_loop():
-    assert in_loops([Turn(0, 0, 1), Turn(0, 1, 1)]) == (Loop((Turn(0, 0, 1), Turn(0, 1, 1)), 1),)
+    assert in_loops([FileTurn(0, 0, 1), FileTurn(0, 1, 1)]) == (
+        Loop((FileTurn(0, 0, 1), FileTurn(0, 1, 1)), 1),
+    )
 
 
 def test_rows_too_far_apart_for_a_stride_are_no_loop():
-    far = [Turn(0, 0, 1), Turn(0, (1 << 32) - 1, 1), Turn(0, 0, 1)]
+    far = [FileTurn(0, 0, 1), FileTurn(0, (1 << 32) - 1, 1), FileTurn(0, 0, 1)]
     assert in_loops(far) == (Loop(tuple(far), 1),)
 
 
 TURNS = st.lists(
-    st.builds(Turn, st.integers(0, 2), st.integers(0, 3), st.integers(0, 2), st.just(0)),
+    st.builds(FileTurn, st.integers(0, 2), st.integers(0, 3), st.integers(0, 2), st.just(0)),
     max_size=40,
 )
 

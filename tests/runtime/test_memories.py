@@ -6,7 +6,7 @@ import pytest
 from arenite.planner.strategy import run
 from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Memory, Session
+from arenite.runtime.session import ArenaMemory, Session
 from arenite.strategies import find
 from support.edited_programs import apart, edited, split_memories
 from support.running import (
@@ -55,8 +55,8 @@ def test_the_outputs_are_those_of_one_memory(path, assembly):
 def test_a_session_tells_its_memories(assembly):
     with Session.of_pieces([edited(assembly, split_memories)], "two") as session:
         first, second = session.memories
-        assert first == Memory("arena", second.size, 64, writable=True)
-        assert second == Memory("second", first.size, 128, writable=True)
+        assert first == ArenaMemory("arena", second.size, 64, writable=True)
+        assert second == ArenaMemory("second", first.size, 128, writable=True)
         assert session.arena_bytes == first.size + second.size
         assert session.memory().memories == session.arena_bytes + 2 * 128
     with Session.of_pieces([edited(assembly, lambda root: None)], "one") as session:

@@ -15,7 +15,7 @@ from arenite.planner.strategy import run
 from arenite.runtime.compiler import Lowered, lower_model, rules
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Assembly
-from arenite.runtime.session import Port
+from arenite.runtime.session import SessionPort
 from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find
 from arenite.training.step import Recipe
@@ -76,7 +76,7 @@ def lowered_step(folder: Path) -> Lowered:
     return lower_model(step_file(folder))
 
 
-def some_feeds(ports: Sequence[Port], seed: int = 0) -> dict[str, np.ndarray]:
+def some_feeds(ports: Sequence[SessionPort], seed: int = 0) -> dict[str, np.ndarray]:
     """Return inputs of a training step: numbers, and labels of the first class or the second."""
     generator = np.random.default_rng(seed)
     return {

@@ -68,6 +68,10 @@ class SessionForkedError(AreniteError):
         )
 
 
+class UnexpectedRuntimeError(AreniteError):
+    """A stock runtime is not what a plan needs, so it places its tensors itself."""
+
+
 class DeadMemoryError(AreniteError):
     """An output depends on memory that holds nothing: the plan, or a kernel, is wrong.
 

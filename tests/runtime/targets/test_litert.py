@@ -22,7 +22,7 @@ from arenite.runtime.targets.litert import (
 )
 from arenite.runtime.targets.litert import interpreter as interpreter_module
 from arenite.runtime.targets.litert import stock as stock_module
-from arenite.runtime.targets.litert.layout import AllocationType, TfLiteContext, tensors
+from arenite.runtime.targets.litert.stock import AllocationType, TfLiteContext, tensors
 from arenite.strategies import find
 from support.shared_material import shared
 from support.tiny_chains import binary_then, dense_chain, dense_subgraph

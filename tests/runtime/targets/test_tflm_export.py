@@ -9,9 +9,13 @@ from arenite.planner.tensors import TensorKind
 from arenite.runtime.targets.tflm import export as export_module
 from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
-from arenite.runtime.targets.tflm.measure import InterpreterError, measure, measure_bytes
+from arenite.runtime.targets.tflm.measure import (
+    InterpreterError,
+    learn_scratch,
+    measure,
+    measure_bytes,
+)
 from arenite.runtime.targets.tflm.records import read_tflm_model
-from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
 from support.shared_material import shared
 from support.tiny_chains import branching, dense_chain, looping

@@ -41,7 +41,7 @@ T = TypeVar("T")
 Translate = Callable[[T], None]
 
 
-class Layout(Enum):
+class InputLayout(Enum):
     """The order in which an operator needs its first input stored."""
 
     AS_WRITTEN = "as written"
@@ -55,11 +55,11 @@ class Translators(Generic[T]):
 
     def __init__(self) -> None:
         self._translators: dict[str, Translate[T]] = {}
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, InputLayout] = {}
         self._of_int16: set[str] = set()
 
     def translates(
-        self, *names: str, layout: Layout = Layout.AS_WRITTEN, int16: bool = False
+        self, *names: str, layout: InputLayout = InputLayout.AS_WRITTEN, int16: bool = False
     ) -> Callable[[Translate[T]], Translate[T]]:
         """Return a decorator that registers a function as the translator of operators.
 
@@ -85,9 +85,9 @@ class Translators(Generic[T]):
         """Return the translator of an operator, None if it has none."""
         return self._translators.get(name)
 
-    def layout(self, name: str) -> Layout:
+    def layout(self, name: str) -> InputLayout:
         """Return the order in which an operator needs its first input."""
-        return self._layouts.get(name, Layout.AS_WRITTEN)
+        return self._layouts.get(name, InputLayout.AS_WRITTEN)
 
     def takes_int16(self, name: str) -> bool:
         """Tell whether an operator with a translator takes integers of 16 bits."""

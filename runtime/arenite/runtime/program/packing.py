@@ -13,7 +13,7 @@ _WIDEST = (1 << 31) - 1
 """Rows by which a turn moves on, at most."""
 
 
-class Turn(NamedTuple):
+class FileTurn(NamedTuple):
     """Rows of a step.
 
     Attributes:
@@ -38,11 +38,11 @@ class Loop:
         times: How often they run.
     """
 
-    turns: tuple[Turn, ...]
+    turns: tuple[FileTurn, ...]
     times: int
 
 
-def in_loops(turns: Sequence[Turn]) -> tuple[Loop, ...]:
+def in_loops(turns: Sequence[FileTurn]) -> tuple[Loop, ...]:
     """Return turns as loops: at each turn the one that saves most, if one does.
 
     What does not come again is a loop that runs once.
@@ -57,7 +57,7 @@ def in_loops(turns: Sequence[Turn]) -> tuple[Loop, ...]:
         for index, place in enumerate(alike):
             following[place] = index + 1
     found: list[Loop] = []
-    once: list[Turn] = []
+    once: list[FileTurn] = []
     place = 0
     while place < len(turns):
         length, times = 1, 1
@@ -80,7 +80,7 @@ def in_loops(turns: Sequence[Turn]) -> tuple[Loop, ...]:
     return (*found, Loop(tuple(once), 1)) if once else tuple(found)
 
 
-def _rounds(turns: Sequence[Turn], place: int, period: int) -> int:
+def _rounds(turns: Sequence[FileTurn], place: int, period: int) -> int:
     """Return how often some turns run, each moving on by the same number of rows."""
     rounds = 1
     while True:
@@ -99,7 +99,7 @@ def _rounds(turns: Sequence[Turn], place: int, period: int) -> int:
         rounds += 1
 
 
-def _loop(twice: Sequence[Turn], length: int, times: int) -> Loop:
+def _loop(twice: Sequence[FileTurn], length: int, times: int) -> Loop:
     first, second = twice[:length], twice[length:]
     return Loop(
         tuple(
@@ -110,7 +110,7 @@ def _loop(twice: Sequence[Turn], length: int, times: int) -> Loop:
     )
 
 
-def written_out(loop: Loop) -> Iterator[Turn]:
+def written_out(loop: Loop) -> Iterator[FileTurn]:
     """Yield the turns of a loop as they run."""
     for number in range(loop.times):
         for turn in loop.turns:
@@ -139,7 +139,7 @@ def packed(root: Root) -> dict[str, Any]:
             _check(each, _TURN, "turn")
         loops = in_loops(
             [
-                Turn(each["step"], each.get("first", 0), each.get("count", 0))
+                FileTurn(each["step"], each.get("first", 0), each.get("count", 0))
                 for each in stored["turns"]
             ]
         )
@@ -170,7 +170,9 @@ def unpacked(stored: Root) -> dict[str, Any]:
 def _stored_loop(stored: Root, turns: Iterator[Root]) -> Loop:
     some = (next(turns) for _ in range(stored["turns"]))
     return Loop(
-        tuple(Turn(each["step"], each["first"], each["count"], each["stride"]) for each in some),
+        tuple(
+            FileTurn(each["step"], each["first"], each["count"], each["stride"]) for each in some
+        ),
         stored["times"],
     )
 

@@ -75,10 +75,10 @@ def run_of(root: Root) -> Run:
 
     Cost: O(turns x operands + elements that copies by rows move).
     """
-    return _Touching(root).run()
+    return _FileRun(root).run()
 
 
-class _Touching:
+class _FileRun:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._tensors = root["tensors"]

@@ -40,7 +40,7 @@ def without_unread(program: Program) -> Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pad:
+class _PaddedImage:
     """An image with rows and columns of zeros round it.
 
     Attributes:
@@ -66,7 +66,7 @@ def fold_pads(program: Program) -> Program:
     return without_unread(replace(program, steps=tuple(steps)))
 
 
-def _unpadded(step: Step, pads: dict[str, _Pad]) -> Step:
+def _unpadded(step: Step, pads: dict[str, _PaddedImage]) -> Step:
     """Return a convolution that pads its image itself; any other step as it is."""
     operator = step.operator
     pad = pads.get(step.inputs[0]) if step.inputs else None
@@ -79,7 +79,7 @@ def _unpadded(step: Step, pads: dict[str, _Pad]) -> Step:
     return replace(step, operator=operator, inputs=(pad.image, *step.inputs[1:]))
 
 
-def _pads(program: Program) -> Iterator[tuple[str, _Pad]]:
+def _pads(program: Program) -> Iterator[tuple[str, _PaddedImage]]:
     """Yield each tensor that is an image with zeros round it."""
     for step in program.steps:
         operator = step.operator
@@ -90,7 +90,7 @@ def _pads(program: Program) -> Iterator[tuple[str, _Pad]]:
         image, padded = (program.tensors[name] for name in (step.inputs[0], step.outputs[0]))
         sides = _sides(operator, image, padded)
         if sides is not None and _is_zero(operator.fill, padded):
-            yield padded.name, _Pad(image.name, sides)
+            yield padded.name, _PaddedImage(image.name, sides)
 
 
 def _sides(operator: Copy, image: Tensor, padded: Tensor) -> Sides | None:

@@ -10,8 +10,7 @@ from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime import _core
 from arenite.runtime.errors import ProgramError
-from arenite.runtime.targets.onnxruntime.errors import RunFailedError
-from arenite.runtime.targets.onnxruntime.stock import refusal_types, refusals
+from arenite.runtime.targets.onnxruntime.stock import RunFailedError, refusal_types, refusals
 
 Array = NDArray[Any]
 

@@ -23,10 +23,10 @@ from arenite.runtime.errors import (
 )
 from arenite.runtime.session.segments import segments_of
 from arenite.runtime.session.stated import (
+    ArenaMemory,
     Array,
-    Memory,
-    Port,
     SessionMemory,
+    SessionPort,
     StepProfile,
     Tuned,
     ports_of,
@@ -38,14 +38,14 @@ MAX_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SessionOptions:
     """How a session runs.
 
     Attributes:
         threads: Number of threads that run kernels.
         poison: Byte to fill dead memory with; None to leave it alone.
         guard: Whether to protect the pages around each memory.
-        buffers: Memory supplied by the caller, by the name of the memory.
+        buffers: ArenaMemory supplied by the caller, by the name of the memory.
     """
 
     threads: int = 1
@@ -79,7 +79,7 @@ class _Turn:
 class Session:
     """A model that can be run, one inference at a time.
 
-    Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
+    ArenaMemory is laid out and kernels are prepared once; a run allocates nothing in the core.
     Sessions of one `.arena` file share its weights, as the file is mapped: replace such a file by
     renaming another to its name, as `arenite build` does. Written over in place it changes the
     weights of open sessions, but nothing that was checked; cut short, it ends the process with
@@ -96,7 +96,7 @@ class Session:
             values show a wrong plan; a single run may not, as kernels that clamp turn the NaN
             of 255 into a number.
         guard: Protect the pages around each memory from access.
-        buffers: Memory to use, by the name of the memory: arrays of bytes with its alignment,
+        buffers: ArenaMemory to use, by the name of the memory: arrays of bytes with its alignment,
             and 128 B larger than its size. The library allocates the others.
 
     Raises:
@@ -119,7 +119,7 @@ class Session:
         buffers: Mapping[str, Array] | None = None,
     ) -> None:
         path = Path(path)
-        options = Options(threads, poison, guard, buffers)
+        options = SessionOptions(threads, poison, guard, buffers)
         if plan is not None or strategy is not None:
             self._open_pieces(_program(path, plan, strategy), path.name, options)
             return
@@ -132,7 +132,7 @@ class Session:
         finally:
             os.close(descriptor)
 
-    def _open(self, descriptor: int, label: str, options: Options) -> None:
+    def _open(self, descriptor: int, label: str, options: SessionOptions) -> None:
         self._turn = _Turn()
         # Keep these alive for as long as the core uses them.
         self._buffers = dict(options.buffers or {})
@@ -178,12 +178,12 @@ class Session:
             buffers: As in `Session`.
         """
         session = cls.__new__(cls)
-        options = Options(threads, poison, guard, buffers)
+        options = SessionOptions(threads, poison, guard, buffers)
         session._open_pieces(pieces, label, options)  # noqa: SLF001  # its own
         return session
 
     def _open_pieces(
-        self, pieces: Iterable[bytes | memoryview], label: str, options: Options
+        self, pieces: Iterable[bytes | memoryview], label: str, options: SessionOptions
     ) -> None:
         descriptor = os.memfd_create(label.encode(errors="replace")[:200].decode(errors="replace"))
         try:
@@ -194,12 +194,12 @@ class Session:
             os.close(descriptor)
 
     @property
-    def inputs(self) -> tuple[Port, ...]:
+    def inputs(self) -> tuple[SessionPort, ...]:
         """The model's inputs; write to their views to feed without a copy."""
         return self._inputs
 
     @property
-    def outputs(self) -> tuple[Port, ...]:
+    def outputs(self) -> tuple[SessionPort, ...]:
         """The model's outputs; their views hold the results of the last run until the next."""
         return self._outputs
 
@@ -217,10 +217,10 @@ class Session:
         return sum(memory.size for memory in self.memories if not memory.spilled)
 
     @property
-    def memories(self) -> tuple[Memory, ...]:
+    def memories(self) -> tuple[ArenaMemory, ...]:
         """The memories that the plan is laid over: one, in the ordinary case."""
         return tuple(
-            Memory(name, size, alignment, writable, spilled)
+            ArenaMemory(name, size, alignment, writable, spilled)
             for name, size, alignment, writable, spilled, _ in self._native.memories()
         )
 

@@ -15,7 +15,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class SessionPort:
     """An input or output of the model.
 
     Attributes:
@@ -33,7 +33,7 @@ class Port:
 
 def ports_of(
     native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
-) -> tuple[Port, ...]:
+) -> tuple[SessionPort, ...]:
     """Return ports by what the core states of them: name, tensor, and where it has each axis."""
     ports = []
     for name, tensor, permutation in stated:
@@ -42,11 +42,11 @@ def ports_of(
         for place, axis in enumerate(permutation):
             axes[axis] = place
         view = stored.transpose(axes)
-        ports.append(Port(name, view.dtype, view.shape, view))
+        ports.append(SessionPort(name, view.dtype, view.shape, view))
     return tuple(ports)
 
 
-def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, Port]) -> None:
+def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
     """Check arrays that are to be fed, by name.
 
     Raises:
@@ -87,7 +87,7 @@ class StepProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ArenaMemory:
     """A memory that a session uses.
 
     Attributes:

@@ -10,9 +10,8 @@ import pytest
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, permit_overlaps, share
-from arenite.runtime.targets.tflm.measure import Measurement, measure_bytes
+from arenite.runtime.targets.tflm.measure import Measurement, learn_scratch, measure_bytes
 from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
-from arenite.runtime.targets.tflm.scratch import learn_scratch
 from arenite.strategies import find
 from support.shared_material import shared
 

@@ -3,7 +3,7 @@
 import pytest
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.runtime.targets.executorch.records import storages
+from arenite.runtime.targets.executorch.planning import storages
 from support.executorch_specs import GraphModule, Spec
 
 

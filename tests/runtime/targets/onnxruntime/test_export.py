@@ -20,8 +20,8 @@ from arenite.runtime.targets.onnxruntime import (
     onnxruntime_problem,
     ordered_options,
 )
-from arenite.runtime.targets.onnxruntime import measure as measure_module
-from arenite.runtime.targets.onnxruntime.measure import stock_memory
+from arenite.runtime.targets.onnxruntime import recording as recording_module
+from arenite.runtime.targets.onnxruntime.recording import stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies.order import find_order
 from support import tiny_onnx
@@ -178,7 +178,7 @@ def test_a_runtime_that_does_not_note_its_memory_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(
-        measure_module, "_events", lambda _: [{"name": "a_kernel_time", "args": {}}]
+        recording_module, "_events", lambda _: [{"name": "a_kernel_time", "args": {}}]
     )
     with pytest.raises(UnexpectedRuntimeError, match="does not note its memory"):
         stock_memory(branches(tmp_path, PAYS), stock_options(), feeds())

@@ -93,8 +93,7 @@ def _onnxsim(question: _Question) -> int:
 
 
 def _onnxruntime(question: _Question) -> int:
-    from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
-    from arenite.runtime.targets.onnxruntime.measure import stock_memory
+    from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
     from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 
     model, reading = question.model, question.reading

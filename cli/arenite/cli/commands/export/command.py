@@ -26,7 +26,7 @@ from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
-from arenite.runtime.targets.tflm.header import c_header
+from arenite.runtime.targets.tflm.export import c_header
 from arenite.strategies.order import ORDERS, find_order
 
 

@@ -15,7 +15,7 @@ from arenite.cli.render.numbers import both, grouped, plural
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name, printable
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
-from arenite.runtime.session import Port, Session, SessionMemory, Tuned
+from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies.bands.binding import Held
 
 _NAMED = 5
@@ -36,7 +36,7 @@ class Loaded:
     backends: Counter[str]
     held: SessionMemory
     tuned: Tuned | None
-    ports: Mapping[str, Sequence[Port]]
+    ports: Mapping[str, Sequence[SessionPort]]
 
     @classmethod
     def of(cls, session: Session) -> Self:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner.errors import FileError
-from arenite.runtime.session import Port
+from arenite.runtime.session import SessionPort
 
 Array: TypeAlias = NDArray[Any]
 
@@ -78,7 +78,7 @@ def read_labels(path: Path) -> Labels:
     return Labels(path, tuple(line.strip() for line in text.rstrip().split("\n")))
 
 
-def check_labels(labels: Labels, ports: Sequence[Port]) -> None:
+def check_labels(labels: Labels, ports: Sequence[SessionPort]) -> None:
     """Return if the labels fit the outputs; asked before the model runs.
 
     Raises:

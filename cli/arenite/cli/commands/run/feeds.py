@@ -20,7 +20,7 @@ from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
 from arenite.cli.render.text import printable
 from arenite.planner.errors import FileError
 from arenite.runtime.errors import InputNameError
-from arenite.runtime.session import Port
+from arenite.runtime.session import SessionPort
 
 Array: TypeAlias = NDArray[Any]
 
@@ -76,7 +76,7 @@ class FeedType(click.ParamType[Feed]):
 
 
 def read_feeds(
-    feeds: Sequence[Feed], ports: Sequence[Port], normalisation: Normalisation
+    feeds: Sequence[Feed], ports: Sequence[SessionPort], normalisation: Normalisation
 ) -> dict[str, Array]:
     """Return the array of each input that is fed.
 
@@ -108,7 +108,9 @@ def read_feeds(
     return arrays
 
 
-def _arrays(feed: Feed, ports: dict[str, Port], normalisation: Normalisation) -> dict[str, Array]:
+def _arrays(
+    feed: Feed, ports: dict[str, SessionPort], normalisation: Normalisation
+) -> dict[str, Array]:
     most = max((port.view.nbytes for port in ports.values()), default=0)
     if feed.holds_all:
         return _load(feed.path, most)

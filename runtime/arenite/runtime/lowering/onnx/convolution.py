@@ -12,14 +12,14 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.translation import (
-    Translation,
+    OnnxTranslation,
     attributes_of,
     auto_pad,
     pair,
     translates,
     window,
 )
-from arenite.runtime.lowering.translation import Layout
+from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.base import PANEL, Pair, Sides
 from arenite.runtime.operators.convolution import (
     Conv2D,
@@ -31,14 +31,14 @@ from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.reduction import Pool2D, PoolKind, Reduce, ReduceFunction
 
 
-@translates("Conv", layout=Layout.CHANNELS_LAST)
-def conv(t: Translation) -> None:
+@translates("Conv", layout=InputLayout.CHANNELS_LAST)
+def conv(t: OnnxTranslation) -> None:
     """Translate a convolution over one or two axes."""
     t.finish(_conv(t, t.target))
 
 
-@translates("com.microsoft.FusedConv", layout=Layout.CHANNELS_LAST)
-def fused_conv(t: Translation) -> None:
+@translates("com.microsoft.FusedConv", layout=InputLayout.CHANNELS_LAST)
+def fused_conv(t: OnnxTranslation) -> None:
     """Translate a convolution that is followed by a sum and an activation."""
     name = t.attributes.get("activation", "")
     has_sum = t.has(3)
@@ -56,7 +56,7 @@ def fused_conv(t: Translation) -> None:
     t.finish(value)
 
 
-def _conv(t: Translation, name: str) -> Value:
+def _conv(t: OnnxTranslation, name: str) -> Value:
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")
     weights = _image_filter(t)
@@ -92,7 +92,7 @@ def _conv(t: Translation, name: str) -> Value:
     )  # fmt: skip
 
 
-def _image_filter(t: Translation) -> Value:
+def _image_filter(t: OnnxTranslation) -> Value:
     """Return the filter with a rank of 4, as the model has it."""
     value = t.value(1)
     if value.array is not None:
@@ -106,7 +106,7 @@ def _image_filter(t: Translation) -> Value:
     return t.builder.as_written(value, t.target)
 
 
-def _packed(t: Translation, weights: Value, groups: int, name: str) -> Value:
+def _packed(t: OnnxTranslation, weights: Value, groups: int, name: str) -> Value:
     """Emit the step that packs a filter in the run."""
     outputs, *inner = weights.shape
     if groups < 1 or outputs % groups:
@@ -119,8 +119,8 @@ def _packed(t: Translation, weights: Value, groups: int, name: str) -> Value:
     )  # fmt: skip
 
 
-@translates("ConvTranspose", layout=Layout.CHANNELS_LAST)
-def conv_transpose(t: Translation) -> None:
+@translates("ConvTranspose", layout=InputLayout.CHANNELS_LAST)
+def conv_transpose(t: OnnxTranslation) -> None:
     """Translate a transposed convolution over one or two axes."""
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")
@@ -166,7 +166,7 @@ def as_image_filter(weights: Array) -> Array:
 
 
 def _transposed_padding(
-    t: Translation,
+    t: OnnxTranslation,
     size: tuple[int, ...],
     kernel: Pair,
     strides: Pair,
@@ -195,7 +195,7 @@ def _transposed_padding(
     return (begins[0], ends[1], ends[0], begins[1]), (adjustments[0], adjustments[1])
 
 
-def _without_pad(t: Translation) -> tuple[Value, Sides]:
+def _without_pad(t: OnnxTranslation) -> tuple[Value, Sides]:
     """Return the convolution's input and padding, with a Pad before it folded in if possible."""
     pad = t.producers.get(t.source())
     none = (0, 0, 0, 0)
@@ -217,33 +217,33 @@ def _without_pad(t: Translation) -> tuple[Value, Sides]:
     return inner, (top, right, bottom, left)
 
 
-@translates("MaxPool", layout=Layout.CHANNELS_LAST)
-def max_pool(t: Translation) -> None:
+@translates("MaxPool", layout=InputLayout.CHANNELS_LAST)
+def max_pool(t: OnnxTranslation) -> None:
     """Translate MaxPool, with indices or without."""
     if any(t.step.outputs[1:]) and t.attribute("storage_order", 0):
         raise NotLoweredError("its indices count columns first")
     _pool(t, PoolKind.MAXIMUM)
 
 
-@translates("AveragePool", layout=Layout.CHANNELS_LAST)
-def average_pool(t: Translation) -> None:
+@translates("AveragePool", layout=InputLayout.CHANNELS_LAST)
+def average_pool(t: OnnxTranslation) -> None:
     """Translate AveragePool."""
     _pool(t, PoolKind.AVERAGE)
 
 
-@translates("GlobalAveragePool", layout=Layout.CHANNELS_LAST)
-def global_average_pool(t: Translation) -> None:
+@translates("GlobalAveragePool", layout=InputLayout.CHANNELS_LAST)
+def global_average_pool(t: OnnxTranslation) -> None:
     """Translate GlobalAveragePool."""
     _global(t, ReduceFunction.MEAN)
 
 
-@translates("GlobalMaxPool", layout=Layout.CHANNELS_LAST)
-def global_max_pool(t: Translation) -> None:
+@translates("GlobalMaxPool", layout=InputLayout.CHANNELS_LAST)
+def global_max_pool(t: OnnxTranslation) -> None:
     """Translate GlobalMaxPool."""
     _global(t, ReduceFunction.MAXIMUM)
 
 
-def _global(t: Translation, function: ReduceFunction) -> None:
+def _global(t: OnnxTranslation, function: ReduceFunction) -> None:
     _check_pool_type(t)
     value = t.value()
     rank = len(value.shape)
@@ -257,7 +257,7 @@ def _global(t: Translation, function: ReduceFunction) -> None:
     t.finish(t.emit(Reduce(function=function, axes=axes), [value], order=channels_last(rank)))
 
 
-def _pool(t: Translation, kind: PoolKind) -> None:
+def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
     _check_pool_type(t)
     value = t.image()
     kernel = pair(t.integers("kernel_shape"))
@@ -291,6 +291,6 @@ def _pool(t: Translation, kind: PoolKind) -> None:
         t.builder.bind(name, t.builder.reshaped(result, t.shape, name))
 
 
-def _check_pool_type(t: Translation) -> None:
+def _check_pool_type(t: OnnxTranslation) -> None:
     if t.dtype is not DType.FLOAT32 or math.prod(t.shape) == 0:
         raise NotLoweredError(f"it computes in {t.dtype.label}")

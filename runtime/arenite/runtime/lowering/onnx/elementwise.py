@@ -11,8 +11,8 @@ from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, aligned_to
-from arenite.runtime.lowering.onnx.translation import Translation, attributes_of, translates
-from arenite.runtime.lowering.translation import Layout, fold_channels, fold_clamp
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
+from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
@@ -56,7 +56,7 @@ _COMPUTED_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
 
 @translates(*UNARY, "com.microsoft.Gelu")
-def unary(t: Translation) -> None:
+def unary(t: OnnxTranslation) -> None:
     """Translate an activation or a function of one number."""
     value = t.value()
     _check_type(value)
@@ -89,7 +89,7 @@ def _number(value: AttributeValue) -> float:
 
 
 def apply_activation(
-    t: Translation, value: Value, kind: str, attributes: Mapping[str, AttributeValue]
+    t: OnnxTranslation, value: Value, kind: str, attributes: Mapping[str, AttributeValue]
 ) -> Value:
     """Emit the activation that ONNX Runtime fused into an operator."""
     numbers = attributes.get("activation_params", ())
@@ -104,14 +104,14 @@ def apply_activation(
     return t.emit(operator, [value], shape=value.shape, order=value.order)
 
 
-@translates("Relu", layout=Layout.ANY)
-def relu(t: Translation) -> None:
+@translates("Relu", layout=InputLayout.ANY)
+def relu(t: OnnxTranslation) -> None:
     """Translate Relu."""
     clamp(t, 0.0, math.inf)
 
 
-@translates("Clip", layout=Layout.ANY)
-def clip(t: Translation) -> None:
+@translates("Clip", layout=InputLayout.ANY)
+def clip(t: OnnxTranslation) -> None:
     """Translate Clip, its bounds attributes or constant inputs."""
     if t.dtype in (DType.INT32, DType.INT64):
         _clip_integers(t)
@@ -119,7 +119,7 @@ def clip(t: Translation) -> None:
         clamp(t, *clip_bounds(t))
 
 
-def _clip_integers(t: Translation) -> None:
+def _clip_integers(t: OnnxTranslation) -> None:
     """Clip by integers of the input's own type: the bounds of a clamp are 32-bit floats."""
     value = t.value()
     limits = [(B.MAXIMUM, 1), (B.MINIMUM, 2)]
@@ -132,7 +132,7 @@ def _clip_integers(t: Translation) -> None:
     t.finish(value)
 
 
-def clip_bounds(t: Translation) -> tuple[float, float]:
+def clip_bounds(t: OnnxTranslation) -> tuple[float, float]:
     """Return the bounds of a Clip."""
     bounds = []
     for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
@@ -141,7 +141,7 @@ def clip_bounds(t: Translation) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
-def clamp(t: Translation, low: float, high: float) -> None:
+def clamp(t: OnnxTranslation, low: float, high: float) -> None:
     """Clamp the input, within the step that makes it if possible."""
     value = t.value()
     _check_type(value)
@@ -151,8 +151,8 @@ def clamp(t: Translation, low: float, high: float) -> None:
     t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
 
 
-@translates(*BINARY, layout=Layout.ANY)
-def binary(t: Translation) -> None:
+@translates(*BINARY, layout=InputLayout.ANY)
+def binary(t: OnnxTranslation) -> None:
     """Translate a function of two numbers."""
     function = BINARY[t.kind]
     if function is B.MULTIPLY and translate_product(t):
@@ -164,7 +164,7 @@ def binary(t: Translation) -> None:
     t.finish(combine(t, function, t.value(0), t.value(1), t.target))
 
 
-def _power(t: Translation) -> bool:
+def _power(t: OnnxTranslation) -> bool:
     """Translate a power that is a square or a square root."""
     exponent = t.builder.array(t.source(1))
     if exponent is None or exponent.size != 1 or t.value(0).shape != t.shape:
@@ -179,7 +179,7 @@ def _power(t: Translation) -> bool:
 
 
 @translates("Mod")
-def modulus(t: Translation) -> None:
+def modulus(t: OnnxTranslation) -> None:
     """Translate Mod of integers, with the sign of the divisor."""
     if t.attribute("fmod", 0) or t.dtype not in (DType.INT32, DType.INT64):
         raise NotLoweredError("it takes the sign of the dividend")
@@ -187,7 +187,7 @@ def modulus(t: Translation) -> None:
 
 
 @translates(*VARIADIC)
-def variadic(t: Translation) -> None:
+def variadic(t: OnnxTranslation) -> None:
     """Translate Sum, Mean, Max or Min of any number of inputs."""
     function = VARIADIC[t.kind]
     value = t.value(0)
@@ -204,7 +204,7 @@ def variadic(t: Translation) -> None:
 
 
 def combine(
-    t: Translation, function: BinaryFunction, one: Value, other: Value, name: str
+    t: OnnxTranslation, function: BinaryFunction, one: Value, other: Value, name: str
 ) -> Value:
     """Emit a function of two values that broadcast."""
     _check_type(one)
@@ -230,7 +230,7 @@ def aligned(value: Value, rank: int) -> Value:
 
 
 @translates("Where")
-def where(t: Translation) -> None:
+def where(t: OnnxTranslation) -> None:
     """Translate Where."""
     values = [t.value(position) for position in range(3)]
     _check_type(values[1])
@@ -243,8 +243,8 @@ def where(t: Translation) -> None:
     t.finish(t.emit(Select(), operands, order=leader.order))
 
 
-@translates("Cast", layout=Layout.ANY)
-def cast(t: Translation) -> None:
+@translates("Cast", layout=InputLayout.ANY)
+def cast(t: OnnxTranslation) -> None:
     """Translate a conversion between types that the core knows."""
     value = t.value()
     known = (*_COMPUTED_TYPES, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16)
@@ -254,7 +254,7 @@ def cast(t: Translation) -> None:
 
 
 @translates("Dropout")
-def dropout(t: Translation) -> None:
+def dropout(t: OnnxTranslation) -> None:
     """Translate Dropout outside training: it drops nothing, and its mask is all ones."""
     t.finish(t.value())
     for mask in t.step.outputs[1:2]:
@@ -264,8 +264,8 @@ def dropout(t: Translation) -> None:
             t.builder.bind(mask, t.builder.constant(ones, mask))
 
 
-@translates("Identity", layout=Layout.ANY)
-def view(t: Translation) -> None:
+@translates("Identity", layout=InputLayout.ANY)
+def view(t: OnnxTranslation) -> None:
     """Translate an operator that changes nothing."""
     t.finish(t.value())
 
@@ -275,7 +275,7 @@ def _check_type(value: Value) -> None:
         raise NotLoweredError(f"it computes in {value.dtype.label}")
 
 
-def _fold_constant(t: Translation, function: BinaryFunction) -> bool:
+def _fold_constant(t: OnnxTranslation, function: BinaryFunction) -> bool:
     """Fold a scale or shift of channels into the step before, if possible."""
     constants = [t.builder.array(name) for name in t.step.inputs]
     if t.dtype is not DType.FLOAT32 or (constants[0] is None) is (constants[1] is None):
@@ -315,7 +315,7 @@ def _channel_vector(constant: Array, value: Value) -> Array | None:
     return constant.reshape(-1) if only else None
 
 
-def translate_product(t: Translation) -> bool:
+def translate_product(t: OnnxTranslation) -> bool:
     """Translate a Mul that is the end of an activation: x * sigmoid(x) and the like."""
     if t.dtype is not DType.FLOAT32:
         return False
@@ -332,7 +332,7 @@ def translate_product(t: Translation) -> bool:
     return _translate_gelu(t)
 
 
-def _gate(t: Translation, source: str, gate: Step) -> Unary | None:
+def _gate(t: OnnxTranslation, source: str, gate: Step) -> Unary | None:
     """Return the activation that is `source` times this gate of it."""
     if gate.operator.label == "Sigmoid" and gate.inputs[0] == source:
         return Unary(function=UnaryFunction.SWISH, alpha=1.0)
@@ -349,7 +349,7 @@ def _gate(t: Translation, source: str, gate: Step) -> Unary | None:
     return None
 
 
-def _is_hard_sigmoid(t: Translation, source: str, operator: Step) -> bool:
+def _is_hard_sigmoid(t: OnnxTranslation, source: str, operator: Step) -> bool:
     """Tell whether the operator ends clip(source + 3, 0, 6) / 6."""
     scaled = _operand(t, operator, {"Div": 6.0, "Mul": 1 / 6})
     clip = t.producers.get(scaled) if scaled is not None else None
@@ -359,7 +359,7 @@ def _is_hard_sigmoid(t: Translation, source: str, operator: Step) -> bool:
     return shifted is not None and _operand(t, shifted, {"Add": 3.0}) == source
 
 
-def _bounds(t: Translation, clip: Step) -> tuple[float, float]:
+def _bounds(t: OnnxTranslation, clip: Step) -> tuple[float, float]:
     bounds = []
     for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
         number: object = attributes_of(clip).get(name, default)
@@ -370,7 +370,7 @@ def _bounds(t: Translation, clip: Step) -> tuple[float, float]:
     return bounds[0], bounds[1]
 
 
-def _translate_gelu(t: Translation) -> bool:
+def _translate_gelu(t: OnnxTranslation) -> bool:
     """Translate x * (1 + erf(x / sqrt 2)) / 2, in whichever order it is multiplied."""
     factors = list(_factors(t, t.step, 2))
     half = [f for f in factors if isinstance(f, float)]
@@ -399,7 +399,7 @@ def _translate_gelu(t: Translation) -> bool:
     return False
 
 
-def _factors(t: Translation, product: Step, depth: int) -> list[str | float]:
+def _factors(t: OnnxTranslation, product: Step, depth: int) -> list[str | float]:
     """Return the factors of a tree of Mul: names, and constants as numbers."""
     found: list[str | float] = []
     for name in product.inputs:
@@ -417,7 +417,7 @@ def _factors(t: Translation, product: Step, depth: int) -> list[str | float]:
     return found
 
 
-def _operand(t: Translation, operator: Step, constants: dict[str, float]) -> str | None:
+def _operand(t: OnnxTranslation, operator: Step, constants: dict[str, float]) -> str | None:
     """Return the other operand of an operator that has a given constant as one of its two."""
     wanted = constants.get(operator.operator.label)
     if wanted is None:

@@ -9,13 +9,13 @@ from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
-from arenite.runtime.lowering.onnx.translation import Translation, translates
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.elementwise import BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 
 
 @translates("Gemm")
-def gemm(t: Translation) -> None:
+def gemm(t: OnnxTranslation) -> None:
     """Translate alpha * A * B + beta * C."""
     _check_type(t)
     if t.builder.array(t.source(1)) is None:
@@ -52,7 +52,7 @@ def gemm(t: Translation) -> None:
     t.finish(result)
 
 
-def _gemm_of_two(t: Translation) -> None:
+def _gemm_of_two(t: OnnxTranslation) -> None:
     """Translate alpha * A * B + beta * C where B is made in the run."""
     operands = [
         t.builder.transposed(t.value(position), (1, 0))
@@ -78,13 +78,13 @@ def _gemm_of_two(t: Translation) -> None:
     t.finish(value)
 
 
-def _scaled(t: Translation, value: Value, factor: float, name: str) -> Value:
+def _scaled(t: OnnxTranslation, value: Value, factor: float, name: str) -> Value:
     constant = t.builder.constant(np.float32(factor).reshape(1), f"{name}/factor")
     return combine(t, BinaryFunction.MULTIPLY, value, constant, name)
 
 
 @translates("MatMul")
-def matmul(t: Translation) -> None:
+def matmul(t: OnnxTranslation) -> None:
     """Translate a product of matrices, the second constant or not."""
     _check_type(t)
     weights = t.builder.array(t.source(1))
@@ -104,12 +104,12 @@ def matmul(t: Translation) -> None:
     t.finish(t.emit(MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other]))
 
 
-def _leading(t: Translation, source: Value) -> tuple[int, ...]:
+def _leading(t: OnnxTranslation, source: Value) -> tuple[int, ...]:
     """Return the order of a product whose rows are stored as those of its source."""
     return source.order if len(source.order) == len(t.shape) else as_written(len(t.shape))
 
 
-def _flat_source(t: Translation, weights: Array) -> tuple[Value, Array]:
+def _flat_source(t: OnnxTranslation, weights: Array) -> tuple[Value, Array]:
     """Return the left operand with its last axis stored last, and the weights for it.
 
     A flattened image stays channels last, and the weights are put in its order.
@@ -139,7 +139,7 @@ def _flat_source(t: Translation, weights: Array) -> tuple[Value, Array]:
     return value, weights
 
 
-def _matrix(t: Translation, value: Value) -> tuple[Value, bool]:
+def _matrix(t: OnnxTranslation, value: Value) -> tuple[Value, bool]:
     """Return an operand stored as a batch of matrices, and whether they are transposed."""
     rank = len(value.shape)
     swapped = (*range(rank - 2), rank - 1, rank - 2)
@@ -148,6 +148,6 @@ def _matrix(t: Translation, value: Value) -> tuple[Value, bool]:
     return t.builder.as_written(value, t.target), False
 
 
-def _check_type(t: Translation) -> None:
+def _check_type(t: OnnxTranslation) -> None:
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -23,13 +23,13 @@ from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their trans
 )
 from arenite.runtime.lowering.onnx.quantisation import with_quantisations
 from arenite.runtime.lowering.onnx.quantised import Quantised
-from arenite.runtime.lowering.onnx.translation import TRANSLATORS, Translation
+from arenite.runtime.lowering.onnx.translation import TRANSLATORS, OnnxTranslation
 from arenite.runtime.lowering.onnx.weight_gradients import (
     FoundGradient,
     translate_found,
     with_weight_gradients,
 )
-from arenite.runtime.lowering.translation import KNOWN_TYPES, Layout, check_input_types
+from arenite.runtime.lowering.translation import KNOWN_TYPES, InputLayout, check_input_types
 from arenite.runtime.operators.convolution import WeightGradient
 from arenite.runtime.operators.special import External
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
@@ -120,7 +120,7 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
             builder.add_state(tensor.name)
     opset = _opset(model)
     for step in model.steps:
-        _translate(Translation(builder, step, producers, opset), quantised)
+        _translate(OnnxTranslation(builder, step, producers, opset), quantised)
     for state, new in _replaced(model):
         builder.assign(state, builder.as_written(builder.value(new), new))
     program = builder.finish()
@@ -151,7 +151,7 @@ def _opset(model: Program) -> int:
     return 1
 
 
-def _translate(t: Translation, quantised: Quantised) -> None:
+def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
     if isinstance(t.step.operator, FoundGradient):
         translate_found(t, t.step.operator)
         return
@@ -186,9 +186,9 @@ def _input_order(model: Program, name: str) -> Order:
         current = pending.pop()
         for step in readers.get(current, ()):
             layout = TRANSLATORS.layout(step.operator.label)
-            if layout is Layout.CHANNELS_LAST and step.inputs[0] == current:
+            if layout is InputLayout.CHANNELS_LAST and step.inputs[0] == current:
                 return channels_last(rank)
-            if layout is Layout.ANY and step.name not in seen:
+            if layout is InputLayout.ANY and step.name not in seen:
                 seen.add(step.name)
                 pending.append(step.outputs[0])
     return as_written(rank)

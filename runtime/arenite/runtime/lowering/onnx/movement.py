@@ -11,20 +11,20 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
 from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
 from arenite.runtime.lowering.onnx.elementwise import combine
-from arenite.runtime.lowering.onnx.translation import Translation, translates
-from arenite.runtime.lowering.translation import Layout
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
+from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
 from arenite.runtime.operators.movement import Copy, Gather, Move, ScatterAdd
 
 
 @translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
-def reshape(t: Translation) -> None:
+def reshape(t: OnnxTranslation) -> None:
     """Translate an operator that changes only the shape."""
     t.finish(t.value())
 
 
 @translates("Transpose")
-def transpose(t: Translation) -> None:
+def transpose(t: OnnxTranslation) -> None:
     """Translate Transpose: another order of the same bytes."""
     value = t.value()
     axes = t.integers("perm") or tuple(reversed(range(len(value.shape))))
@@ -32,7 +32,7 @@ def transpose(t: Translation) -> None:
 
 
 @translates("Concat")
-def concat(t: Translation) -> None:
+def concat(t: OnnxTranslation) -> None:
     """Translate Concat."""
     values = [t.value(position) for position in range(len(t.step.inputs))]
     values = [value for value in values if math.prod(value.shape)]
@@ -59,7 +59,7 @@ def _common_order(values: Sequence[Value]) -> Order:
 
 
 @translates("Split")
-def split(t: Translation) -> None:
+def split(t: OnnxTranslation) -> None:
     """Translate Split into one step that makes all parts."""
     value = t.value()
     rank = len(value.shape)
@@ -79,7 +79,7 @@ def split(t: Translation) -> None:
         t.builder.bind(name, result)
 
 
-def _split_sizes(t: Translation, total: int, axis: int) -> list[int]:
+def _split_sizes(t: OnnxTranslation, total: int, axis: int) -> list[int]:
     given = t.optional_array(1) if t.opset >= 13 else None
     sizes = [int(size) for size in given] if given is not None else list(t.integers("split"))
     if sizes:
@@ -89,8 +89,8 @@ def _split_sizes(t: Translation, total: int, axis: int) -> list[int]:
     return [tensors[name].shape[axis] if name else even for name in t.step.outputs]
 
 
-@translates("Slice", layout=Layout.ANY)
-def slice_(t: Translation) -> None:
+@translates("Slice", layout=InputLayout.ANY)
+def slice_(t: OnnxTranslation) -> None:
     """Translate Slice with constant bounds."""
     value = t.value()
     rank = len(value.shape)
@@ -120,8 +120,8 @@ def _integers(array: object) -> tuple[int, ...]:
     return tuple(int(each) for each in np.asarray(array).reshape(-1))
 
 
-@translates("Pad", layout=Layout.ANY)
-def pad(t: Translation) -> None:
+@translates("Pad", layout=InputLayout.ANY)
+def pad(t: OnnxTranslation) -> None:
     """Translate Pad: of a constant, of the edge, or reflected."""
     value = t.value()
     before = _padding(t, len(value.shape))
@@ -137,7 +137,7 @@ def pad(t: Translation) -> None:
     t.finish(t.emit(operator, [value], order=value.order))
 
 
-def _padding(t: Translation, rank: int) -> list[int]:
+def _padding(t: OnnxTranslation, rank: int) -> list[int]:
     """Return the width of the padding in front of each axis."""
     widths = t.integers("pads") or _integers(t.array(1))
     if min(widths, default=0) < 0:
@@ -158,7 +158,7 @@ def _numpy(dtype: DType) -> np.dtype[np.generic]:
 
 
 @translates("Expand")
-def expand(t: Translation) -> None:
+def expand(t: OnnxTranslation) -> None:
     """Translate Expand: axes of length 1 are repeated."""
     value = t.value()
     shape = (*(1,) * (len(t.shape) - len(value.shape)), *value.shape)
@@ -169,7 +169,7 @@ def expand(t: Translation) -> None:
 
 
 @translates("Tile")
-def tile(t: Translation) -> None:
+def tile(t: OnnxTranslation) -> None:
     """Translate Tile with constant repeats."""
     value = t.value()
     move = tiled(value, t.shape, _integers(t.array(1)))
@@ -177,7 +177,7 @@ def tile(t: Translation) -> None:
 
 
 @translates("Gather")
-def gather(t: Translation) -> None:
+def gather(t: OnnxTranslation) -> None:
     """Translate Gather along one axis."""
     data = t.value()
     axis = t.axis(0, len(data.shape))
@@ -197,7 +197,7 @@ def gather(t: Translation) -> None:
 
 
 @translates("GatherND")
-def gather_nd(t: Translation) -> None:
+def gather_nd(t: OnnxTranslation) -> None:
     """Translate GatherND of one axis, or by constants: the axes that are indexed become one."""
     data, shape = t.value(), t.builder.model.tensors[t.source(1)].shape
     if t.attribute("batch_dims", 0):
@@ -224,8 +224,8 @@ def gather_nd(t: Translation) -> None:
     t.finish(t.emit(Gather(axis=0), [rows, where]))
 
 
-@translates("DepthToSpace", layout=Layout.CHANNELS_LAST)
-def depth_to_space(t: Translation) -> None:
+@translates("DepthToSpace", layout=InputLayout.CHANNELS_LAST)
+def depth_to_space(t: OnnxTranslation) -> None:
     """Translate DepthToSpace."""
     n, c, h, w = t.value().shape
     b = t.attribute("blocksize", 1)
@@ -235,8 +235,8 @@ def depth_to_space(t: Translation) -> None:
         _regroup(t, (n, c // (b * b), b, b, h, w), (0, 1, 4, 2, 5, 3))
 
 
-@translates("SpaceToDepth", layout=Layout.CHANNELS_LAST)
-def space_to_depth(t: Translation) -> None:
+@translates("SpaceToDepth", layout=InputLayout.CHANNELS_LAST)
+def space_to_depth(t: OnnxTranslation) -> None:
     """Translate SpaceToDepth."""
     n, c, h, w = t.value().shape
     b = t.attribute("blocksize", 1)
@@ -244,7 +244,7 @@ def space_to_depth(t: Translation) -> None:
     _regroup(t, (n, c, h // b, b, w // b, b), axes)
 
 
-def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:
+def _regroup(t: OnnxTranslation, parts: Shape, axes: Sequence[int]) -> None:
     """Split axes, permute them and join them again."""
     value = t.builder.reshaped(t.value(), parts, t.target)
     t.finish(t.builder.transposed(value, axes))
@@ -255,7 +255,7 @@ _MAX_DEPTH = 1 << 20
 
 
 @translates("OneHot")
-def one_hot(t: Translation) -> None:
+def one_hot(t: OnnxTranslation) -> None:
     """Translate OneHot: indices are compared with all there are, counted from either end."""
     indices = t.builder.as_written(t.value(0), t.target)
     if indices.dtype not in (DType.INT32, DType.INT64):
@@ -281,12 +281,12 @@ def one_hot(t: Translation) -> None:
 
 
 def _masks(
-    t: Translation, function: BinaryFunction, values: list[Value | None], name: str
+    t: OnnxTranslation, function: BinaryFunction, values: list[Value | None], name: str
 ) -> Value:
     return t.emit(Binary(function=function), values, dtype=DType.BOOL, name=name)
 
 
-def _numbers(t: Translation, rank: int) -> list[Value]:
+def _numbers(t: OnnxTranslation, rank: int) -> list[Value]:
     """Return the numbers where a code is hot and where it is not, which one input holds."""
     off_and_on = t.array(2).reshape(-1)
     return [
@@ -296,7 +296,7 @@ def _numbers(t: Translation, rank: int) -> list[Value]:
 
 
 @translates("ScatterElements")
-def scatter_elements(t: Translation) -> None:
+def scatter_elements(t: OnnxTranslation) -> None:
     """Translate a sum scattered over one axis to the places that a MaxPool told."""
     if t.attribute("reduction", "none") != "add" or len(t.shape) != 1:
         raise NotLoweredError("it is no sum over one axis")
@@ -313,7 +313,7 @@ def scatter_elements(t: Translation) -> None:
     t.finish(combine(t, BinaryFunction.ADD, t.value(0), found, t.target))
 
 
-def _behind_views(t: Translation, name: str) -> Step | None:
+def _behind_views(t: OnnxTranslation, name: str) -> Step | None:
     """Return the step that makes the elements of a tensor, whatever their shape."""
     maker = t.producers.get(name)
     while maker is not None and maker.operator.label in ("Flatten", "Reshape"):
@@ -321,7 +321,7 @@ def _behind_views(t: Translation, name: str) -> Step | None:
     return maker
 
 
-def _are_zeros(t: Translation, name: str) -> bool:
+def _are_zeros(t: OnnxTranslation, name: str) -> bool:
     """Tell whether a tensor is clipped to 0."""
     maker = _behind_views(t, name)
     if maker is None or maker.operator.label != "Clip" or len(maker.inputs) < 3:
@@ -330,8 +330,8 @@ def _are_zeros(t: Translation, name: str) -> bool:
     return all(bound is not None and not np.any(bound) for bound in bounds)
 
 
-@translates("Resize", "Upsample", layout=Layout.CHANNELS_LAST)
-def resize(t: Translation) -> None:
+@translates("Resize", "Upsample", layout=InputLayout.CHANNELS_LAST)
+def resize(t: OnnxTranslation) -> None:
     """Translate Resize or Upsample by nearest neighbour or linearly."""
     value = t.value()
     rank = len(value.shape)
@@ -354,7 +354,7 @@ def resize(t: Translation) -> None:
     t.finish(t.emit(operator, [value], order=channels_last(4)))
 
 
-def _scales(t: Translation) -> tuple[float, ...]:
+def _scales(t: OnnxTranslation) -> tuple[float, ...]:
     """Return the factor of each axis, exactly as the model states it if it does."""
     is_upsample = t.kind == "Upsample"
     position = 1 if is_upsample or t.opset < 11 else 2
@@ -365,7 +365,7 @@ def _scales(t: Translation) -> tuple[float, ...]:
     return tuple(new / old for new, old in zip(t.shape, source, strict=True))
 
 
-def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
+def _source_places(t: OnnxTranslation, old: int, new: int, scale: float) -> Array:
     """Return the place in the input of each row or column of the output."""
     if t.opset < 11 or t.kind == "Upsample":
         mode = "asymmetric"
@@ -384,7 +384,7 @@ def _source_places(t: Translation, old: int, new: int, scale: float) -> Array:
     raise NotLoweredError(f"its coordinates are {mode!r}")
 
 
-def _rounded(t: Translation, places: Array) -> Array:
+def _rounded(t: OnnxTranslation, places: Array) -> Array:
     mode = t.attribute("nearest_mode", "round_prefer_floor")
     if t.opset < 11 or t.kind == "Upsample":
         mode = "floor"

@@ -29,8 +29,8 @@ from arenite.runtime.lowering.onnx.quantisation import (
     signed,
     transposed,
 )
-from arenite.runtime.lowering.onnx.quantised_kernels import Call
-from arenite.runtime.lowering.onnx.translation import Translation
+from arenite.runtime.lowering.onnx.quantised_kernels import IntegerCall
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation
 from arenite.runtime.operators.elementwise import BinaryFunction, Convert, Unary, UnaryFunction
 from arenite.runtime.operators.reduction import PoolKind
 
@@ -44,7 +44,7 @@ _POOLS = {
     "MaxPool": (PoolKind.MAXIMUM, False),
 }
 _PRODUCTS = frozenset({"Conv", "Gemm", "MatMul"})
-_MOVE: Mapping[str, Callable[[Translation], None]] = {
+_MOVE: Mapping[str, Callable[[OnnxTranslation], None]] = {
     "DepthToSpace": movement.depth_to_space, "Flatten": movement.reshape,
     "Identity": elementwise.view, "Reshape": movement.reshape, "Slice": movement.slice_,
     "SpaceToDepth": movement.space_to_depth, "Split": movement.split,
@@ -73,7 +73,7 @@ class Quantised:
             if each.operator.label.endswith("QuantizeLinear")
         }
 
-    def translate(self, t: Translation) -> bool:
+    def translate(self, t: OnnxTranslation) -> bool:
         """Translate an operator on integers; tell whether it is one.
 
         Raises:
@@ -129,13 +129,13 @@ class Quantised:
         )
         return result
 
-    def _dequantise(self, t: Translation) -> bool:
+    def _dequantise(self, t: OnnxTranslation) -> bool:
         if t.source() not in self._quantisations or t.dtype is not DType.FLOAT32:
             return False
         t.finish(self._converted(self._value(t.source()), t.target, t.dtype))
         return True
 
-    def _quantise(self, t: Translation) -> None:
+    def _quantise(self, t: OnnxTranslation) -> None:
         if self._builder.has(self._twin(t.target)):
             return  # made together with another part of a Split
         made = self._collapsed(t)
@@ -144,13 +144,13 @@ class Quantised:
             made = self._converted(t.value(), alias, DType.INT8)
         self._bind(t.target, made)
 
-    def _call(self, t: Translation, target: str) -> Call:
+    def _call(self, t: OnnxTranslation, target: str) -> IntegerCall:
         alias = self._twin(target)
-        return Call(t, alias, self._quantisations[alias])
+        return IntegerCall(t, alias, self._quantisations[alias])
 
     # Between DequantizeLinear and QuantizeLinear.
 
-    def _collapsed(self, t: Translation) -> Value | None:
+    def _collapsed(self, t: OnnxTranslation) -> Value | None:
         """Return what an integer kernel makes of the pattern that ends here, None without one."""
         operator = t.producers.get(t.source())
         if operator is None:
@@ -169,13 +169,13 @@ class Quantised:
                     return made
         return self._computed(self._call(last, t.target))
 
-    def _computed(self, call: Call) -> Value | None:
+    def _computed(self, call: IntegerCall) -> Value | None:
         try:
             return self._compute(call)
         except NotLoweredError:
             return None
 
-    def _compute(self, call: Call) -> Value:
+    def _compute(self, call: IntegerCall) -> Value:
         t = call.t
         kind = t.kind
         if kind in _PRODUCTS:
@@ -203,7 +203,7 @@ class Quantised:
             return self._moved(call, source)
         raise NotLoweredError("there is no kernel for integers")
 
-    def _operand(self, t: Translation, name: str) -> Value:
+    def _operand(self, t: OnnxTranslation, name: str) -> Value:
         """Return the integers that DequantizeLinear made an operand from."""
         producer = t.producers.get(name)
         if producer is not None and producer.operator.label.endswith("DequantizeLinear"):
@@ -214,7 +214,7 @@ class Quantised:
         quantisation = Quantisation(weights.scales, weights.zero_point)
         return self._builder.constant(weights.array, name, quantisation)
 
-    def _float_product(self, call: Call) -> Value:
+    def _float_product(self, call: IntegerCall) -> Value:
         t = call.t
         source = self._operand(t, t.source())
         weights = dequantised(self._model, t.source(1))
@@ -225,7 +225,7 @@ class Quantised:
             return kernels.convolution(call, source, weights, bias)
         return _matrix_product(call, source, weights, bias)
 
-    def _moved(self, call: Call, source: Value) -> Value:
+    def _moved(self, call: IntegerCall, source: Value) -> Value:
         """Return a part or another order of a value, with all other parts of a Split."""
         t = call.t
         outputs = [self._quantisers.get(name, name) for name in t.step.outputs]
@@ -239,7 +239,7 @@ class Quantised:
         self._run_move(t, value, outputs)
         return self._builder.value(call.target)
 
-    def _padded(self, call: Call, source: Value) -> Value:
+    def _padded(self, call: IntegerCall, source: Value) -> Value:
         t = call.t
         if t.opset < 11 or t.attribute("mode", "constant") != "constant":
             raise NotLoweredError("it does not pad with a constant")
@@ -261,12 +261,12 @@ class Quantised:
 
     # Operators whose operands are integers themselves.
 
-    def _move(self, t: Translation, source: str, outputs: tuple[str, ...]) -> None:
+    def _move(self, t: OnnxTranslation, source: str, outputs: tuple[str, ...]) -> None:
         self._run_move(t, self._value(source), list(outputs))
         for name in outputs:
             self._bind(name, self._builder.value(self._twin(name)))
 
-    def _run_move(self, t: Translation, value: Value, outputs: list[str]) -> None:
+    def _run_move(self, t: OnnxTranslation, value: Value, outputs: list[str]) -> None:
         source = self._builder.new_name(f"{outputs[0]}/source")
         self._builder.bind(source, value)
         names = tuple(
@@ -275,11 +275,11 @@ class Quantised:
         operator = replace(t.step, inputs=(source, *t.step.inputs[1:]), outputs=names)
         _MOVE[t.kind](replace(t, step=operator))
 
-    def _pool(self, call: Call, kind: str, source: str) -> Value:
+    def _pool(self, call: IntegerCall, kind: str, source: str) -> Value:
         pool_kind, is_global = _POOLS[kind]
         return kernels.pool(call, self._value(source), pool_kind, is_global=is_global)
 
-    def _product(self, t: Translation, kind: str) -> Value:
+    def _product(self, t: OnnxTranslation, kind: str) -> Value:
         call = self._call(t, t.target)
         axis = 0 if kind == "QLinearConv" else 1
         if kind == "QGemm" and t.attribute("transB", 0):
@@ -293,7 +293,7 @@ class Quantised:
         bias = t.optional_array(6) if kind == "QGemm" else None
         return _matrix_product(call, source, weights, bias)
 
-    def _function(self, t: Translation, kind: str) -> Value:
+    def _function(self, t: OnnxTranslation, kind: str) -> Value:
         call = self._call(t, t.target)
         if kind == "Concat":
             values = [self._value(name) for name in t.step.inputs[2::3]]
@@ -313,7 +313,9 @@ class Quantised:
         raise NotLoweredError("there is no kernel for integers")
 
 
-def _matrix_product(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+def _matrix_product(
+    call: IntegerCall, source: Value, weights: Weights, bias: Array | None
+) -> Value:
     t = call.t
     if t.kind == "Gemm" and t.attribute("beta", 1.0) != 1.0:
         raise NotLoweredError("it scales its bias")
@@ -324,5 +326,5 @@ def _matrix_product(call: Call, source: Value, weights: Weights, bias: Array | N
     return kernels.linear(call, source, weights, bias)
 
 
-def _bounds(t: Translation) -> tuple[float, float]:
+def _bounds(t: OnnxTranslation) -> tuple[float, float]:
     return (0.0, math.inf) if t.kind == "Relu" else elementwise.clip_bounds(t)

@@ -14,7 +14,7 @@ from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, cha
 from arenite.runtime.lowering.moves import whole
 from arenite.runtime.lowering.onnx.elementwise import aligned
 from arenite.runtime.lowering.onnx.quantisation import Weights
-from arenite.runtime.lowering.onnx.translation import Translation, pair, window
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, pair, window
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
@@ -25,7 +25,7 @@ from arenite.runtime.operators.reduction import Pool2D, PoolKind
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class IntegerCall:
     """An operator and the signed integers that it is to compute.
 
     Attributes:
@@ -36,7 +36,7 @@ class Call:
         high: Largest number of the result.
     """
 
-    t: Translation
+    t: OnnxTranslation
     target: str
     quantisation: Quantisation
     low: float = -math.inf
@@ -57,7 +57,7 @@ class Call:
         return result
 
 
-def rescaled(t: Translation, value: Value, quantisation: Quantisation, name: str) -> Value:
+def rescaled(t: OnnxTranslation, value: Value, quantisation: Quantisation, name: str) -> Value:
     """Return the value as integers with another scale and zero point."""
     if t.builder.quantisation(value) == quantisation:
         return value
@@ -68,7 +68,7 @@ def rescaled(t: Translation, value: Value, quantisation: Quantisation, name: str
     return result
 
 
-def convolution(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array | None) -> Value:
     """Add a convolution over rows and columns.
 
     Args:
@@ -107,7 +107,7 @@ def convolution(call: Call, source: Value, weights: Weights, bias: Array | None)
     return call.emit(operator, inputs, shape, channels_last(4))
 
 
-def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> Value:
+def linear(call: IntegerCall, source: Value, weights: Weights, bias: Array | None) -> Value:
     """Add a product with weights: inputs, outputs.
 
     Args:
@@ -133,7 +133,7 @@ def linear(call: Call, source: Value, weights: Weights, bias: Array | None) -> V
     return call.emit(operator, inputs, shape, as_written(len(shape)))
 
 
-def _product_scales(call: Call, source: Value, weights: Weights, axis: int) -> Array:
+def _product_scales(call: IntegerCall, source: Value, weights: Weights, axis: int) -> Array:
     """Return the scales of the sums, if a kernel takes them on to the output."""
     quantisation = call.t.builder.quantisation(source)
     assert quantisation is not None
@@ -148,7 +148,7 @@ def _product_scales(call: Call, source: Value, weights: Weights, axis: int) -> A
     return products
 
 
-def _bias(call: Call, bias: Array | None, scales: Array, count: int) -> Value | None:
+def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> Value | None:
     if bias is None:
         return None
     if bias.size not in (1, count):
@@ -160,7 +160,7 @@ def _bias(call: Call, bias: Array | None, scales: Array, count: int) -> Value | 
     return call.t.builder.constant(vector, f"{call.target}/bias")
 
 
-def binary(call: Call, function: BinaryFunction, one: Value, other: Value) -> Value:
+def binary(call: IntegerCall, function: BinaryFunction, one: Value, other: Value) -> Value:
     """Add a function of two values that broadcast."""
     rank = max(len(one.shape), len(other.shape))
     operands = [aligned(one, rank), aligned(other, rank)]
@@ -179,12 +179,12 @@ def binary(call: Call, function: BinaryFunction, one: Value, other: Value) -> Va
     return call.emit(operator, inputs, shape, leader.order)
 
 
-def unary(call: Call, operator: Unary, value: Value) -> Value:
+def unary(call: IntegerCall, operator: Unary, value: Value) -> Value:
     """Add a function of one number."""
     return call.emit(operator, [value], value.shape, value.order)
 
 
-def softmax(call: Call, value: Value) -> Value:
+def softmax(call: IntegerCall, value: Value) -> Value:
     """Add a softmax over the last axis."""
     rank = len(value.shape)
     default = 1 if call.t.opset < 13 else -1
@@ -194,7 +194,7 @@ def softmax(call: Call, value: Value) -> Value:
     return call.emit(Softmax(), [value], value.shape, value.order)
 
 
-def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
+def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
     """Add a pool over rows and columns."""
     t = call.t
     if len(value.shape) != 4:
@@ -222,7 +222,7 @@ def pool(call: Call, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
     return call.emit(operator, [image], shape, channels_last(4))
 
 
-def concat(call: Call, values: Sequence[Value]) -> Value:
+def concat(call: IntegerCall, values: Sequence[Value]) -> Value:
     """Add a concatenation, each part in the scale of the result."""
     t = call.t
     axis = t.axis(1, len(t.shape))

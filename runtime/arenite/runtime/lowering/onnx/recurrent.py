@@ -6,7 +6,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, as_written
-from arenite.runtime.lowering.onnx.translation import Translation, translates
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.recurrent import Gru, Lstm
 
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
@@ -15,7 +15,7 @@ _LSTM_ORDER = (0, 2, 3, 1)
 
 
 @translates("LSTM")
-def lstm(t: Translation) -> None:
+def lstm(t: OnnxTranslation) -> None:
     """Translate LSTM without peepholes."""
     _check(t)
     if t.has(7):
@@ -37,7 +37,7 @@ def lstm(t: Translation) -> None:
 
 
 @translates("GRU")
-def gru(t: Translation) -> None:
+def gru(t: OnnxTranslation) -> None:
     """Translate GRU."""
     _check(t)
     num_units = t.array(2).shape[2]
@@ -57,7 +57,7 @@ def gru(t: Translation) -> None:
     _emit(t, operator, inputs, num_states=1)
 
 
-def _check(t: Translation) -> None:
+def _check(t: OnnxTranslation) -> None:
     source = t.value(0)
     if source.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {source.dtype.label}")
@@ -71,20 +71,20 @@ def _check(t: Translation) -> None:
         raise NotLoweredError(f"its activations are {given!r}")
 
 
-def _is_whole(t: Translation, source: Value) -> bool:
+def _is_whole(t: OnnxTranslation, source: Value) -> bool:
     lengths = t.builder.array(t.source(4))
     return lengths is not None and bool(np.all(lengths == source.shape[0]))
 
 
-def _source(t: Translation) -> Value:
+def _source(t: OnnxTranslation) -> Value:
     return t.builder.as_written(t.value(0), t.target)
 
 
-def _state(t: Translation, position: int) -> Value | None:
+def _state(t: OnnxTranslation, position: int) -> Value | None:
     return t.builder.as_written(t.value(position), t.target) if t.has(position) else None
 
 
-def _bias(t: Translation, length: int) -> Array:
+def _bias(t: OnnxTranslation, length: int) -> Array:
     given = t.optional_array(3)
     return np.zeros((t.array(1).shape[0], length), np.float32) if given is None else given
 
@@ -96,7 +96,7 @@ def _reordered(stacked: Array, num_units: int) -> Array:
 
 
 def _emit(
-    t: Translation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int
+    t: OnnxTranslation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int
 ) -> None:
     """Add the step and bind those of its outputs that the model reads.
 

@@ -15,8 +15,8 @@ from arenite.runtime.lowering.layout import (
     without_axes,
 )
 from arenite.runtime.lowering.onnx.elementwise import combine
-from arenite.runtime.lowering.onnx.translation import Translation, translates
-from arenite.runtime.lowering.translation import Layout, fold_channels
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
+from arenite.runtime.lowering.translation import InputLayout, fold_channels
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import (
     BinaryFunction,
@@ -51,7 +51,7 @@ REDUCTIONS = {
 
 
 @translates(*REDUCTIONS)
-def reduction(t: Translation) -> None:
+def reduction(t: OnnxTranslation) -> None:
     """Translate a reduction along constant axes."""
     value = t.value()
     if value.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
@@ -80,7 +80,7 @@ def reduction(t: Translation) -> None:
 
 
 @translates("ArgMax", "ArgMin")
-def arg_reduction(t: Translation) -> None:
+def arg_reduction(t: OnnxTranslation) -> None:
     """Translate ArgMax or ArgMin."""
     value = t.value()
     if value.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
@@ -96,7 +96,7 @@ def arg_reduction(t: Translation) -> None:
 
 
 @translates("CumSum")
-def cumulative_sum(t: Translation) -> None:
+def cumulative_sum(t: OnnxTranslation) -> None:
     """Translate CumSum along a constant axis."""
     value = t.value()
     if value.dtype is not DType.FLOAT32:
@@ -127,8 +127,8 @@ def _without(value: Value, axes: tuple[int, ...], *, keep: bool) -> tuple[Shape,
     return shape, without_axes(value.order, axes)
 
 
-@translates("BatchNormalization", layout=Layout.CHANNELS_LAST)
-def batch_normalisation(t: Translation) -> None:
+@translates("BatchNormalization", layout=InputLayout.CHANNELS_LAST)
+def batch_normalisation(t: OnnxTranslation) -> None:
     """Translate a batch norm: a scale and a shift of channels."""
     _check_type(t)
     if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
@@ -149,7 +149,7 @@ def batch_normalisation(t: Translation) -> None:
     t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
 
 
-def _batch_normalisation_of_the_run(t: Translation) -> None:
+def _batch_normalisation_of_the_run(t: OnnxTranslation) -> None:
     """Translate a batch norm by numbers that are made in the run: so are scale and shift."""
     gamma, beta, mean, variance = (t.builder.as_written(t.value(p), t.target) for p in range(1, 5))
 
@@ -172,8 +172,8 @@ def _batch_normalisation_of_the_run(t: Translation) -> None:
     t.finish(t.emit(MultiplyAdd(), [value, factors, terms], order=value.order))
 
 
-@translates("InstanceNormalization", layout=Layout.CHANNELS_LAST)
-def instance_normalisation(t: Translation) -> None:
+@translates("InstanceNormalization", layout=InputLayout.CHANNELS_LAST)
+def instance_normalisation(t: OnnxTranslation) -> None:
     """Translate InstanceNormalization."""
     _check_type(t)
     rank = len(t.value().shape)
@@ -184,7 +184,7 @@ def instance_normalisation(t: Translation) -> None:
 
 
 @translates("LayerNormalization")
-def layer_normalisation(t: Translation) -> None:
+def layer_normalisation(t: OnnxTranslation) -> None:
     """Translate LayerNormalization without its optional outputs."""
     _check_type(t)
     if any(t.step.outputs[1:]):
@@ -204,8 +204,8 @@ def layer_normalisation(t: Translation) -> None:
     t.finish(t.emit(operator, operands))
 
 
-@translates("LRN", layout=Layout.CHANNELS_LAST)
-def local_response_normalisation(t: Translation) -> None:
+@translates("LRN", layout=InputLayout.CHANNELS_LAST)
+def local_response_normalisation(t: OnnxTranslation) -> None:
     """Translate LRN."""
     _check_type(t)
     rank = len(t.value().shape)
@@ -220,7 +220,7 @@ def local_response_normalisation(t: Translation) -> None:
 
 
 @translates("LpNormalization")
-def lp_normalisation(t: Translation) -> None:
+def lp_normalisation(t: OnnxTranslation) -> None:
     """Translate LpNormalization of order 2."""
     _check_type(t)
     if t.attribute("p", 2) != 2:
@@ -230,18 +230,18 @@ def lp_normalisation(t: Translation) -> None:
 
 
 @translates("Softmax", "LogSoftmax")
-def softmax(t: Translation) -> None:
+def softmax(t: OnnxTranslation) -> None:
     """Translate Softmax or LogSoftmax."""
     _along_axis(t, Softmax(logarithm=t.kind == "LogSoftmax"))
 
 
 @translates("Hardmax")
-def hardmax(t: Translation) -> None:
+def hardmax(t: OnnxTranslation) -> None:
     """Translate Hardmax."""
     _along_axis(t, Hardmax())
 
 
-def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
+def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
     """Emit an operator that works along the last axis for one with the attribute `axis`."""
     _check_type(t)
     value = t.value()
@@ -258,7 +258,7 @@ def _along_axis(t: Translation, operator: RuntimeOperator) -> None:
     t.finish(t.emit(operator, [flat], shape=matrix, order=(0, 1)))
 
 
-def _last(t: Translation, value: Value, axis: int) -> Value:
+def _last(t: OnnxTranslation, value: Value, axis: int) -> Value:
     """Return the value with an axis stored last, the others as they are."""
     if value.shape[axis] == 1:
         others = [each for each in value.order if each != axis]
@@ -272,6 +272,6 @@ def _last(t: Translation, value: Value, axis: int) -> Value:
     return t.builder.in_order(value, order, t.target)
 
 
-def _check_type(t: Translation) -> None:
+def _check_type(t: OnnxTranslation) -> None:
     if t.dtype is not DType.FLOAT32:
         raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -17,7 +17,7 @@ T = TypeVar("T", bound=AttributeValue)
 
 
 @dataclass(frozen=True, slots=True)
-class Translation(StepTranslation):
+class OnnxTranslation(StepTranslation):
     """A step of an ONNX model to translate, and its context.
 
     Attributes:
@@ -104,7 +104,7 @@ def attributes_of(step: Step) -> Mapping[str, AttributeValue]:
     return operator.attributes if isinstance(operator, Imported) else {}
 
 
-TRANSLATORS = Translators[Translation]()
+TRANSLATORS = Translators[OnnxTranslation]()
 translates = TRANSLATORS.translates
 
 
@@ -126,7 +126,12 @@ class Opening:
 
 
 def window(
-    t: Translation, shape: Shape, kernel: Pair, extra: Sides = (0, 0, 0, 0), *, ceil: bool = False
+    t: OnnxTranslation,
+    shape: Shape,
+    kernel: Pair,
+    extra: Sides = (0, 0, 0, 0),
+    *,
+    ceil: bool = False,
 ) -> Opening:
     """Return how the window of an operator slides.
 
@@ -173,7 +178,7 @@ def window(
     )
 
 
-def auto_pad(t: Translation) -> AutoPad:
+def auto_pad(t: OnnxTranslation) -> AutoPad:
     """Return how an operator states its padding."""
     mode = t.attribute("auto_pad", "NOTSET")
     if mode not in set(AutoPad):

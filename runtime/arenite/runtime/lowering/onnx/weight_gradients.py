@@ -13,7 +13,7 @@ from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array, Program, Step
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.lowering.layout import as_written, channels_last
-from arenite.runtime.lowering.onnx.translation import Translation, attributes_of
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of
 from arenite.runtime.operators.base import Pair
 from arenite.runtime.operators.convolution import WeightGradient
 
@@ -198,7 +198,7 @@ class FoundGradient(Operator):
     operator: WeightGradient
 
 
-def translate_found(t: Translation, found: FoundGradient) -> None:
+def translate_found(t: OnnxTranslation, found: FoundGradient) -> None:
     """Translate a gradient that was found."""
     image, gradient = (
         t.builder.in_order(t.value(position), channels_last(4), t.target) for position in (0, 1)
@@ -212,7 +212,7 @@ def with_weight_gradients(model: Program) -> Program:
     steps, found = [], False
     for step in model.steps:
         is_float = all(model.tensors[name].dtype is DType.FLOAT32 for name in step.writes)
-        gradient = _Search(moves).gradient(step) if is_float else None
+        gradient = _GradientSearch(moves).gradient(step) if is_float else None
         found |= gradient is not None
         steps.append(gradient or step)
     if not found:
@@ -245,7 +245,7 @@ class _Term:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _GradientSearch:
     """Looks for the gradient that a step completes.
 
     Attributes:

@@ -7,7 +7,7 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, aligned_to
 from arenite.runtime.lowering.tflite.special import part
-from arenite.runtime.lowering.tflite.translation import Translation, as_numbers, translates
+from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
@@ -45,40 +45,40 @@ _KNOWN = (
 
 
 @translates(*UNARY)
-def unary(t: Translation) -> None:
+def unary(t: TfliteTranslation) -> None:
     """Translate a function of one number."""
     kind = t.kind
     t.finish(t.emit(Unary(function=UNARY[kind]), [t.value()]))
 
 
 @translates(*CLAMPS)
-def relu(t: Translation) -> None:
+def relu(t: TfliteTranslation) -> None:
     """Translate an activation that clamps."""
     t.clamp(*CLAMPS[t.kind])
 
 
 @translates("ELU")
-def elu(t: Translation) -> None:
+def elu(t: TfliteTranslation) -> None:
     """Translate ELU."""
     t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()]))
 
 
 @translates("LEAKY_RELU")
-def leaky_relu(t: Translation) -> None:
+def leaky_relu(t: TfliteTranslation) -> None:
     """Translate LEAKY_RELU."""
     operator = Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0))
     t.finish(t.emit(operator, [t.value()]))
 
 
 @translates("GELU")
-def gelu(t: Translation) -> None:
+def gelu(t: TfliteTranslation) -> None:
     """Translate GELU."""
     function = F.GELU_TANH if t.integer("Approximate", 0) else F.GELU
     t.finish(t.emit(Unary(function=function), [t.value()]))
 
 
 @translates(*BINARY)
-def binary(t: Translation) -> None:
+def binary(t: TfliteTranslation) -> None:
     """Translate a function of two numbers."""
     kind = t.kind
     values = [t.value(0), t.value(1)]
@@ -90,7 +90,7 @@ def binary(t: Translation) -> None:
 
 
 @translates("ADD_N")
-def add_all(t: Translation) -> None:
+def add_all(t: TfliteTranslation) -> None:
     """Translate ADD_N, a sum at a time."""
     total = t.value(0)
     last = len(t.step.inputs) - 1
@@ -112,7 +112,7 @@ def _aligned(value: Value, rank: int) -> Value:
 
 
 @translates("SELECT", "SELECT_V2", int16=True)
-def select(t: Translation) -> None:
+def select(t: TfliteTranslation) -> None:
     """Translate SELECT or SELECT_V2."""
     values = [t.value(position) for position in range(3)]
     rank = max(len(value.shape) for value in values)
@@ -125,7 +125,7 @@ def select(t: Translation) -> None:
 
 
 @translates("CAST", "DEQUANTIZE", "QUANTIZE", int16=True)
-def convert(t: Translation) -> None:
+def convert(t: TfliteTranslation) -> None:
     """Translate CAST, QUANTIZE or DEQUANTIZE."""
     value = t.value()
     if t.is_complex(t.source()) and t.dtype is DType.FLOAT32:
@@ -146,7 +146,7 @@ def convert(t: Translation) -> None:
     t.finish(t.emit(Convert(), [value]))
 
 
-def _stands_for_itself(t: Translation, name: str) -> bool:
+def _stands_for_itself(t: TfliteTranslation, name: str) -> bool:
     """Tell whether the elements of a tensor are its numbers, as CAST takes them all to be."""
     stated = t.builder.stated_quantisation(name)
     return stated is None or (set(stated.scales) == {1.0} and stated.zero_point == 0)

@@ -12,7 +12,7 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, Value, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
-    Translation,
+    TfliteTranslation,
     options_of,
     through_numbers,
     translates,
@@ -26,7 +26,7 @@ _MAX_PLACES = 4_096
 
 
 @translates("SPACE_TO_BATCH_ND", int16=True)
-def space_to_batch(t: Translation) -> None:
+def space_to_batch(t: TfliteTranslation) -> None:
     """Translate SPACE_TO_BATCH_ND."""
     value = t.value()
     blocks, paddings = _blocks(t, value.shape)
@@ -44,7 +44,7 @@ def space_to_batch(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=tuple(moves), fill=fill), [value]))
 
 
-def _batch_to_space(t: Translation) -> None:
+def _batch_to_space(t: TfliteTranslation) -> None:
     """Translate BATCH_TO_SPACE_ND."""
     value = t.value()
     blocks, crops = _blocks(t, value.shape)
@@ -111,7 +111,7 @@ def _phase(
     return starts, firsts, counts
 
 
-def _blocks(t: Translation, shape: Shape) -> tuple[tuple[int, ...], Array]:
+def _blocks(t: TfliteTranslation, shape: Shape) -> tuple[tuple[int, ...], Array]:
     """Return the lengths of a block, and the margins of the axes behind the batch."""
     blocks, margins = t.integers(1), t.array(2).reshape(-1, 2)
     if not 0 < len(blocks) < len(shape) or len(margins) != len(blocks) or min(blocks) < 1:
@@ -122,7 +122,7 @@ def _blocks(t: Translation, shape: Shape) -> tuple[tuple[int, ...], Array]:
 
 
 @translates("CONV_2D")
-def conv_2d(t: Translation) -> None:
+def conv_2d(t: TfliteTranslation) -> None:
     """Translate CONV_2D, grouped where its filter has fewer channels than its input."""
     t = _without_pad(t)
     image, weights = t.value(0), t.weights(1)
@@ -138,7 +138,7 @@ def conv_2d(t: Translation) -> None:
 
 
 @translates("DEPTHWISE_CONV_2D")
-def depthwise_conv_2d(t: Translation) -> None:
+def depthwise_conv_2d(t: TfliteTranslation) -> None:
     """Translate DEPTHWISE_CONV_2D."""
     t = _without_pad(t)
     image, weights = t.value(0), t.weights(1)
@@ -152,7 +152,7 @@ def depthwise_conv_2d(t: Translation) -> None:
     t.finish(t.emit(operator, [image, weights, _bias(t, 2)]))
 
 
-def _without_pad(t: Translation) -> Translation:
+def _without_pad(t: TfliteTranslation) -> TfliteTranslation:
     """Return the convolution with a PAD before it folded into its padding, if there is one."""
     pad = t.producers.get(t.source())
     if pad is None or pad.operator.label != "PAD" or t.options.get("Padding") != VALID:
@@ -172,7 +172,7 @@ def _without_pad(t: Translation) -> Translation:
 
 
 @translates("BATCH_TO_SPACE_ND", int16=True)
-def batch_to_space(t: Translation) -> None:
+def batch_to_space(t: TfliteTranslation) -> None:
     """Translate BATCH_TO_SPACE_ND, with the convolution between it and SPACE_TO_BATCH_ND.
 
     Converters write a dilated convolution as these three operators.
@@ -181,7 +181,7 @@ def batch_to_space(t: Translation) -> None:
         _batch_to_space(t)
 
 
-def _dilated(t: Translation) -> bool:
+def _dilated(t: TfliteTranslation) -> bool:
     conv = t.producers.get(t.source())
     options = {} if conv is None else options_of(conv)
     translate = {"CONV_2D": conv_2d, "DEPTHWISE_CONV_2D": depthwise_conv_2d}
@@ -222,7 +222,7 @@ _STRIDES_AND_DILATIONS = ("StrideH", "StrideW", "DilationHFactor", "DilationWFac
 
 
 @translates("TRANSPOSE_CONV")
-def transpose_conv(t: Translation) -> None:
+def transpose_conv(t: TfliteTranslation) -> None:
     """Translate TRANSPOSE_CONV."""
     image, weights = t.value(2), t.weights(1)
     strides = _strides(t)
@@ -243,7 +243,7 @@ def transpose_conv(t: Translation) -> None:
 
 
 @translates("FULLY_CONNECTED")
-def fully_connected(t: Translation) -> None:
+def fully_connected(t: TfliteTranslation) -> None:
     """Translate FULLY_CONNECTED with constant weights."""
     if t.integer("WeightsFormat", 0):
         raise NotLoweredError("its weights are shuffled")
@@ -263,7 +263,7 @@ def _rows(value: Value, num_inputs: int) -> int:
 
 
 @translates("BATCH_MATMUL", int16=True)
-def batch_matmul(t: Translation) -> None:
+def batch_matmul(t: TfliteTranslation) -> None:
     """Translate BATCH_MATMUL; integers are multiplied as numbers."""
     operator = MatMul(
         transpose_a=bool(t.integer("AdjX", 0)), transpose_b=bool(t.integer("AdjY", 0))
@@ -271,15 +271,15 @@ def batch_matmul(t: Translation) -> None:
     through_numbers(t, operator, [t.value(0), t.value(1)])
 
 
-def _strides(t: Translation) -> tuple[int, int]:
+def _strides(t: TfliteTranslation) -> tuple[int, int]:
     return t.pair("StrideH", "StrideW")
 
 
-def _dilations(t: Translation) -> tuple[int, int]:
+def _dilations(t: TfliteTranslation) -> tuple[int, int]:
     return t.pair("DilationHFactor", "DilationWFactor")
 
 
-def _bias(t: Translation, position: int) -> Value | None:
+def _bias(t: TfliteTranslation, position: int) -> Value | None:
     if t.has(position):
         t.array(position)
     return t.optional_value(position)

@@ -36,11 +36,11 @@ from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their tra
     special,
 )
 from arenite.runtime.lowering.tflite.special import check_complex
-from arenite.runtime.lowering.tflite.translation import TRANSLATORS, Translation, options_of
+from arenite.runtime.lowering.tflite.translation import TRANSLATORS, TfliteTranslation, options_of
 from arenite.runtime.lowering.translation import check_input_types
 
 
-def fold(t: Translation) -> bool:
+def fold(t: TfliteTranslation) -> bool:
     """Make the outputs constants if their values are known; tell whether they are."""
     evaluate = VALUES.get(t.kind)
     shapes = [t.builder.shape(name) for name in t.step.outputs]
@@ -66,7 +66,7 @@ def fold(t: Translation) -> bool:
     return True
 
 
-def restate(t: Translation) -> None:
+def restate(t: TfliteTranslation) -> None:
     """Give the outputs the shapes that follow from the inputs, if the file states others.
 
     Raises:
@@ -93,7 +93,7 @@ def restate(t: Translation) -> None:
                 t.builder.restate_shape(name, shape)
 
 
-def _asked(t: Translation) -> Resized:
+def _asked(t: TfliteTranslation) -> Resized:
     inputs = [_shape(t, name) if name else () for name in t.step.inputs]
     arrays = {p: t.builder.array(name) for p, name in enumerate(t.step.inputs) if name}
     values = {p: each for p, each in arrays.items() if each is not None and each.dtype.kind == "i"}
@@ -102,7 +102,7 @@ def _asked(t: Translation) -> Resized:
     return Resized(inputs, values, outputs, t.options, attributes)
 
 
-def _shape(t: Translation, name: str) -> Shape:
+def _shape(t: TfliteTranslation, name: str) -> Shape:
     stored = t.builder.value(name).shape
     return stored[:-1] if t.is_complex(name) else stored
 
@@ -147,7 +147,7 @@ def lower_tflite(
             unknown.update(step.writes)
             continue
         try:
-            _translate(Translation(builder, step, producers, options_of(step)))
+            _translate(TfliteTranslation(builder, step, producers, options_of(step)))
         except NotLoweredError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
             unknown.update(step.writes)
@@ -172,14 +172,14 @@ def _initial(tensor: Tensor) -> Array | None:
     return np.full(tensor.shape, stated.zero_point, np.int8)
 
 
-def _check_integers(t: Translation) -> None:
+def _check_integers(t: TfliteTranslation) -> None:
     tensors = t.builder.model.tensors
     names = (*t.step.reads, *t.step.writes)
     if not TRANSLATORS.takes_int16(t.kind) and any(tensors[n].dtype is DType.INT16 for n in names):
         raise NotLoweredError("it computes in int16")
 
 
-def _translate(t: Translation) -> None:
+def _translate(t: TfliteTranslation) -> None:
     """Translate a step.
 
     Raises:
@@ -194,7 +194,7 @@ def _translate(t: Translation) -> None:
         raise NotLoweredError(f"it does not have the form of its kind: {error}") from error
 
 
-def _translate_as_stated(t: Translation) -> None:
+def _translate_as_stated(t: TfliteTranslation) -> None:
     check_complex(t)
     restate(t)
     if fold(t):

@@ -10,34 +10,34 @@ from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
-from arenite.runtime.lowering.tflite.translation import Translation, translates
+from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Select
 from arenite.runtime.operators.movement import Copy, Gather, Move, ScatterAdd
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction, TopK
 
 
 @translates("EXPAND_DIMS", "RESHAPE", "SQUEEZE", int16=True)
-def reshape(t: Translation) -> None:
+def reshape(t: TfliteTranslation) -> None:
     """Translate an operator that changes only the shape."""
     t.finish(t.value())
 
 
 @translates("DENSIFY")
-def densify(t: Translation) -> None:
+def densify(t: TfliteTranslation) -> None:
     """Translate DENSIFY of a constant, whose elements the importer has made dense."""
     t.array(0)
     t.finish(t.value())
 
 
 @translates("TRANSPOSE", int16=True)
-def transpose(t: Translation) -> None:
+def transpose(t: TfliteTranslation) -> None:
     """Translate TRANSPOSE."""
     value = t.builder.transposed(t.value(), t.integers(1))
     t.finish(t.builder.as_written(value, t.target))
 
 
 @translates("CONCATENATION", int16=True)
-def concatenation(t: Translation) -> None:
+def concatenation(t: TfliteTranslation) -> None:
     """Translate CONCATENATION; parts with another scale are requantised."""
     axis = t.integer("Axis", 0) % len(t.shape)
     begin = [0] * len(t.shape)
@@ -51,7 +51,7 @@ def concatenation(t: Translation) -> None:
     t.finish(t.emit(Copy(moves=tuple(moves)), parts))
 
 
-def _rescaled(t: Translation, value: Value) -> Value:
+def _rescaled(t: TfliteTranslation, value: Value) -> Value:
     wanted = t.builder.stated_quantisation(t.target)
     if wanted is None or t.builder.quantisation(value) == wanted:
         return value
@@ -63,7 +63,7 @@ def _rescaled(t: Translation, value: Value) -> Value:
 
 
 @translates("PACK", int16=True)
-def pack(t: Translation) -> None:
+def pack(t: TfliteTranslation) -> None:
     """Translate PACK."""
     rank = len(t.shape)
     axis = t.integer("Axis", 0) % rank
@@ -80,7 +80,7 @@ def pack(t: Translation) -> None:
 
 
 @translates("SPLIT", "SPLIT_V", int16=True)
-def split(t: Translation) -> None:
+def split(t: TfliteTranslation) -> None:
     """Translate SPLIT or SPLIT_V into one step that makes all parts."""
     is_even = t.kind == "SPLIT"
     value = t.value(1 if is_even else 0)
@@ -89,14 +89,14 @@ def split(t: Translation) -> None:
 
 
 @translates("UNPACK", int16=True)
-def unpack(t: Translation) -> None:
+def unpack(t: TfliteTranslation) -> None:
     """Translate UNPACK."""
     value = t.value()
     axis = t.integer("Axis", 0) % len(value.shape)
     _parts(t, value, axis, is_unpacked=True)
 
 
-def _parts(t: Translation, value: Value, axis: int, *, is_unpacked: bool = False) -> None:
+def _parts(t: TfliteTranslation, value: Value, axis: int, *, is_unpacked: bool = False) -> None:
     rank = len(value.shape)
     first = [0] * rank
     moves: list[Move] = []
@@ -114,14 +114,14 @@ def _parts(t: Translation, value: Value, axis: int, *, is_unpacked: bool = False
 
 
 @translates("SLICE", int16=True)
-def slice_(t: Translation) -> None:
+def slice_(t: TfliteTranslation) -> None:
     """Translate SLICE with constant bounds."""
     value = t.value()
     _pick(t, value, t.integers(1), (1,) * len(value.shape), t.shape)
 
 
 @translates("STRIDED_SLICE", int16=True)
-def strided_slice(t: Translation) -> None:
+def strided_slice(t: TfliteTranslation) -> None:
     """Translate STRIDED_SLICE with constant bounds."""
     value = t.value()
     begins, ends, steps = (t.integers(position) for position in (1, 2, 3))
@@ -143,7 +143,7 @@ def strided_slice(t: Translation) -> None:
     _pick(t, value, first, step, shape)
 
 
-def _places(t: Translation, count: int, shape: Shape) -> list[int | None]:
+def _places(t: TfliteTranslation, count: int, shape: Shape) -> list[int | None]:
     """Return for each axis the place of its bounds, None where it is taken whole.
 
     Bounds of a new axis belong to none; an ellipsis stands for the axes that have no bounds.
@@ -165,7 +165,7 @@ def _places(t: Translation, count: int, shape: Shape) -> list[int | None]:
 
 
 def _pick(
-    t: Translation, value: Value, first: Sequence[int], step: Sequence[int], shape: Shape
+    t: TfliteTranslation, value: Value, first: Sequence[int], step: Sequence[int], shape: Shape
 ) -> None:
     if shape == value.shape and all(stride == 1 for stride in step):
         t.finish(value)
@@ -175,7 +175,7 @@ def _pick(
 
 
 @translates("MIRROR_PAD", "PAD", "PADV2", int16=True)
-def pad(t: Translation) -> None:
+def pad(t: TfliteTranslation) -> None:
     """Translate PAD, PADV2 or MIRROR_PAD."""
     value = t.value()
     widths = t.array(1).reshape(-1, 2)
@@ -196,7 +196,7 @@ def pad(t: Translation) -> None:
 
 
 @translates("REVERSE_V2", int16=True)
-def reverse(t: Translation) -> None:
+def reverse(t: TfliteTranslation) -> None:
     """Translate REVERSE_V2."""
     value = t.value()
     rank = len(value.shape)
@@ -210,14 +210,14 @@ def reverse(t: Translation) -> None:
 
 
 @translates("ZEROS_LIKE", int16=True)
-def zeros_like(t: Translation) -> None:
+def zeros_like(t: TfliteTranslation) -> None:
     """Translate ZEROS_LIKE."""
     fill = np.zeros((), t.numpy_dtype).tobytes()
     t.finish(t.emit(Copy(moves=(), fill=fill), [t.value()]))
 
 
 @translates("FILL", int16=True)
-def fill(t: Translation) -> None:
+def fill(t: TfliteTranslation) -> None:
     """Translate FILL with constant lengths."""
     shape = t.integers(0)
     value = t.builder.reshaped(t.value(1), (1,) * len(shape), t.target)
@@ -226,7 +226,7 @@ def fill(t: Translation) -> None:
 
 
 @translates("TILE", int16=True)
-def tile(t: Translation) -> None:
+def tile(t: TfliteTranslation) -> None:
     """Translate TILE."""
     value = t.value()
     move = tiled(value, t.shape, t.integers(1))
@@ -234,7 +234,7 @@ def tile(t: Translation) -> None:
 
 
 @translates("BROADCAST_TO", int16=True)
-def broadcast_to(t: Translation) -> None:
+def broadcast_to(t: TfliteTranslation) -> None:
     """Translate BROADCAST_TO."""
     value = t.value()
     shape = (*(1,) * (len(t.shape) - len(value.shape)), *value.shape)
@@ -245,7 +245,7 @@ def broadcast_to(t: Translation) -> None:
 
 
 @translates("DEPTH_TO_SPACE", int16=True)
-def depth_to_space(t: Translation) -> None:
+def depth_to_space(t: TfliteTranslation) -> None:
     """Translate DEPTH_TO_SPACE."""
     n, h, w, c = t.value().shape
     b = t.integer("BlockSize", 1)
@@ -253,14 +253,14 @@ def depth_to_space(t: Translation) -> None:
 
 
 @translates("SPACE_TO_DEPTH", int16=True)
-def space_to_depth(t: Translation) -> None:
+def space_to_depth(t: TfliteTranslation) -> None:
     """Translate SPACE_TO_DEPTH."""
     n, h, w, c = t.value().shape
     b = t.integer("BlockSize", 1)
     _regroup(t, (n, h // b, b, w // b, b, c), (0, 1, 3, 2, 4, 5))
 
 
-def _regroup(t: Translation, parts: Shape, axes: Sequence[int]) -> None:
+def _regroup(t: TfliteTranslation, parts: Shape, axes: Sequence[int]) -> None:
     """Split axes, permute them and join them again."""
     value = t.builder.transposed(t.builder.reshaped(t.value(), parts, t.target), axes)
     t.finish(t.builder.as_written(value, t.target))
@@ -271,7 +271,7 @@ _MAX_DEPTH = 1 << 20
 
 
 @translates("GATHER", int16=True)
-def gather(t: Translation) -> None:
+def gather(t: TfliteTranslation) -> None:
     """Translate GATHER."""
     data, indices = t.value(0), _indices(t, 1)
     if not data.shape:
@@ -282,14 +282,14 @@ def gather(t: Translation) -> None:
 
 
 @translates("EMBEDDING_LOOKUP")
-def embedding_lookup(t: Translation) -> None:
+def embedding_lookup(t: TfliteTranslation) -> None:
     """Translate EMBEDDING_LOOKUP; constant rows of integers become numbers."""
     data = t.weights(1) if t.builder.array(t.source(1)) is not None else t.value(1)
     t.finish(t.emit(Gather(axis=0), [data, _indices(t, 0)]))
 
 
 @translates("GATHER_ND", int16=True)
-def gather_nd(t: Translation) -> None:
+def gather_nd(t: TfliteTranslation) -> None:
     """Translate GATHER_ND: the axes that are indexed become one, and so do their indices."""
     data, indices = t.value(0), _indices(t, 1)
     if not indices.shape:
@@ -305,7 +305,7 @@ def gather_nd(t: Translation) -> None:
 
 
 @translates("SCATTER_ND")
-def scatter_nd(t: Translation) -> None:
+def scatter_nd(t: TfliteTranslation) -> None:
     """Translate SCATTER_ND: the axes that are indexed become one, and so do their indices."""
     indices, updates = _indices(t, 0), t.value(1)
     shape = t.integers(2)
@@ -318,7 +318,7 @@ def scatter_nd(t: Translation) -> None:
 
 
 @translates("TOPK_V2")
-def top_k(t: Translation) -> None:
+def top_k(t: TfliteTranslation) -> None:
     """Translate TOPK_V2 with a constant number."""
     value = t.value()
     (count,) = t.integers(1)
@@ -339,7 +339,7 @@ def top_k(t: Translation) -> None:
         t.builder.bind(name, result)
 
 
-def _joined(t: Translation, indices: Value, lengths: tuple[int, ...]) -> Value:
+def _joined(t: TfliteTranslation, indices: Value, lengths: tuple[int, ...]) -> Value:
     """Return indices of some axes as those of one, by their strides."""
     factors = np.array([math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))])
     shape = indices.shape[:-1]
@@ -365,7 +365,7 @@ def _joined(t: Translation, indices: Value, lengths: tuple[int, ...]) -> Value:
 
 
 @translates("ONE_HOT")
-def one_hot(t: Translation) -> None:
+def one_hot(t: TfliteTranslation) -> None:
     """Translate ONE_HOT: indices are compared with all there are."""
     indices = _indices(t, 0)
     rank = len(t.shape)
@@ -389,7 +389,7 @@ def one_hot(t: Translation) -> None:
     t.finish(t.emit(Select(), [is_hot, *values]))
 
 
-def _indices(t: Translation, position: int) -> Value:
+def _indices(t: TfliteTranslation, position: int) -> Value:
     indices = t.value(position)
     if indices.dtype not in (DType.INT32, DType.INT64):
         raise NotLoweredError(f"its indices are {indices.dtype.label}")
@@ -397,7 +397,7 @@ def _indices(t: Translation, position: int) -> Value:
 
 
 @translates("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
-def resize(t: Translation) -> None:
+def resize(t: TfliteTranslation) -> None:
     """Translate a resize of rows and columns."""
     value = t.value()
     _, height, width, _ = value.shape
@@ -412,7 +412,7 @@ def resize(t: Translation) -> None:
     t.finish(t.emit(operator, [value]))
 
 
-def _source_places(t: Translation, old: int, new: int) -> Array:
+def _source_places(t: TfliteTranslation, old: int, new: int) -> Array:
     """Return the place in the input of each row or column of the output."""
     if t.integer("AlignCorners", 0) and new > 1:
         scale = np.float32(old - 1) / np.float32(new - 1)

@@ -5,7 +5,11 @@ import math
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape, as_written
-from arenite.runtime.lowering.tflite.translation import Translation, through_numbers, translates
+from arenite.runtime.lowering.tflite.translation import (
+    TfliteTranslation,
+    through_numbers,
+    translates,
+)
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import L2Norm, LocalResponseNorm, Softmax
@@ -28,7 +32,7 @@ _TRUTHS = {"REDUCE_ALL": R.MINIMUM, "REDUCE_ANY": R.MAXIMUM}
 
 
 @translates("AVERAGE_POOL_2D", "MAX_POOL_2D")
-def pool(t: Translation) -> None:
+def pool(t: TfliteTranslation) -> None:
     """Translate AVERAGE_POOL_2D or MAX_POOL_2D."""
     value = t.value()
     window = t.pair("FilterHeight", "FilterWidth")
@@ -44,7 +48,7 @@ def pool(t: Translation) -> None:
 
 
 @translates("L2_POOL_2D")
-def l2_pool(t: Translation) -> None:
+def l2_pool(t: TfliteTranslation) -> None:
     """Translate L2_POOL_2D: the root of the average of squares."""
     _check_float(t)
     value = t.value()
@@ -61,7 +65,7 @@ def l2_pool(t: Translation) -> None:
 
 
 @translates(*_TRUTHS)
-def truth_reduction(t: Translation) -> None:
+def truth_reduction(t: TfliteTranslation) -> None:
     """Translate REDUCE_ALL or REDUCE_ANY: the least of zeros and ones, or the largest."""
     value = t.value()
     rank = len(value.shape)
@@ -81,7 +85,7 @@ def truth_reduction(t: Translation) -> None:
 
 
 @translates(*REDUCTIONS)
-def reduction(t: Translation) -> None:
+def reduction(t: TfliteTranslation) -> None:
     """Translate a reduction along constant axes."""
     value = t.value()
     rank = len(value.shape)
@@ -97,7 +101,7 @@ def reduction(t: Translation) -> None:
 
 
 @translates("ARG_MAX", "ARG_MIN")
-def arg_reduction(t: Translation) -> None:
+def arg_reduction(t: TfliteTranslation) -> None:
     """Translate ARG_MAX or ARG_MIN."""
     value = t.value()
     (axis,) = t.integers(1)
@@ -106,7 +110,7 @@ def arg_reduction(t: Translation) -> None:
 
 
 @translates("CUMSUM")
-def cumulative_sum(t: Translation) -> None:
+def cumulative_sum(t: TfliteTranslation) -> None:
     """Translate CUMSUM."""
     value = t.value()
     (axis,) = t.integers(1)
@@ -119,7 +123,7 @@ def cumulative_sum(t: Translation) -> None:
 
 
 @translates("SOFTMAX", "LOG_SOFTMAX", int16=True)
-def softmax(t: Translation) -> None:
+def softmax(t: TfliteTranslation) -> None:
     """Translate SOFTMAX or LOG_SOFTMAX."""
     is_log = t.kind == "LOG_SOFTMAX"
     operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
@@ -131,13 +135,13 @@ def softmax(t: Translation) -> None:
 
 
 @translates("L2_NORMALIZATION", int16=True)
-def l2_normalisation(t: Translation) -> None:
+def l2_normalisation(t: TfliteTranslation) -> None:
     """Translate L2_NORMALIZATION; integers are normalised as numbers."""
     through_numbers(t, L2Norm(epsilon=1e-6), [t.value()])
 
 
 @translates("LOCAL_RESPONSE_NORMALIZATION")
-def local_response_normalisation(t: Translation) -> None:
+def local_response_normalisation(t: TfliteTranslation) -> None:
     """Translate LOCAL_RESPONSE_NORMALIZATION."""
     _check_float(t)
     size = 2 * t.integer("Radius", 0) + 1
@@ -150,6 +154,6 @@ def local_response_normalisation(t: Translation) -> None:
     t.finish(t.emit(operator, [t.value()]))
 
 
-def _check_float(t: Translation) -> None:
+def _check_float(t: TfliteTranslation) -> None:
     if t.dtype is not DType.FLOAT32 or math.prod(t.shape) == 0:
         raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -10,7 +10,7 @@ from arenite.planner.tensors import Quantisation, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import copy_of
-from arenite.runtime.lowering.tflite.translation import TANH, Translation, translates
+from arenite.runtime.lowering.tflite.translation import TANH, TfliteTranslation, translates
 from arenite.runtime.operators.recurrent import Lstm, Svdf
 
 _INPUT_WEIGHTS = (1, 2, 3, 4)  # input, forget, cell, output
@@ -22,7 +22,7 @@ _UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
 
 
 @translates("UNIDIRECTIONAL_SEQUENCE_LSTM", int16=True)
-def sequence_lstm(t: Translation) -> None:
+def sequence_lstm(t: TfliteTranslation) -> None:
     """Translate UNIDIRECTIONAL_SEQUENCE_LSTM, of numbers or of integers of 8 bits."""
     if t.dtype not in (DType.FLOAT32, DType.INT8):
         raise NotLoweredError(f"it computes in {t.dtype.label}")
@@ -54,7 +54,7 @@ def sequence_lstm(t: Translation) -> None:
     t.finish(result)
 
 
-def _of_integers(t: Translation, operator: Lstm) -> Lstm:
+def _of_integers(t: TfliteTranslation, operator: Lstm) -> Lstm:
     """Return the operator with what its hidden state is rounded to."""
     cells = t.builder.stated_quantisation(t.source(_CELL_STATE))
     if cells is None or math.frexp(cells.scales[0])[0] != 0.5:
@@ -68,7 +68,7 @@ def _of_integers(t: Translation, operator: Lstm) -> Lstm:
     return replace(operator, hidden_scale=scale, hidden_zero_point=zero_point)
 
 
-def _stacked(t: Translation, positions: tuple[int, ...]) -> Value:
+def _stacked(t: TfliteTranslation, positions: tuple[int, ...]) -> Value:
     """Return the weights of the four gates, stacked for one direction."""
     parts = [t.weights(position) for position in positions]
     arrays = [part.array for part in parts if part.array is not None]
@@ -84,7 +84,7 @@ def _stacked(t: Translation, positions: tuple[int, ...]) -> Value:
     return t.builder.constant(stacked, t.source(positions[0]), quantisation)
 
 
-def _biases(t: Translation, num_units: int) -> Value:
+def _biases(t: TfliteTranslation, num_units: int) -> Value:
     """Return the biases of the four gates for one direction, zeros where one is left out."""
     zeros = np.zeros(num_units, np.int32 if t.dtype is DType.INT8 else np.float32)
     given = [t.array(position) if t.has(position) else zeros for position in _BIASES]
@@ -92,7 +92,7 @@ def _biases(t: Translation, num_units: int) -> Value:
 
 
 @translates("SVDF", int16=True)
-def svdf(t: Translation) -> None:
+def svdf(t: TfliteTranslation) -> None:
     """Translate SVDF, of numbers or of integers."""
     operator = Svdf(rank=t.integer("Rank", 1))
     state = t.value(4)
@@ -102,7 +102,7 @@ def svdf(t: Translation) -> None:
 
 
 @translates("READ_VARIABLE")
-def read_variable(t: Translation) -> None:
+def read_variable(t: TfliteTranslation) -> None:
     """Translate READ_VARIABLE: the state itself, or what was assigned to it before."""
     if t.builder.model.tensors[t.source()].kind is not TensorKind.STATE:
         raise NotLoweredError("its variable is not known before the run")
@@ -114,7 +114,7 @@ def read_variable(t: Translation) -> None:
 
 
 @translates("ASSIGN_VARIABLE")
-def assign_variable(t: Translation) -> None:
+def assign_variable(t: TfliteTranslation) -> None:
     """Translate ASSIGN_VARIABLE: the state's value for what follows, and for the next run."""
     if not t.step.outputs:
         raise NotLoweredError("its variable is not known before the run")

@@ -7,7 +7,7 @@ from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import picked
-from arenite.runtime.lowering.tflite.translation import Translation, as_numbers, translates
+from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 from arenite.runtime.operators.special import DetectionPostProcess, Rfft2D
@@ -18,7 +18,7 @@ _READERS = _MOVERS | {"CAST", "COMPLEX_ABS", *_PARTS}
 _MAKERS = _MOVERS | {"RFFT2D"}
 
 
-def check_complex(t: Translation) -> None:
+def check_complex(t: TfliteTranslation) -> None:
     """Refuse complex numbers where no translator takes them as pairs.
 
     Raises:
@@ -35,7 +35,7 @@ def check_complex(t: Translation) -> None:
 
 
 @translates("RFFT2D")
-def rfft2d(t: Translation) -> None:
+def rfft2d(t: TfliteTranslation) -> None:
     """Translate RFFT2D with constant lengths."""
     rows, columns = t.integers(1)
     value = t.value()
@@ -55,7 +55,7 @@ def rfft2d(t: Translation) -> None:
 
 
 @translates("COMPLEX_ABS")
-def magnitude(t: Translation) -> None:
+def magnitude(t: TfliteTranslation) -> None:
     """Translate COMPLEX_ABS."""
     pairs = _pairs(t)
     operator = Reduce(function=ReduceFunction.L2, axes=(len(pairs.shape) - 1,))
@@ -63,7 +63,7 @@ def magnitude(t: Translation) -> None:
 
 
 @translates(*_PARTS)
-def part(t: Translation) -> None:
+def part(t: TfliteTranslation) -> None:
     """Translate REAL, IMAG, or a CAST, which takes the real part."""
     pairs = _pairs(t)
     shape = (*pairs.shape[:-1], 1)
@@ -73,7 +73,7 @@ def part(t: Translation) -> None:
     t.finish(replace(result, shape=shape[:-1], order=as_written(len(shape) - 1)))
 
 
-def _pairs(t: Translation) -> Value:
+def _pairs(t: TfliteTranslation) -> Value:
     """Return complex numbers as pairs.
 
     Raises:
@@ -91,7 +91,7 @@ _TOO_LARGE = 1e30
 
 
 @translates("TFLite_Detection_PostProcess")
-def detection_post_process(t: Translation) -> None:
+def detection_post_process(t: TfliteTranslation) -> None:
     """Translate TFLite_Detection_PostProcess; integers are dequantised before it."""
     for name in _SCALES:
         if not 0 < abs(t.number(name, 0)) < _TOO_LARGE:
@@ -126,13 +126,13 @@ def detection_post_process(t: Translation) -> None:
         t.builder.bind(name, value)
 
 
-def _count(t: Translation, name: str, default: int) -> int:
+def _count(t: TfliteTranslation, name: str, default: int) -> int:
     count = t.integer(name, default)
     if not 0 < count < 2**31:
         raise NotLoweredError(f"its {name} is {count}")
     return count
 
 
-def _numbers(t: Translation, position: int) -> Value:
+def _numbers(t: TfliteTranslation, position: int) -> Value:
     value = t.value(position)
     return as_numbers(t, value) if value.array is None else t.weights(position)

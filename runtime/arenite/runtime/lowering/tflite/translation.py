@@ -24,7 +24,7 @@ VALID = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Translation(StepTranslation):
+class TfliteTranslation(StepTranslation):
     """A step of a TFLite model to translate, and its context.
 
     Attributes:
@@ -186,11 +186,11 @@ def options_of(step: Step) -> Options:
     return origin if isinstance(origin, Mapping) else {}
 
 
-TRANSLATORS = Translators[Translation]()
+TRANSLATORS = Translators[TfliteTranslation]()
 translates = TRANSLATORS.translates
 
 
-def as_numbers(t: Translation, value: Value) -> Value:
+def as_numbers(t: TfliteTranslation, value: Value) -> Value:
     """Return the value as 32-bit floats, with a step that converts it if needed."""
     if value.dtype is DType.FLOAT32:
         return value
@@ -203,7 +203,9 @@ def as_numbers(t: Translation, value: Value) -> Value:
     return result
 
 
-def through_numbers(t: Translation, operator: RuntimeOperator, values: Sequence[Value]) -> None:
+def through_numbers(
+    t: TfliteTranslation, operator: RuntimeOperator, values: Sequence[Value]
+) -> None:
     """Make the first output by an operator of numbers, whatever the types of its operands."""
     numbers: list[Value | None] = [as_numbers(t, value) for value in values]
     if t.dtype is DType.FLOAT32:

@@ -1,7 +1,10 @@
-"""An algorithm for ExecuTorch's `MemoryPlanningPass` that places by a strategy of ours."""
+"""An algorithm for ExecuTorch's `MemoryPlanningPass` that places by a strategy of ours.
+
+Nothing here imports ExecuTorch: a tensor specification is known by its fields.
+"""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -14,7 +17,127 @@ from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
 from arenite.planner.strategy import Strategy, run
 from arenite.planner.units import align_up
 from arenite.planner.verify import verify
-from arenite.runtime.targets.executorch.records import Storage, TensorSpec, storages
+
+
+class TensorSpec(Protocol):
+    """The fields of `executorch.exir.tensor.TensorSpec` that a plan reads and writes.
+
+    Attributes:
+        lifetime: First and last node that refers to the tensor, both included.
+        mem_id: Number of the memory, from 1; None until it is decided.
+        mem_obj_id: Number of a shared object, for those who plan by objects.
+        mem_offset: First byte in the memory.
+        storage_base: The tensor that it lies inside, such as the operand that it is computed over.
+        storage_base_offset: The byte of that tensor where it begins.
+    """
+
+    lifetime: list[int]
+    mem_id: int | None
+    mem_obj_id: int | None
+    mem_offset: int | None
+    storage_base: "TensorSpec | None"
+    storage_base_offset: int
+
+    def realign(self, new_alignment: int) -> int:
+        """Set the alignment and return the bytes, rounded up to a multiple of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGroup:
+    """Tensors that lie in the same place, as one record.
+
+    Attributes:
+        record: What is placed; None if it has no bytes.
+        specs: Whose place it is, each with the byte of it that it starts at.
+        mem_id: The memory that somebody has chosen before; None if it is open.
+    """
+
+    record: UsageRecord | None
+    specs: tuple[tuple[TensorSpec, int], ...]
+    mem_id: int | None
+
+
+def storages(specs: Iterable[TensorSpec], alignment: int, graph: Any) -> list[TensorGroup]:
+    """Return the storages that ExecuTorch wants placed, the earliest first.
+
+    A tensor inside another (`storage_base`) shares the other's place,
+    which then lives as long as either.
+
+    Args:
+        specs: One for each tensor; each is realigned, as the pass expects.
+        alignment: Alignment of every offset.
+        graph: The `torch.fx.Graph` that the specifications are of, for names.
+
+    Raises:
+        UnsupportedModelError: A tensor lies inside one that is not planned, or where the alignment
+            does not allow it.
+    """
+    chosen = list(specs)
+    names = {id(spec): f"tensor {index}" for index, spec in enumerate(chosen)}
+    names |= dict(_names(graph))
+    planned = {id(spec) for spec in chosen}
+    groups: dict[int, list[tuple[TensorSpec, int]]] = {}
+    for spec in chosen:
+        root, inner = _root(spec)
+        if id(root) not in planned:
+            raise UnsupportedModelError(
+                names[id(spec)], "it lies inside a tensor that ExecuTorch does not plan"
+            )
+        if inner % alignment:
+            raise UnsupportedModelError(
+                names[id(spec)],
+                f"it begins {inner} B inside another tensor, a multiple of {alignment} expected",
+            )
+        groups.setdefault(id(root), []).append((spec, inner))
+    found = [_storage(names[root], group, alignment) for root, group in groups.items()]
+    return sorted(found, key=_position)
+
+
+def _root(spec: TensorSpec) -> tuple[TensorSpec, int]:
+    """Return the tensor whose storage it is, and the byte of it where this one begins."""
+    inner = 0
+    while spec.storage_base is not None:
+        inner += spec.storage_base_offset
+        spec = spec.storage_base
+    return spec, inner
+
+
+def _storage(name: str, specs: list[tuple[TensorSpec, int]], alignment: int) -> TensorGroup:
+    size = max(inner + spec.realign(alignment) for spec, inner in specs)
+    chosen = [spec.mem_id for spec, _ in specs if spec.mem_id is not None]
+    mem_id = min(chosen, default=None)
+    if size == 0:
+        return TensorGroup(None, tuple(specs), mem_id)
+    record = UsageRecord(
+        name,
+        size,
+        min(spec.lifetime[0] for spec, _ in specs),
+        # ExecuTorch counts the last node that refers to a tensor among those of its life.
+        max(spec.lifetime[1] for spec, _ in specs) + 1,
+        alignment,
+    )
+    return TensorGroup(record, tuple(specs), mem_id)
+
+
+def _position(storage: TensorGroup) -> tuple[int, int, int, str]:
+    record = storage.record
+    if record is None:
+        return (0, 0, 0, "")
+    return (record.start, record.end, -record.size, record.name)
+
+
+def _names(graph: Any) -> Iterator[tuple[int, str]]:
+    """Yield each specification's identity with the name of the first node that has it."""
+    seen: set[int] = set()
+    for node in graph.nodes:
+        found = node.meta.get("spec")
+        specs = found if isinstance(found, list | tuple) else [found]
+        for index, spec in enumerate(specs):
+            if spec is not None and id(spec) not in seen:
+                seen.add(id(spec))
+                yield id(spec), node.name if len(specs) == 1 else f"{node.name}:{index}"
+
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +173,7 @@ class Placed(Protocol):
     def plan(self) -> Plan: ...  # noqa: D102
 
 
-class Spread(Protocol):
+class SpreadRecords(Protocol):
     """What decides which record lies in which memory: `arenite.strategies.memories.spread`."""
 
     def __call__(  # noqa: D102
@@ -76,7 +199,7 @@ class MemoryPlanning:
 
     strategy: Strategy
     banks: tuple[Bank, ...] = ()
-    spread: Spread | None = None
+    spread: SpreadRecords | None = None
     on_plan: OnPlan | None = None
 
     def __call__(
@@ -144,7 +267,7 @@ class MemoryPlanning:
 
     def _planned(
         self,
-        found: Sequence[Storage],
+        found: Sequence[TensorGroup],
         numbers: Mapping[str, int],
         taken: Mapping[str, int],
         steps: tuple[str, ...],
@@ -200,7 +323,7 @@ def _problem(
     return Problem(tuple(placed), steps, memories)
 
 
-def _check_processor(found: Iterable[Storage]) -> None:
+def _check_processor(found: Iterable[TensorGroup]) -> None:
     """Return if everything lies in memory of the processor, which is what banks are of.
 
     Raises:
@@ -217,7 +340,7 @@ def _check_processor(found: Iterable[Storage]) -> None:
 
 
 def _write(
-    storage: Storage, places: Mapping[str, tuple[int, int]], bases: Mapping[int, int]
+    storage: TensorGroup, places: Mapping[str, tuple[int, int]], bases: Mapping[int, int]
 ) -> None:
     """Set the place of each specification of a storage."""
     number, offset = (storage.mem_id or 1, 0)
@@ -233,7 +356,7 @@ def memory_planning(
     strategy: Strategy,
     *,
     banks: Iterable[Bank] = (),
-    spread: Spread | None = None,
+    spread: SpreadRecords | None = None,
     on_plan: OnPlan | None = None,
 ) -> MemoryPlanning:
     """Return a `memory_planning_algo` for ExecuTorch's `MemoryPlanningPass`.

@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
-from arenite.runtime.targets.litert.errors import (
-    FixedShapeError,
-    StockPlacementWarning,
-    UnexpectedRuntimeError,
-)
-from arenite.runtime.targets.litert.layout import AllocationType, TfLiteContext, tensors
+from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.litert.probe import ALIGNMENT, ArenaTensor, Probe, probe, run_on_zeros
-from arenite.runtime.targets.litert.stock import PrepareHook, load, refusal
+from arenite.runtime.targets.litert.stock import (
+    AllocationType,
+    FixedShapeError,
+    PrepareHook,
+    StockPlacementWarning,
+    TfLiteContext,
+    load,
+    refusal,
+    tensors,
+)
 
 
 class PlannedInterpreter:

@@ -23,17 +23,20 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
-from arenite.runtime.targets.litert.errors import UnexpectedRuntimeError
-from arenite.runtime.targets.litert.layout import (
+from arenite.runtime.errors import UnexpectedRuntimeError
+from arenite.runtime.targets.litert.stock import (
     AllocationType,
+    PrepareHook,
     TfLiteContext,
     TfLiteNode,
     TfLiteTensor,
+    check_version,
     indexes,
+    load,
     node_addresses,
+    refusal,
     tensors,
 )
-from arenite.runtime.targets.litert.stock import PrepareHook, check_version, load, refusal
 
 ALIGNMENT: Final = 64
 # What TFLite's kernels are known to support. Whether inputs may be reused is up to the caller.

@@ -1,16 +1,16 @@
 """ONNX Runtime: the stock library, with every allocation of a run where we want it."""
 
-from arenite.runtime.targets.onnxruntime.errors import (
-    InputMismatchError,
-    RunFailedError,
-    StockSessionWarning,
-    UnexpectedRuntimeError,
-    UnknownOutputError,
-)
+from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.onnxruntime.export import OnnxruntimeExport, export_onnxruntime
 from arenite.runtime.targets.onnxruntime.recording import onnxruntime_problem
 from arenite.runtime.targets.onnxruntime.session import PlannedSession, RunMemory
-from arenite.runtime.targets.onnxruntime.stock import ordered_options
+from arenite.runtime.targets.onnxruntime.stock import (
+    InputMismatchError,
+    RunFailedError,
+    StockSessionWarning,
+    UnknownOutputError,
+    ordered_options,
+)
 
 __all__ = [
     "InputMismatchError",

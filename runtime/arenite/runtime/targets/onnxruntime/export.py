@@ -25,9 +25,12 @@ from arenite.planner.ordering import FindOrder, Order
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.targets.onnxruntime.feeds import drawn_feeds
-from arenite.runtime.targets.onnxruntime.measure import StockMemory, stock_memory
-from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT
+from arenite.runtime.targets.onnxruntime.recording import (
+    ALIGNMENT,
+    StockMemory,
+    drawn_feeds,
+    stock_memory,
+)
 from arenite.runtime.targets.onnxruntime.stock import (
     missing_files_named,
     ordered_options,

@@ -1,20 +1,29 @@
-"""The C API of ONNX Runtime's own shared library, which lies in its stock wheel.
+"""ONNX Runtime's shared library, through its public C API, and its sessions with our allocator.
 
-The Python module of that wheel has a second copy of everything, linked statically, whose
+The Python module of the stock wheel has a second copy of everything, linked statically, whose
 allocators cannot be reached from outside; so a planned session is one of the library's.
 """
 
 import ctypes
 import os
 import re
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.quiet_onnxruntime import FATAL
-from arenite.runtime.targets.onnxruntime.errors import UnexpectedRuntimeError
+from arenite.runtime.errors import UnexpectedRuntimeError
+from arenite.runtime.targets.onnxruntime._allocator import PlanAllocator, Runner
+from arenite.runtime.targets.onnxruntime.stock import InputMismatchError, RunFailedError, refusal
 
 _API_VERSION: Final = 17
 """Functions are only ever added, so a newer library has this version too."""
@@ -184,3 +193,275 @@ def library() -> Library:
         UnexpectedRuntimeError: It is not one we know.
     """
     return Library(library_path())
+
+
+_FREE: Final = -1
+
+ELEMENT_TYPES: Final[dict[int, tuple[Any, str]]] = {
+    1: (np.float32, "float"),
+    2: (np.uint8, "uint8"),
+    3: (np.int8, "int8"),
+    4: (np.uint16, "uint16"),
+    5: (np.int16, "int16"),
+    6: (np.int32, "int32"),
+    7: (np.int64, "int64"),
+    9: (np.bool_, "bool"),
+    10: (np.float16, "float16"),
+    11: (np.float64, "double"),
+    12: (np.uint32, "uint32"),
+    13: (np.uint64, "uint64"),
+}
+"""By ONNX's number of the element type: numpy's type, and the name in `tensor(...)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueInfo:
+    """An input or output of a model, with the attributes of the stock `NodeArg`.
+
+    Attributes:
+        name: Unique among the inputs, or the outputs.
+        type: Its type, such as `tensor(float)`.
+        shape: Outermost first; a name, or None, for a free dimension. Empty for a scalar,
+            and where the model states none.
+        dtype: Element type.
+        element_type: ONNX Runtime's number of that type.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+    dtype: np.dtype[Any]
+    element_type: int
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The shape if it is stated and no dimension is free."""
+        sizes = tuple(size for size in self.shape if isinstance(size, int))
+        return sizes if sizes and len(sizes) == len(self.shape) else None
+
+    def checked(self, value: object) -> NDArray[Any]:
+        """Return `value` as the C API takes it: in one piece, of the right type and shape.
+
+        Raises:
+            InputMismatchError: It is not a value for this input.
+        """
+        if not isinstance(value, np.ndarray):
+            raise InputMismatchError(
+                self.name, f"a numpy array is needed, not {type(value).__name__}"
+            )
+        if value.dtype != self.dtype:
+            raise InputMismatchError(self.name, f"{self.dtype} is needed, not {value.dtype}")
+        if self.shape and not fits(value.shape, self.shape):
+            raise InputMismatchError(
+                self.name, f"the shape {tuple(self.shape)} is needed, not {value.shape}"
+            )
+        return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def fits(given: Sequence[int], stated: Sequence[int | str | None]) -> bool:
+    """Tell whether a shape has the rank and the sizes that a model states."""
+    return len(given) == len(stated) and all(
+        not isinstance(size, int) or size == wanted
+        for size, wanted in zip(stated, given, strict=True)
+    )
+
+
+def value_infos(library: Library, session: int, side: str) -> list[ValueInfo]:
+    """Return the inputs or outputs of a session.
+
+    Args:
+        library: The library that the session belongs to.
+        session: Address of the session.
+        side: `Input` or `Output`.
+
+    Raises:
+        UnexpectedRuntimeError: One is not a tensor of numbers.
+    """
+    return [
+        _value_info(library, session, side, index, name)
+        for index, name in enumerate(value_names(library, session, side))
+    ]
+
+
+def value_names(library: Library, session: int, side: str) -> list[str]:
+    """Return the names of the inputs or outputs of a session, whatever they are.
+
+    Args:
+        library: The library that the session belongs to.
+        session: Address of the session.
+        side: `Input` or `Output`.
+    """
+    count = library.made(f"SessionGet{side}Count", session)
+    return [_value_name(library, session, side, index) for index in range(count)]
+
+
+def _value_name(library: Library, session: int, side: str, index: int) -> str:
+    address = library.made(f"SessionGet{side}Name", session, index, library.names)
+    try:
+        return ctypes.string_at(address).decode()
+    finally:
+        library.call("AllocatorFree", library.names, address)
+
+
+def _value_info(library: Library, session: int, side: str, index: int, name: str) -> ValueInfo:
+    type_info = library.made(f"SessionGet{side}TypeInfo", session, index)
+    try:
+        tensor_info = library.made("CastTypeInfoToTensorInfo", type_info)
+        if not tensor_info:
+            raise UnexpectedRuntimeError(f"{name!r} is not a tensor")
+        number = library.made("GetTensorElementType", tensor_info)
+        if number not in ELEMENT_TYPES:
+            raise UnexpectedRuntimeError(f"{name!r} has elements that numpy does not know")
+        kind, label = ELEMENT_TYPES[number]
+        sizes = (ctypes.c_int64 * library.made("GetDimensionsCount", tensor_info))()
+        library.call("GetDimensions", tensor_info, sizes, len(sizes))
+        names = (ctypes.c_char_p * len(sizes))()
+        library.call("GetSymbolicDimensions", tensor_info, names, len(sizes))
+        shape = [
+            size if size != _FREE else _symbol(symbol)
+            for size, symbol in zip(sizes, names, strict=True)
+        ]
+    finally:
+        library.release("ReleaseTypeInfo", type_info)
+    return ValueInfo(name, f"tensor({label})", shape, np.dtype(kind), number)
+
+
+def _symbol(name: bytes | None) -> str | None:
+    return name.decode() if name else None
+
+
+_REGISTERING: Final = threading.Lock()
+
+
+class _RefusalError(Exception):
+    """ONNX Runtime refuses the model; the text is its own."""
+
+
+class HostedSession:
+    """A session with an allocator of its own.
+
+    Attributes:
+        allocator: What the session asks for memory.
+        inputs: What the model takes.
+        outputs: What it gives.
+
+    Args:
+        library: ONNX Runtime's.
+        model: The model file, or its bytes.
+        optimise: Let ONNX Runtime rewrite the graph, as it does by default.
+        num_threads: Number of threads of the kernels.
+        origin: The model that people know, if `model` is made of it.
+
+    Raises:
+        UnsupportedModelError: ONNX Runtime refuses the model.
+        UnexpectedRuntimeError: The session does not ask our allocator, or the model takes
+            or gives what is not a tensor of numbers.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        model: Path | bytes,
+        *,
+        optimise: bool,
+        num_threads: int,
+        origin: Path | bytes | None = None,
+    ) -> None:
+        self.allocator = PlanAllocator()
+        self.allocator.set_memory_info(library.cpu)
+        self._library = library
+        try:
+            self._session = _created(library, self.allocator, model, optimise, num_threads)
+        except _RefusalError as error:
+            raise refusal(model, error, origin) from error
+        # The allocator must live until the session has given everything back.
+        weakref.finalize(self, _release, library, self._session, self.allocator)
+        self._check_allocator()
+        self.inputs = value_infos(library, self._session, "Input")
+        self.outputs = value_infos(library, self._session, "Output")
+        self._runner = Runner(
+            library.table, self._session, library.cpu, _types(self.inputs), _types(self.outputs)
+        )
+
+    def run(
+        self,
+        inputs: Sequence[NDArray[Any]],
+        *,
+        bound: bool,
+        arena: NDArray[np.uint8] | None = None,
+    ) -> list[NDArray[Any]]:
+        """Run the model once and return all outputs.
+
+        Args:
+            inputs: Checked, in the order of `inputs`.
+            bound: Let the model write outputs of stated shape into the arrays returned;
+                the others, or all of them, are copied from where the session made them.
+            arena: What the session made in it is given as it lies there, not copied.
+
+        Raises:
+            RunFailedError: ONNX Runtime gave up.
+        """
+        results = [
+            np.empty(value.static_shape, value.dtype)
+            if bound and value.static_shape is not None
+            else None
+            for value in self.outputs
+        ]
+        try:
+            return self._runner.run(inputs, results, arena)
+        except RuntimeError as error:
+            raise RunFailedError(f"ONNX Runtime gave up: {error}") from error
+
+    def _check_allocator(self) -> None:
+        """Return if the session's memory comes from our allocator.
+
+        Raises:
+            UnexpectedRuntimeError: It does not.
+        """
+        library, before = self._library, self.allocator.num_calls
+        try:
+            own = library.made("CreateAllocator", self._session, library.cpu)
+        except StatusError as error:
+            raise UnexpectedRuntimeError(f"the session shows no allocator: {error}") from error
+        try:
+            library.call("AllocatorFree", own, library.made("AllocatorAlloc", own, 1))
+        finally:
+            library.release("ReleaseAllocator", own)
+        if self.allocator.num_calls == before:
+            raise UnexpectedRuntimeError("the session does not ask the allocator it was given")
+
+
+def _created(
+    library: Library, allocator: PlanAllocator, model: Path | bytes, optimise: bool, threads: int
+) -> int:
+    """Return the address of a new session; it keeps the allocator that it finds registered."""
+    options = library.made("CreateSessionOptions")
+    try:
+        library.call("SetSessionLogSeverityLevel", options, FATAL)
+        library.call(
+            "SetSessionGraphOptimizationLevel", options, ALL_OPTIMISATIONS if optimise else 0
+        )
+        library.call("SetIntraOpNumThreads", options, threads)
+        library.call("DisableMemPattern", options)  # every tensor is to be asked for
+        library.call("DisableCpuMemArena", options)
+        library.call("AddSessionConfigEntry", options, b"session.use_env_allocators", b"1")
+        with _REGISTERING:  # one allocator for CPU memory at a time
+            library.call("RegisterAllocator", library.env, allocator.address)
+            try:
+                return library.created(model, options)
+            except StatusError as error:
+                raise _RefusalError(str(error)) from error
+            finally:
+                library.call("UnregisterAllocator", library.env, library.cpu)
+    except StatusError as error:
+        raise UnexpectedRuntimeError(f"the session cannot be set up: {error}") from error
+    finally:
+        library.release("ReleaseSessionOptions", options)
+
+
+def _release(library: Library, session: int, _allocator: PlanAllocator) -> None:
+    library.release("ReleaseSession", session)
+
+
+def _types(values: Sequence[ValueInfo]) -> list[tuple[str, int]]:
+    return [(value.name, value.element_type) for value in values]

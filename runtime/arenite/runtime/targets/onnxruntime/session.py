@@ -14,18 +14,18 @@ from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
-from arenite.runtime.targets.onnxruntime.errors import (
+from arenite.runtime.errors import UnexpectedRuntimeError
+from arenite.runtime.targets.onnxruntime.library import ValueInfo, library
+from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, Recording, record
+from arenite.runtime.targets.onnxruntime.settled import HostedOrders
+from arenite.runtime.targets.onnxruntime.stock import (
     InputMismatchError,
     RunFailedError,
     StockSessionWarning,
-    UnexpectedRuntimeError,
     UnknownOutputError,
+    stock_options,
+    stock_session,
 )
-from arenite.runtime.targets.onnxruntime.library import library
-from arenite.runtime.targets.onnxruntime.orders import HostedOrders
-from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, Recording, record
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
-from arenite.runtime.targets.onnxruntime.values import ValueInfo
 
 
 @dataclass(frozen=True, slots=True)

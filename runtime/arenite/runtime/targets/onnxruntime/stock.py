@@ -1,17 +1,52 @@
-"""The stock session: how it is made, and the options that make it keep an order."""
+"""The stock session: how it is made, the options that keep an order, and its errors."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from arenite.planner.errors import (
+    AreniteError,
     MissingDependencyError,
     ModelFormatError,
     UnsupportedModelError,
 )
 from arenite.planner.quiet_onnxruntime import quiet_options
+
+
+class RunFailedError(AreniteError):
+    """ONNX Runtime gave up on a run; the text is its own."""
+
+
+class InputMismatchError(AreniteError):
+    """What is fed is not what the model takes.
+
+    Attributes:
+        name: The input.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"input {name!r}: {reason}")
+        self.name = name
+
+
+class UnknownOutputError(AreniteError):
+    """The model has no output of that name.
+
+    Attributes:
+        name: The name asked for.
+        known: The names there are.
+    """
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"unknown output {name!r}; known: {', '.join(map(repr, known))}")
+        self.name = name
+        self.known = tuple(known)
+
+
+class StockSessionWarning(UserWarning):
+    """ONNX Runtime takes its memory as it likes; the text says why."""
 
 
 def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:

@@ -3,7 +3,7 @@
 Sizes and offsets are multiples of 16. A graph input ends at its last use and may be
 overwritten then, an output lives to the end, and variables are left out: they lie in the
 arena's tail. The scratch of kernels is in no file; it is measured with the
-interpreter (`arenite.runtime.targets.tflm.scratch`).
+interpreter (`arenite.runtime.targets.tflm.measure`).
 
 The plan has the tensors of all subgraphs, one subgraph behind the other. Resource variables lie in
 the tail, and so do their handles: `VAR_HANDLE` points its output there when it is prepared.
