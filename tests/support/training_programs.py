@@ -15,7 +15,7 @@ from arenite.planner.memory import ARENA, Memory
 from arenite.planner.operators.moving import Wait
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.program import COMPUTE, Program, Step
-from arenite.planner.rewrites.rescheduling.peak import problem_of, with_views
+from arenite.planner.rewrites.rescheduling import problem_of, with_views
 from arenite.planner.strategy import run as run_strategy
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.verify import verify

@@ -4,15 +4,20 @@ A tensor lives from the step that writes it to the last that reads it, its stora
 long as any tensor that lies in it. A step's inputs and outputs are live together.
 """
 
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from itertools import pairwise
 
 from arenite.planner.memory import alignments
 from arenite.planner.names import Names
-from arenite.planner.needs import Needs
+from arenite.planner.outline import Stair
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
+from arenite.planner.uses import Lifetime, Uses
 
 DEFAULT_ALIGNMENT = 16
 
@@ -52,7 +57,8 @@ def liveness(
         O(its tensors x the stretches that they cut it into).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).
     """
-    lifetimes = _lifetimes(program)
+    num_steps = max(1, len(program.steps))
+    lifetimes = Uses.of(program).lifetimes()
     left_out: set[str] = set()
     if boundary is Boundary.EXCLUDE:
         names = (*program.input_tensors, *program.output_tensors)
@@ -61,12 +67,13 @@ def liveness(
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
     aligned = alignments(program.memories, alignment)
-    needs = Needs(program) if outlines else None
+    needed = Uses.of(program, by_tensor=True).lifetimes() if outlines else {}
     records: list[UsageRecord] = []
-    for storage, (start, end) in lifetimes.items():
+    for storage, lifetime in lifetimes.items():
         tensor = program.tensors[storage]
-        if tensor.kind is TensorKind.CONSTANT or tensor.size == 0 or storage in left_out:
+        if tensor.size == 0 or storage in left_out:
             continue
+        start, end = lifetime.among(num_steps)
         size = align_up(tensor.size, aligned[tensor.memory])
         records.append(
             UsageRecord(
@@ -78,7 +85,7 @@ def liveness(
                 tensors=tuple(members[storage]),
                 layout=(tensor.dtype.bits, *tensor.shape),
                 memory=tensor.memory,
-                outline=() if needs is None else needs.outline(storage, members[storage], size),
+                outline=_outline(program, needed, members[storage], size) if outlines else (),
             )
         )
     names_in_use = Names(program.tensors)
@@ -102,24 +109,58 @@ def liveness(
     return problem if capacity is None else problem.with_capacity(capacity)
 
 
-def _lifetimes(program: Program) -> dict[str, tuple[int, int]]:
-    """Return for each storage in use its half-open lifetime, in order of first mention."""
+def _outline(
+    program: Program, needed: Mapping[str, Lifetime], members: Sequence[str], size: int
+) -> tuple[Stair, ...]:
+    """Return the stairs of a storage, () if all of it is needed throughout.
+
+    A byte is needed from the first to the last step at which some tensor that covers it is. The
+    storage is cut where a tensor begins or ends; neighbouring stretches that are needed at the
+    same steps become one stair. The bytes that rounding adds belong to the last.
+
+    Args:
+        program: The program.
+        needed: Lifetimes of its tensors.
+        members: The tensors that lie in the storage.
+        size: Bytes of the storage, rounded up.
+
+    Cost: O(n log n + the stretches in each tensor), n members.
+    """
+    if any(program.tensors[name].kind is TensorKind.STATE for name in members):
+        return ()
     num_steps = max(1, len(program.steps))
-    lifetimes: dict[str, tuple[int, int]] = {}
+    lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
+    for name in members:
+        if name in needed and program.tensors[name].size:
+            first = program.root(name)[1]
+            place = (first, first + program.tensors[name].size)
+            lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
+    used = program.tensors[program.root(members[0])[0]].size
+    cuts = sorted({0, used, *(byte for place in lives for byte in place)})
+    stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
+    for (first, last), life in lives.items():
+        for index in range(bisect_left(cuts, first), bisect_left(cuts, last)):
+            stretches[index] = _joined(stretches[index], life)
+    stairs: list[Stair] = []
+    for (first, last), its in zip(pairwise(cuts), stretches, strict=True):
+        if its is not None:
+            stair = Stair(first, (size if last == used else last) - first, *its)
+            below = stairs[-1] if stairs else None
+            if below is not None and _continues(below, stair):
+                stairs[-1] = replace(below, size=below.size + stair.size)
+            else:
+                stairs.append(stair)
+    return () if len(stairs) == 1 and stairs[0].size == size else tuple(stairs)
 
-    def extend(name: str, start: int, end: int) -> None:
-        storage, _ = program.root(name)
-        old_start, old_end = lifetimes.get(storage, (start, end))
-        lifetimes[storage] = (min(old_start, start), max(old_end, end))
 
-    for name in program.input_tensors:
-        extend(name, 0, 1)
-    for tensor in program.tensors.values():
-        if tensor.kind is TensorKind.STATE:
-            extend(tensor.name, 0, num_steps)
-    for number, step in enumerate(program.steps):
-        for name in (*step.reads, *step.writes):
-            extend(name, number, number + 1)
-    for name in program.output_tensors:
-        extend(name, num_steps - 1, num_steps)
-    return lifetimes
+def _joined(one: Lifetime | None, other: Lifetime) -> Lifetime:
+    return other if one is None else Lifetime(min(one.start, other.start), max(one.end, other.end))
+
+
+def _continues(below: Stair, above: Stair) -> bool:
+    """Tell whether a stair begins where the other ends, and lives as long."""
+    return (below.offset + below.size, below.start, below.end) == (
+        above.offset,
+        above.start,
+        above.end,
+    )

@@ -35,7 +35,7 @@ class Policy(Protocol):
     def __call__(self, program: Program, budget: Budget, costs: Costs) -> Program:
         """Return a program with the same outputs that fits the budget.
 
-        The bytes are those that `arenite.planner.rewrites.rescheduling.peak_of` counts. A
+        The bytes are those that `arenite.planner.rewrites.rescheduling_of` counts. A
         program that fits already is returned as it is, unless the budget is the least.
 
         Raises:

@@ -7,7 +7,7 @@ from arenite.planner.costs import Costs
 from arenite.planner.errors import InvalidTimelineError
 from arenite.planner.problem import UsageRecord
 from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling.peak import problem_of, with_views
+from arenite.planner.rewrites.rescheduling import problem_of, with_views
 from arenite.planner.timing.timeline import Span, Timeline
 
 _ROUNDING = 1e-9

@@ -13,7 +13,7 @@ from arenite.planner.costs import Costs
 from arenite.planner.program import Program
 from arenite.planner.row_step import RowStep, row_step
 from arenite.planner.rows import has_rows, num_rows, row_bytes
-from arenite.planner.tensors import TensorKind
+from arenite.planner.uses import Uses
 from arenite.strategies.base import native
 
 _LONGEST = 48
@@ -245,29 +245,11 @@ def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storag
         program: The program.
         outside: Tensors that the caller holds; they take no bytes of the arena.
     """
-    found: dict[str, Storage] = {}
-    forever = len(program.steps) + 1
-
-    def extend(name: str, start: int, stop: int) -> None:
-        root = program.root(name)[0]
-        tensor = program.tensors[root]
-        if tensor.kind is TensorKind.CONSTANT or tensor.size == 0:
-            return
-        size = 0 if root in outside else tensor.size
-        old = found.get(root, Storage(size, start, stop))
-        found[root] = Storage(size, min(old.start, start), max(old.stop, stop))
-
-    for name in program.input_tensors:
-        extend(name, -1, 0)
-    for tensor in program.tensors.values():
-        if tensor.kind is TensorKind.STATE:
-            extend(tensor.name, -1, forever)
-    for index, step in enumerate(program.steps):
-        for name in (*step.reads, *step.writes):
-            extend(name, index, index + 1)
-    for name in program.output_tensors:
-        extend(name, len(program.steps) - 1, forever)
-    return found
+    return {
+        name: Storage(0 if name in outside else program.tensors[name].size, *lifetime)
+        for name, lifetime in Uses.of(program).lifetimes().items()
+        if program.tensors[name].size
+    }
 
 
 def boundaries(

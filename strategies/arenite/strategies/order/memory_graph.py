@@ -12,6 +12,7 @@ from arenite.planner.rewrites.aliasing import AliasKind, overwritable, share
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
+from arenite.planner.uses import Uses
 from arenite.strategies.base import native
 
 UNLIMITED = (1 << 63) - 1
@@ -55,18 +56,19 @@ class MemoryGraph:
         replaceable: list[list[int]] = []
         made_by: dict[str, int] = {}
         touched_state: dict[str, int] = {}
-        for number, step in enumerate(program.steps):
+        uses = Uses.of(program)
+        kept = set(uses.kept)
+        for number, (step, touched) in enumerate(zip(program.steps, uses.touched(), strict=True)):
             made = (_written(program, name, made_by) for name in step.reads)
             before = {made_by[name] for name in made if name in made_by}
-            for name in dict.fromkeys((*step.reads, *step.writes)):
-                storage = storages.get(roots[name])
-                if storage is not None and touchers[storage][-1:] != [number]:
-                    touchers[storage].append(number)
-                if program.tensors[roots[name]].kind is TensorKind.STATE:
+            for root in touched:
+                if root in storages:
+                    touchers[storages[root]].append(number)
+                if program.tensors[root].kind is TensorKind.STATE:
                     # Reads and writes of a state keep their order.
-                    if touched_state.get(roots[name], number) != number:
-                        before.add(touched_state[roots[name]])
-                    touched_state[roots[name]] = number
+                    if root in touched_state:
+                        before.add(touched_state[root])
+                    touched_state[root] = number
             for name in step.writes:
                 made_by[name] = number
                 storage = storages.get(name)
@@ -77,7 +79,6 @@ class MemoryGraph:
             if storages.keys() & step.outputs[:1]:
                 operands = overwritable(program, step, rules.aliases)
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
-        kept = {roots[name] for name in program.output_tensors}
         names = tuple(step.name for step in program.steps)
         aligned = alignments(program.memories, rules.alignment)
         workplace = program.memories[0].name
@@ -99,7 +100,7 @@ class MemoryGraph:
             sizes,
             writers,
             touchers,
-            [name in kept or program.tensors[name].kind is TensorKind.STATE for name in storages],
+            [name in kept for name in storages],
             replaceable,
         )
         return cls(names, tuple(predecessors), problem)

@@ -6,10 +6,10 @@ from typing import Self
 from arenite.planner.costs import Costs
 from arenite.planner.memory import alignments
 from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling.peak import ALIGNMENT, with_views
-from arenite.planner.rewrites.rescheduling.storages import Storages
+from arenite.planner.rewrites.rescheduling import ALIGNMENT, Reschedulable, with_views
 from arenite.planner.tensors import TensorKind
 from arenite.planner.units import align_up
+from arenite.planner.uses import Uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Work:
     Attributes:
         program: The program, its views in the storage of what they view.
         numbers: Number in the program of each step.
-        reads: Storages that each step reads, views seen through.
-        writes: Storages that each step writes.
+        reads: Reschedulable that each step reads, views seen through.
+        writes: Reschedulable that each step writes.
         seconds: Time of each step.
         scratch: Bytes of working memory of each step.
         may_repeat: Whether each step may run again.
@@ -63,7 +63,7 @@ class Work:
         Cost: O(tensors + operands of the steps).
         """
         program = with_views(program)
-        storages = Storages.of(program)
+        storages = Reschedulable.of(program)
         views = set(storages.views.values())
         numbers = tuple(n for n in range(len(program.steps)) if n not in views)
         index: dict[str, int] = {}
@@ -71,14 +71,10 @@ class Work:
             root = program.root(name)[0]
             if program.tensors[root].kind is not TensorKind.CONSTANT:
                 index.setdefault(root, len(index))
-
-        def touched(names: tuple[str, ...]) -> tuple[int, ...]:
-            roots = dict.fromkeys(program.root(name)[0] for name in names)
-            return tuple(index[root] for root in roots if root in index)
-
+        uses = Uses.of(program)
         steps = [program.steps[number] for number in numbers]
-        reads = tuple(touched(step.reads) for step in steps)
-        writes = tuple(touched(step.writes) for step in steps)
+        reads = tuple(tuple(index[name] for name in uses.reads[number]) for number in numbers)
+        writes = tuple(tuple(index[name] for name in uses.writes[number]) for number in numbers)
         makers = [-1] * len(index)
         for number, written in enumerate(writes):
             for storage in written:
@@ -87,7 +83,7 @@ class Work:
         aligned = alignments(program.memories, ALIGNMENT)
         workplace = program.memories[0].name
         is_state = [tensor.kind is TensorKind.STATE for tensor in tensors]
-        outputs, inputs = touched(program.output_tensors), touched(program.input_tensors)
+        given, kept = set(uses.given), set(uses.kept)
         may_repeat = tuple(number in storages.repeatable for number in numbers)
         return cls(
             program,
@@ -107,8 +103,8 @@ class Work:
                 for tensor in tensors
             ),
             tuple(makers),
-            tuple(state or number in outputs for number, state in enumerate(is_state)),
-            tuple(state or number in inputs for number, state in enumerate(is_state)),
+            tuple(name in kept for name in index),
+            tuple(name in given for name in index),
             tuple(
                 name not in storages.pinned and tensor.memory == workplace
                 for name, tensor in zip(index, tensors, strict=True)

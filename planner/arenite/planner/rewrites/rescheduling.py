@@ -1,21 +1,143 @@
-"""Write a schedule back as a program."""
+"""Run steps again, and spill tensors to another memory and back, as a schedule says.
 
-from collections import defaultdict
-from dataclasses import replace
+The result is an ordinary program. A step that runs again is a second step with tensors of its
+own, and a transfer is a step on the lane of a link, so no later stage knows of this rewrite.
+
+Bytes are counted before derivation shares storage: views share, inputs and outputs of the program
+lie in the arena, nothing else shares. A step that runs again needs its operands whole; derivation
+shares more later, which only helps.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from typing import Self
 
 from arenite.planner.costs import Link
+from arenite.planner.liveness import DEFAULT_ALIGNMENT, liveness
 from arenite.planner.memory import Memory
 from arenite.planner.names import Names
 from arenite.planner.operators.moving import Fetch, Spill, Wait
 from arenite.planner.operators.operator import Operator
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.rescheduling.peak import with_views
-from arenite.planner.rewrites.rescheduling.schedule import Move, Schedule
-from arenite.planner.rewrites.rescheduling.storages import Storages
+from arenite.planner.problem import Problem
+from arenite.planner.program import COMPUTE, Program, Step
+from arenite.planner.rewrites.aliasing import AliasKind, share
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 SPILLED = "spilled"
 """Name of the memory that tensors are spilled to."""
+
+ALIGNMENT = DEFAULT_ALIGNMENT
+"""Bytes that every size is a multiple of."""
+
+
+def with_views(program: Program) -> Program:
+    """Return the program with its views in the storage of what they view."""
+    return share(program, (AliasKind.VIEWS,))
+
+
+def problem_of(program: Program) -> Problem:
+    """Return the records of a program whose views share storage."""
+    return liveness(with_views(program), alignment=ALIGNMENT)
+
+
+def peak_of(program: Program) -> int:
+    """Return the most bytes live at once in the memory that steps compute in.
+
+    That is the lower bound of every plan of the program, in its order.
+    """
+    return problem_of(program).lower_bounds[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One stay of a tensor in another memory. Numbers are places in the slots of a schedule.
+
+    Attributes:
+        tensor: Name of the tensor that owns the storage.
+        leaves: The copy out starts before this slot; None if an earlier stay left a copy there.
+        gone: Before this slot the copy is waited for, and the bytes are free.
+        returns: The copy back starts before this slot, and takes bytes from then on.
+        back: Before this slot, the next that reads it, the copy back is waited for.
+        moved: Bytes that are expected to cross the link each way; None for all.
+    """
+
+    tensor: str
+    leaves: int | None
+    gone: int
+    returns: int
+    back: int
+    moved: int | None = None
+
+    def __post_init__(self) -> None:
+        leaves = self.gone if self.leaves is None else self.leaves
+        if not 0 <= leaves <= self.gone <= self.returns <= self.back:
+            raise ValueError(f"{self}: it must leave, be gone, return and be back in this order")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An order of steps with repetitions, and the moves meanwhile.
+
+    A step reads the latest instance of each tensor. An instance is live up to its last reader
+    before the next; when it dies is never written down.
+
+    Attributes:
+        slots: Indices of the program's steps; steps that are views are left out, they come
+            along with what they view.
+        moves: In any order; those of one tensor do not overlap.
+    """
+
+    slots: tuple[int, ...]
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reschedulable:
+    """What the steps of a program do to its storages; views are seen through.
+
+    Attributes:
+        views: Number of the step that makes each view; a lowered one has no step.
+        pinned: Storages of which there can only be one: what the caller reads, states, what
+            another lane touches, and what several tensors or steps write.
+        repeatable: Numbers of the steps that may run again.
+    """
+
+    views: dict[str, int]
+    pinned: frozenset[str]
+    repeatable: frozenset[int]
+
+    @classmethod
+    def of(cls, program: Program) -> Self:
+        """Return them for a program whose views share storage.
+
+        Cost: O(tensors + operands of the steps).
+        """
+        views: dict[str, int] = {}
+        writers: Counter[str] = Counter(program.root(name)[0] for name in program.input_tensors)
+        pinned = {program.root(name)[0] for name in program.output_tensors}
+        for number, step in enumerate(program.steps):
+            operands = program.operands(step)
+            aliased = all(program.tensors[name].alias is not None for name in step.writes)
+            same = step.operator.is_view(operands) or step.operator.changes_nothing(operands)
+            if step.lane == COMPUTE and aliased and same:
+                views.update(dict.fromkeys(step.writes, number))
+                continue
+            writers.update({program.root(name)[0] for name in step.writes})
+            if step.lane != COMPUTE:
+                pinned.update(program.root(name)[0] for name in (*step.reads, *step.writes))
+        writes = {name for step in program.steps for name in step.writes}
+        pinned.update(name for name, count in writers.items() if count > 1)
+        for tensor in program.tensors.values():
+            root = program.root(tensor.name)[0]
+            is_part = tensor.name in writes and root != tensor.name and tensor.name not in views
+            if tensor.kind is TensorKind.STATE or is_part:
+                pinned.add(root)
+        again = frozenset(
+            number
+            for number, step in enumerate(program.steps)
+            if step.operator.repeatable and step.lane == COMPUTE and not step.operator.updates
+        )
+        return cls(views, frozenset(pinned), again)
 
 
 def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -> Program:
@@ -37,11 +159,11 @@ def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -
     Cost: O(tensors + operands of all slots).
     """
     program = with_views(program)
-    return _Rewrite(program, Storages.of(program), link).run(schedule)
+    return _Rewrite(program, Reschedulable.of(program), link).run(schedule)
 
 
 class _Rewrite:
-    def __init__(self, program: Program, storages: Storages, link: Link | None) -> None:
+    def __init__(self, program: Program, storages: Reschedulable, link: Link | None) -> None:
         self._program = program
         self._storages = storages
         self._lanes = ("link out", "link back") if link is None else link.lanes
