@@ -87,6 +87,13 @@ CMSIS_NN cmsis_fully_connected_s8(const cmsis_fully_connected *k, const uint8_t 
                                           &k->bias_dims, k->bias, &k->out_dims, (int8_t *)out);
 }
 
+/* A pool of bytes by CMSIS-NN. */
+typedef struct {
+    cmsis_nn_pool_params params;
+    cmsis_nn_dims in_dims, window_dims, out_dims;
+    int32_t buffer_bytes;
+} cmsis_pool;
+
 /* One for each of
    THE_KERNEL         | THE_LAYER       | THE_PARAMS              | THE_FUNCTION
    cmsis_conv_s8      | cmsis_conv      | cmsis_nn_conv_params    | arm_convolve_wrapper_s8
@@ -112,13 +119,6 @@ CMSIS_NN THE_KERNEL(const THE_LAYER *k, const uint8_t *in, uint8_t *out, uint8_t
                         &k->filter_dims, k->filter, &k->bias_dims, k->bias, &k->out_dims,
                         (int8_t *)out);
 }
-
-/* A pool of bytes by CMSIS-NN. */
-typedef struct {
-    cmsis_nn_pool_params params;
-    cmsis_nn_dims in_dims, window_dims, out_dims;
-    int32_t buffer_bytes;
-} cmsis_pool;
 
 /* One for each of
    THE_KERNEL            | THE_FUNCTION

@@ -1,1 +1,13 @@
-"""Writes the steps of a program as calls of kernels; importing this lists all writers."""
+"""Writes the steps of a program as calls of kernels; importing this package lists all writers."""
+
+from arenite.runtime.cexport.steps import (
+    cmsis_nn,
+    convolution,
+    elementwise,
+    movement,
+    recurrent,
+    reduction,
+)
+
+THEMES = (cmsis_nn, convolution, elementwise, movement, recurrent, reduction)
+"""The modules that list writers."""
