@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORES := */core */core/* runtime/arenite/runtime/targets/*/core
 NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/,CMakeLists.txt *.cpp *.hpp *.fbs)))
-FOLDERS := bench cli compression docs planner runtime scripts strategies tests training
+FOLDERS := bench cli compression docs pipeline planner runtime scripts strategies tests training
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-arm test-mcu torch lint docs unit bench fuzz clean

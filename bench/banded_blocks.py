@@ -24,12 +24,12 @@ import onnx
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.cli.planning.costs import DESKTOP
+from arenite.pipeline.compiling import Compiled, lower_model, rules, runs_by_rows
+from arenite.pipeline.costs import DESKTOP
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Compiled, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
 from arenite.runtime.session import Session

@@ -21,10 +21,10 @@ from typing import Any
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.cli.commands.calibrate.measuring import measured
-from arenite.cli.planning.costs import MachineCosts
-from arenite.cli.planning.fitting import Fit, Fitting, least_seconds
-from arenite.cli.planning.programs import random_inputs
+from arenite.pipeline.calibration.measuring import measured
+from arenite.pipeline.costs import MachineCosts
+from arenite.pipeline.fitting import Fit, Fitting, least_seconds
+from arenite.pipeline.programs import random_inputs
 from arenite.planner.budget import Budget
 from arenite.planner.errors import UnmetBudgetError
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table

@@ -23,15 +23,15 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.cli.planning.costs import DESKTOP, FLOAT, MachineCosts
-from arenite.cli.planning.fitting import Fitting
+from arenite.pipeline.compiling import rules, runs_by_rows
+from arenite.pipeline.costs import DESKTOP, FLOAT, MachineCosts
+from arenite.pipeline.fitting import Fitting
+from arenite.pipeline.trading import one_lane
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import rules, runs_by_rows
-from arenite.runtime.trading import one_lane
 from arenite.strategies import find
 from arenite.strategies.bands.search import Banded
 from arenite.strategies.bands.strips_search import StripsSearch

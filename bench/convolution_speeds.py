@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from rich.table import Table
 
-from arenite.cli.commands.calibrate.programs import convolutions
+from arenite.pipeline.calibration.programs import convolutions
+from arenite.pipeline.compiling import Compiled, rules
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
-from arenite.runtime.compiler import Compiled, rules
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by
 from arenite.runtime.session import Session

@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from arenite.pipeline.compiling import Lowered, lower_model, rules
+from arenite.pipeline.trading import trade
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
@@ -33,10 +35,8 @@ from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.program import Program, Step
 from arenite.planner.strategy import run
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.compiler import Lowered, lower_model, rules
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
-from arenite.runtime.trading import trade
 from arenite.strategies import find, find_policy
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.cli.planning.fitting import Fitting
-from arenite.cli.planning.programs import random_inputs, write_program
-from arenite.cli.planning.search import search
-from arenite.cli.targets.arenite import compiled_for
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.fitting import Fitting
+from arenite.pipeline.placing import place
+from arenite.pipeline.programs import random_inputs, write_program
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.budget import Budget
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget, weight_bytes
 from arenite.runtime.rewrites.tiles import Kernels
@@ -117,7 +117,7 @@ def fitted_rows(runner: Path, rounds: int) -> list[FittedRow]:
         arenas: dict[str, int] = {}
         limits: dict[str, int] = {}
         for number, way in enumerate(FITTED):
-            fitting = Fitting(model, Reading(weight_budget=way.weights), watched=False)
+            fitting = Fitting(model, Reading(weight_budget=way.weights))
             fit = fitting.within(Budget(way.arena), None)
             programs[way.name] = folder / f"{number}.arena"
             fitting.write(programs[way.name], fit)
@@ -126,7 +126,7 @@ def fitted_rows(runner: Path, rounds: int) -> list[FittedRow]:
             limits[way.name] = way.limit + stays
         whole = compiled_for(Reading(), model, kernels=Kernels.DIRECT)
         programs[WHOLE] = folder / "whole.arena"
-        write_program(programs[WHOLE], whole, search(find("best"), whole.source.problem))
+        write_program(programs[WHOLE], whole, place(find("best"), whole.source.problem))
         random_inputs(whole.program, 0)[whole.program.inputs[0].name].tofile(raw)
 
         def ran(name: str) -> Ran:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.cli.commands.bench.engines import ENGINES
+from arenite.pipeline.contest.engines import ENGINES
 from arenite.planner.errors import AreniteError
 from arenite.runtime.session import Session
 from arenite.runtime.targets.litert import PlannedInterpreter

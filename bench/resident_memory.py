@@ -27,10 +27,10 @@ import onnx
 from rich.console import Console
 from rich.table import Table
 
-from arenite.cli.planning.fitting import Fitting
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.fitting import Fitting
+from arenite.pipeline.reading import Reading
 from arenite.planner.budget import Budget
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find
@@ -141,7 +141,7 @@ def programs(models: Sequence[Path], folder: Path) -> Iterator[tuple[str, Path]]
         write_program(model, path, budget)
         yield NETWORK + label, path
     path = folder / "banded.arena"
-    fitting = Fitting(model, Reading(weight_budget=WeightBudget(STREAMED)), watched=False)
+    fitting = Fitting(model, Reading(weight_budget=WeightBudget(STREAMED)))
     fitting.write(path, fitting.within(Budget(BANDED), None))
     yield f"{NETWORK}, in bands, weights 2 MB", path
     for other in (*(zoo_file(each, folder) for each in OTHERS), *shared_tflite(TFLITE)):

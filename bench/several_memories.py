@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.cli.targets.arenite import compiled_for
+from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 from rich.table import Table
 
-from arenite.runtime.session import Session
+from arenite.pipeline.session import Session
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
 from harness import (

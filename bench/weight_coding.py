@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from arenite.compression import container
-from arenite.compression.coding import code, decode
 
 import deep_compressed_squeezenet as squeezenet
+from arenite.compression import container
+from arenite.compression.coding import code, decode
 from harness import Spread, bench, emit, interleaved, note, parser, table, timed
 from published_networks import PUBLISHED
 

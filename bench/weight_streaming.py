@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from arenite.compression.onnx_model import Layer, OnnxModel
-from arenite.compression.pipeline import LayerRecipe, Recipe, compress
 from rich.table import Table
 
-from arenite.cli.planning.programs import code_of, random_inputs, write_program
-from arenite.cli.planning.search import search
-from arenite.runtime.compiler import compile_model
+from arenite.compression.onnx_model import Layer, OnnxModel
+from arenite.compression.pipeline import LayerRecipe, Recipe, compress
+from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.placing import place
+from arenite.pipeline.programs import code_of, random_inputs, write_program
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
@@ -199,7 +199,7 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
     for number, budget in enumerate([None, *budgets]):
         compiled = compile_model(model, weight_budget=budget)
         file = folder / f"{number}.arena"
-        outcome = search(find("best"), compiled.source.problem, watched=False)
+        outcome = place(find("best"), compiled.source.problem)
         code = None if case.recipe is None else code_of(huffman=case.huffman)
         write_program(file, compiled, outcome, code=code)
         streaming = compiled.streaming

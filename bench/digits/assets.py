@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
-from arenite.compression.container import unpack
 
+from arenite.compression.container import unpack
 from arenite.planner.files import write_atomically
 from digits.data import num_wrong
 from digits.networks import num_bytes, to_onnx, weights_of

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from arenite.compression.container import pack
 from numpy.typing import NDArray
 from rich.table import Table
 
+from arenite.compression.container import pack
 from harness.tables import table
 
 

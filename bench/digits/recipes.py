@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import nn
+
 from arenite.compression.container import pack
 from arenite.compression.huffman import compress as huffman_code
 from arenite.compression.share import share
@@ -16,9 +19,6 @@ from arenite.compression.training import (
     prune_gradually,
     tune_codebooks,
 )
-from numpy.typing import NDArray
-from torch import nn
-
 from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits
 from digits.networks import weights_of
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.commands.bench.engines import OURS
-from arenite.cli.commands.bench.rounds import Contest, EngineError, measure, outputs_of
-from arenite.cli.planning.programs import build_program, random_inputs
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.contest.engines import OURS
+from arenite.pipeline.contest.rounds import Contest, measure, outputs_of
+from arenite.pipeline.errors import EngineError
+from arenite.pipeline.programs import build_program, random_inputs
+from arenite.pipeline.reading import Reading
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from harness.figures import Spread, paired_ratios

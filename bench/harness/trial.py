@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.commands.bench.engines import ENGINES
 from arenite.cli.main import main
-from arenite.cli.planning.programs import with_fixed
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.contest.engines import ENGINES
+from arenite.pipeline.programs import with_fixed
+from arenite.pipeline.reading import Reading
 from arenite.planner.importers import load, model_format
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind

@@ -64,7 +64,7 @@ def _are_in_use() -> bool:
 
 def main(kind: str, name: str, file: str, inputs: str) -> None:
     """Load and run an engine, and print whether the registers were in use before and after."""
-    from arenite.cli.commands.bench.engines import CONVERTED, ENGINES
+    from arenite.pipeline.contest.engines import CONVERTED, ENGINES
 
     with np.load(inputs) as stored:
         arrays = [stored[key] for key in stored.files]

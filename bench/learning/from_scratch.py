@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from arenite.cli.planning.programs import build_program
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step
 from arenite.training.writing import write_step

@@ -11,12 +11,12 @@ import onnx
 import onnx.numpy_helper
 import onnxruntime
 import torch
-from arenite.compression.training.onnx_module import trainable
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from arenite.cli.planning.programs import build_program
-from arenite.cli.targets.reading import Reading
+from arenite.compression.training.onnx_module import trainable
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, TrainingStep, make_step

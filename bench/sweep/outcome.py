@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from arenite.pipeline.compiling import Compiled, compile_model
 from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers import load
 from arenite.planner.rules import Rules
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session

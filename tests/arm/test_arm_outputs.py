@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.cli.planning.programs import build_program
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch", reason="the extra 'train' is not installed"
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
 from arenite.compression.container import unpack  # noqa: E402
-
 from digits.comparison import RECIPES, Fold, rows  # noqa: E402
 from digits.data import NUM_FOLDS, Labelled, splits  # noqa: E402
 from digits.layers import layers_of  # noqa: E402

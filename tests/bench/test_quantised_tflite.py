@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 from ai_edge_litert.interpreter import Interpreter
 
-from arenite.runtime.session import Session
+from arenite.pipeline.session import Session
 from arenite.strategies import find
 from quantised_tflite import quantised_tflite
 from zoo.builder import NetworkBuilder

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.cli.commands.bench import command, rounds
-from arenite.cli.commands.bench.rounds import Contest, EngineError, Measured, Sample, measure
+from arenite.cli.commands.bench import command
+from arenite.cli.console.observer import TERMINAL
+from arenite.pipeline.contest import rounds
+from arenite.pipeline.contest.rounds import Contest, Measured, Sample, measure
+from arenite.pipeline.errors import EngineError
 from support.command_models import LACKING
 from support.shared_material import shared
 from support.tiny_onnx import parse, save
@@ -65,13 +68,13 @@ def test_an_unknown_engine_lists_the_known(misused, classifier, engine):
 
 
 def test_an_engine_that_is_not_installed_is_named(refused, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.cli.commands.bench.engines.find_spec", lambda _name: None)
+    monkeypatch.setattr("arenite.pipeline.contest.engines.find_spec", lambda _name: None)
     said = refused("bench", classifier, "--against", "onnxruntime")
     assert "arenite[onnx]" in said
 
 
 def test_all_engines_are_those_that_are_installed(run_json, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.cli.commands.bench.engines.find_spec", lambda _name: None)
+    monkeypatch.setattr("arenite.pipeline.contest.engines.find_spec", lambda _name: None)
     found = run_json("bench", classifier, "--against", "all", *BRIEFLY)["engines"]
     assert [each["engine"] for each in found] == ["arenite"]
 
@@ -121,7 +124,7 @@ def contest(run, two_inputs, two_feeds, tmp_path):
 
 
 def test_an_engine_that_fails_is_left_out_with_a_note(contest, capsys):
-    (own,) = measure(contest, 2, lambda *_: None)
+    (own,) = measure(contest, 2, lambda *_: None, TERMINAL)
     assert (own.engine, len(own.samples)) == ("arenite", 2)
     err = capsys.readouterr().err
     assert err.startswith("note: engine 'onnxruntime' does not run the model: ")

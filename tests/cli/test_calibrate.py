@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.cli.commands.calibrate.link import measured_link
-from arenite.cli.planning.costs import (
+from arenite.pipeline.calibration.link import measured_link
+from arenite.pipeline.costs import (
     DESKTOP,
     FLOAT,
     INTEGER,
-    CostsFileError,
     MachineCosts,
     cache_file,
     in_speeds,
     table,
     with_measured,
 )
+from arenite.pipeline.errors import CostsFileError
 from arenite.planner.costs import Link
 from arenite.runtime.session.stated import processor_name
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.cli.commands.compare.comparing import Task, compare_model
-from arenite.cli.report.row_map import RowMap
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.comparison.comparing import Task, compare_model
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.report.row_map import RowMap
 from arenite.strategies import find
 from support.banding import banding
 from support.running import with_random_weights
@@ -109,7 +109,7 @@ def test_a_map_of_rows_holds_every_rectangle_and_the_load(network):
 
 def page_of(report, count):
     """Return a page of copies of a report, under names of their own."""
-    from arenite.cli.report.page import as_page
+    from arenite.pipeline.report.page import as_page
 
     reports = [replace(report, model=f"{number}.onnx") for number in range(count)]
     return as_page(reports, ("compare",), (), {each.model: each.frontier for each in reports})
@@ -126,7 +126,7 @@ def test_fifty_models_make_a_page_below_five_megabytes(report):
 def test_maps_of_rows_are_drawn_as_far_as_there_is_room(report, monkeypatch):
     pytest.importorskip("bokeh", reason="the extra 'report' is not installed")
     room = 2 * report.frontier.least.num_bytes
-    monkeypatch.setattr("arenite.cli.report.page._ROWS_BUDGET", room)
+    monkeypatch.setattr("arenite.pipeline.report.page._ROWS_BUDGET", room)
     page = page_of(report, 3)
     assert [each["rows"] is not None for each in data_of(page)] == [True, True, False]
     assert page.count("Its map is left out") == 1

@@ -6,11 +6,11 @@ from math import inf
 import numpy as np
 import onnx
 import pytest
-from arenite.compression.sensitivity import DENSITIES, Sensitivity
 
 from arenite.cli.commands.compress import command
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.main import main
+from arenite.compression.sensitivity import DENSITIES, Sensitivity
 from arenite.runtime.session import Session
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save

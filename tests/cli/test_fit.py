@@ -1,5 +1,6 @@
 """`arenite fit`: what it says, writes and refuses."""
 
+import json
 import os
 import re
 import signal
@@ -187,7 +188,7 @@ def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused,
     assert "--measure is for the frontier" in said
 
 
-def test_ctrl_c_keeps_what_was_found(run_json, network, monkeypatch):
+def test_ctrl_c_keeps_what_was_found(run, run_json, network, monkeypatch):
     full = run_json("fit", network)["frontier"]
     planned, calls = BandsSearch._planned, []
 
@@ -198,7 +199,9 @@ def test_ctrl_c_keeps_what_was_found(run_json, network, monkeypatch):
         return planned(self, path)
 
     monkeypatch.setattr(BandsSearch, "_planned", interrupted)
-    found = run_json("fit", network)["frontier"]
+    code, out, err = run("fit", network, "--json")
+    assert (code, err.count("the best program so far is kept")) == (0, 1)
+    found = json.loads(out)["frontier"]
     assert 1 < len(found) < len(full)
     assert found[0] == full[0]
 

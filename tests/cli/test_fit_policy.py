@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.pipeline.session import Session
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.trading import CARRIED, some_feeds, step_file

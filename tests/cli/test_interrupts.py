@@ -6,9 +6,11 @@ from typing import ClassVar
 
 import pytest
 
+from arenite.cli.console import observer as observer_module
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
-from arenite.cli.planning import search as search_module
-from arenite.cli.planning.search import search
+from arenite.cli.console.observer import watched
+from arenite.pipeline import placing
+from arenite.pipeline.placing import place
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import AbandonedError
@@ -39,21 +41,21 @@ def quick(monkeypatch, *strategies):
 
 def test_a_strategy_that_does_not_ask_is_abandoned_for_the_best_plan_so_far(monkeypatch, capsys):
     quick(monkeypatch, NoReuse(), Deaf())
-    outcome = search(Best(), PROBLEM)
+    outcome = place(Best(), PROBLEM, watched())
     assert (outcome.plan.strategy, outcome.interrupted) == ("no-reuse", True)
     assert "the best plan so far is kept" in capsys.readouterr().err
 
 
 def test_the_second_ctrl_c_ends_the_program(monkeypatch):
     quick(monkeypatch, NoReuse(), Deaf())
-    monkeypatch.setattr(search_module.click, "echo", lambda *_, **__: signal.raise_signal(2))
+    monkeypatch.setattr(observer_module.click, "echo", lambda *_, **__: signal.raise_signal(2))
     with pytest.raises(KeyboardInterrupt):
-        search(Best(), PROBLEM)
+        place(Best(), PROBLEM, watched())
 
 
 def test_a_strategy_alone_is_ended_with_the_program():
     with pytest.raises(KeyboardInterrupt):
-        search(Deaf(), PROBLEM)
+        place(Deaf(), PROBLEM, watched())
 
 
 @pytest.mark.parametrize("is_early", [True, False])
@@ -100,13 +102,13 @@ def test_a_plan_of_many_records_is_verified_before_it_is_waited_for(monkeypatch,
         checked.append(plan)
         real(problem, plan)
 
-    real = search_module.verify
-    monkeypatch.setattr(search_module, "verify", verify)
-    monkeypatch.setattr(search_module, "_SLOW_TO_VERIFY", least)
+    real = placing.verify
+    monkeypatch.setattr(placing, "verify", verify)
+    monkeypatch.setattr(placing, "_SLOW_TO_VERIFY", least)
     quick(monkeypatch, NoReuse(), Deaf())
-    outcome = search(Best(), PROBLEM)
+    outcome = place(Best(), PROBLEM, watched())
     assert checked == [outcome.plan]  # once, whenever
 
     quick(monkeypatch, NoReuse(), Wrong())
     with pytest.raises(InvalidPlanError):
-        search(Best(), PROBLEM)
+        place(Best(), PROBLEM, watched())

@@ -5,7 +5,8 @@ import signal
 import threading
 import time
 
-from arenite.cli.targets.order_search import order_finder
+from arenite.cli.console.observer import watched
+from arenite.pipeline.ordering import order_finder
 from arenite.planner.rules import Rules
 from support.wide_graphs import wide_graph
 
@@ -23,7 +24,7 @@ def test_the_given_order_needs_no_search():
 def test_a_time_limit_ends_the_search_and_says_that_nothing_is_proved(capsys):
     graph = wide_graph(60)
     begin = time.process_time()
-    order = order_finder("optimal", 0.3)(graph, BYTES)
+    order = order_finder("optimal", watched(0.3))(graph, BYTES)
     assert time.process_time() - begin < 1
     assert sorted(order.steps) == names_of(graph)
     told = f"order optimal: stopped; its peak of {order.peak} B is not proved the least"
@@ -32,14 +33,14 @@ def test_a_time_limit_ends_the_search_and_says_that_nothing_is_proved(capsys):
 
 def test_a_search_that_ends_in_time_says_nothing(capsys):
     graph = wide_graph(3)
-    assert order_finder("optimal", 60)(graph, BYTES).optimal
+    assert order_finder("optimal", watched(60))(graph, BYTES).optimal
     assert capsys.readouterr().err == ""
 
 
 def test_ctrl_c_keeps_the_best_order_so_far(capsys):
     graph = wide_graph(60)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    order = order_finder("optimal")(graph, BYTES)
+    order = order_finder("optimal", watched())(graph, BYTES)
     assert sorted(order.steps) == names_of(graph)
     told = capsys.readouterr().err
     assert "the best order so far is kept" in told

@@ -6,7 +6,7 @@ import pytest
 
 from arenite.cli.render.axes import TimeScale
 from arenite.cli.render.raster import rasterise
-from arenite.cli.report.trace import as_trace
+from arenite.pipeline.report.trace import as_trace
 from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
@@ -45,7 +45,7 @@ def test_the_trace_has_a_slice_for_each_stair():
 
 def test_the_page_has_a_rectangle_for_each_stair():
     pytest.importorskip("bokeh")
-    from arenite.cli.report.figures import model_figures
+    from arenite.pipeline.report.figures import model_figures
 
     figures = model_figures(REPORT, [RESULT])
     assert figures.offsets == {"by hand": (0, 8, 16, 0)}

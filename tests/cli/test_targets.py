@@ -7,8 +7,8 @@ import pytest
 from tflite import BuiltinOperator as Op
 
 from arenite.cli.main import main
-from arenite.cli.targets.reading import Reading
-from arenite.cli.targets.table import TARGETS
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.table import TARGETS
 from arenite.planner import planfile
 from support.shared_material import shared
 from support.tiny_chains import dense_chain

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from arenite.compression.coding import GAP_BITS, Layout, code, codes, decode, parse
-from arenite.compression.errors import CodedError
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from arenite.compression.coding import GAP_BITS, Layout, code, codes, decode, parse
+from arenite.compression.errors import CodedError
 from support.coded_programs import shared_weights
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import onnx
 import pytest
+
 from arenite.compression.constants import drop_unused
 from arenite.compression.errors import NonFiniteWeightsError
 from arenite.compression.onnx_model import FEWEST_WEIGHTS, OnnxModel, write_onnx
-
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

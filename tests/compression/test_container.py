@@ -4,10 +4,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from arenite.compression.container import pack, unpack
-from arenite.compression.errors import CodedError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from arenite.compression.container import pack, unpack
+from arenite.compression.errors import CodedError
 
 
 @pytest.fixture(scope="module")

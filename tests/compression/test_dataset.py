@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from arenite.compression.dataset import (
     Dataset,
     DatasetError,
@@ -10,7 +11,6 @@ from arenite.compression.dataset import (
     read_dataset,
 )
 from arenite.compression.evaluate import Judge
-
 from arenite.planner.errors import BindingError, UnboundDimensionError
 from support.running import with_random_weights
 from support.tiny_onnx import parse

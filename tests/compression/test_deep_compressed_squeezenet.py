@@ -3,8 +3,8 @@
 import numpy as np
 import onnx
 import pytest
-from arenite.compression import container
 
+from arenite.compression import container
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session
 from deep_compressed_squeezenet import network, read

@@ -4,11 +4,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+
 from arenite.compression.coding import decode
 from arenite.compression.errors import NoLayerError
 from arenite.compression.onnx_model import LayerKind, OnnxModel, write_onnx
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
-
 from arenite.planner.errors import ModelFormatError
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from arenite.compression.prune import mask_by_density, mask_by_deviation, masks_by_budget
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+
+from arenite.compression.prune import mask_by_density, mask_by_deviation, masks_by_budget
 
 
 @given(

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from arenite.compression.share import Start, bits_by_budget, share, squared_error
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from arenite.compression.share import Start, bits_by_budget, share, squared_error
 from support.optimal_clusters import least_squared_error
 
 WEIGHTS = arrays.arrays(

@@ -4,10 +4,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.structured import remove_channels
-
-from arenite.runtime.compiler import compile_model
+from arenite.pipeline.compiling import compile_model
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -2,8 +2,8 @@ import sys
 
 import onnx
 import pytest
-from arenite.compression.training import Schedule, fine_tune, trainable, tune_codebooks
 
+from arenite.compression.training import Schedule, fine_tune, trainable, tune_codebooks
 from arenite.planner.errors import MissingDependencyError
 
 MODEL = onnx.helper.make_model(onnx.helper.make_graph([], "empty", [], []))

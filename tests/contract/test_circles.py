@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "cli")
+COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
 FOLDERS = {
     **{name: (ROOT / name, f"arenite/{name}") for name in COMPONENTS},
     "bench": (ROOT / "bench", "."),

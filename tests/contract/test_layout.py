@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "cli")
+COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
 PRESENT = [name for name in COMPONENTS if (ROOT / name / "arenite").is_dir()]
 MAY_IMPORT = {
     "planner": {"planner"},
@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "runtime": {"runtime", "planner"},
     "compression": {"compression", "planner"},
     "training": {"training", "planner"},
+    "pipeline": set(COMPONENTS) - {"cli"},
     "cli": set(COMPONENTS),
 }
 FORMATS = ("bokeh", "onnx", "onnxruntime", "ortools", "tflite", "ai_edge_litert", "tflite_micro")

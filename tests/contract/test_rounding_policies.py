@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import Lowered
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError, UnmetBudgetError
 from arenite.planner.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
-from arenite.runtime.compiler import Lowered
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy, known_policies
 from support.running import PoisonedSession

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
+from arenite.pipeline.compiling import lower_model
 from arenite.planner.budget import LEAST
-from arenite.runtime.compiler import lower_model
 from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.strategies import find_policy
 from support.edited_programs import edited

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from arenite.pipeline.compiling import lower_model
 from arenite.planner.budget import LEAST
 from arenite.runtime import _core
-from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.strategies import find_policy

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
+from arenite.pipeline.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
-from arenite.runtime.compiler import lower_model, rules
 from arenite.strategies.bands.search import BandsSearch
 from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
 from support.running import with_random_weights

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.runtime import _core
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session

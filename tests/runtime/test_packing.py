@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.runtime import _core
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
 from arenite.runtime.session import Session
 from arenite.strategies import find

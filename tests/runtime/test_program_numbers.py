@@ -2,8 +2,8 @@
 
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.errors import AreniteError
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find

@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
+from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
+from arenite.pipeline.trading import one_lane, trade
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run
-from arenite.runtime.compiler import lower_model, rules, runs_by_rows
-from arenite.runtime.trading import one_lane, trade
 from arenite.strategies import find, find_policy
 from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.base import native

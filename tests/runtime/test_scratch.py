@@ -5,10 +5,10 @@ import ctypes
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, TransposedConv2D

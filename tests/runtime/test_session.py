@@ -7,10 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from arenite.planner.errors import InvalidPlanError
-from arenite.planner.problem import Problem
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.verify import OverlapError
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.errors import (
     InputNameError,
     InputShapeError,
@@ -23,12 +21,9 @@ from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.edited_programs import edited, read_unwritten
 from support.running import (
-    MANY_KINDS,
     PoisonedSession,
-    assert_same,
     build,
     random_feeds,
-    reference_outputs,
     with_random_weights,
 )
 from support.tiny_onnx import parse, save
@@ -224,7 +219,7 @@ def test_a_wrong_plan_is_refused_when_it_is_assembled(model):
 
 def test_a_wrong_plan_is_refused_when_it_is_loaded(model, monkeypatch):
     compiled = compile_model(model)
-    monkeypatch.setattr("arenite.runtime.compiler.verify", lambda *_: None)
+    monkeypatch.setattr("arenite.pipeline.compiling.verify", lambda *_: None)
     pieces = list(program_file.pieces(compiled.assemble(wrong_plan(compiled))))
     with pytest.raises(ProgramError, match="shares bytes with another"):
         Session.of_pieces(pieces, "wrong")
@@ -269,27 +264,3 @@ def test_a_closed_session_says_so_and_closes_twice(tmp_path):
     for use in (lambda: session.run(feeds), session.invoke, session.backends, session.reset):
         with pytest.raises(SessionClosedError, match="closed"):
             use()
-
-
-def test_a_model_runs_with_a_strategy_or_a_plan_of_its_own(tmp_path):
-    path = save(tmp_path, with_random_weights(parse(MANY_KINDS)))
-    problem = compile_model(path).source.problem
-    with (
-        Session(path, strategy=find("best")) as planned,
-        Session(path, find("tflm")(problem)) as given,
-    ):
-        feeds = random_feeds(planned)
-        assert_same(planned.run(feeds), reference_outputs(path, feeds))
-        assert_same(given.run(feeds), planned.run(feeds), tolerance=0)
-        assert planned.arena_bytes == find("best")(problem).height
-    with pytest.raises(ValueError, match="either"):
-        Session(path, find("tflm")(problem), strategy=find("best"))
-    with pytest.raises(ProgramError, match="arenite build"):
-        Session(path)
-
-
-def test_a_plan_of_another_model_is_refused(tmp_path):
-    path = save(tmp_path, with_random_weights(parse(MANY_KINDS)))
-    other = find("best")(Problem(()))
-    with pytest.raises(InvalidPlanError):
-        Session(path, other)

@@ -5,8 +5,8 @@ from itertools import islice
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from arenite.pipeline.compiling import lower_model, rules
 from arenite.planner.derive import derive
-from arenite.runtime.compiler import lower_model, rules
 from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips import fuse, unfold
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed

@@ -2,10 +2,10 @@
 
 import pytest
 
+from arenite.pipeline.compiling import lower_model
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites.rescheduling import SPILLED
-from arenite.runtime.compiler import lower_model
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy
 from support.running import PoisonedSession

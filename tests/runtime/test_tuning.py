@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.program import file as program_file

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from arenite.pipeline.compiling import Lowered, lower_model, rules, runs_by_rows
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import Derivation
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
-from arenite.runtime.compiler import Lowered, lower_model, rules, runs_by_rows
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
 from arenite.strategies.bands.search import Banded, BandsSearch

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from arenite.pipeline.compiling import Compiled, compile_model
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
-from arenite.runtime.compiler import Compiled, compile_model
 from arenite.runtime.program.file import Assembly
 from arenite.runtime.program.packing import packed, unpacked
 from arenite.strategies import find

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling_c import lower_model_for_c
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.ordering import FindOrder
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.base.layout import CPort
 from arenite.runtime.cexport.base.options import COptions, Extension
-from arenite.runtime.cexport.compiler import lower_model_for_c
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.strategies import find

@@ -34,7 +34,8 @@ MEMORY_LIMIT: Final = 4 << 30
 _BEFORE = b"what was there before"
 _LATE = ("onnx.reference", "onnx.version_converter", "onnxruntime", "onnxruntime.quantization",
          "arenite.runtime.targets.litert", "arenite.compression.pipeline", "PIL.Image",
-         "rich.progress", "arenite.cli.report.figures", "bokeh.resources", "jinja2")  # fmt: skip
+         "rich.progress", "arenite.pipeline.report.figures", "bokeh.resources",
+         "jinja2")  # fmt: skip
 _TURNS: Final = 10
 """Slow subjects come once in so many turns."""
 _PROGRESS = {"o.scan.json", "scan.json"}

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from arenite.pipeline.compiling import Lowered, lower_model, rules
+from arenite.pipeline.trading import Traded, one_lane, trade
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.policy import Policy
 from arenite.planner.strategy import run
-from arenite.runtime.compiler import Lowered, lower_model, rules
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Assembly
 from arenite.runtime.session import SessionPort
-from arenite.runtime.trading import Traded, one_lane, trade
 from arenite.strategies import find
 from arenite.training.step import Recipe
 from support.gradients import randomised, step_of

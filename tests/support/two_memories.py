@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+from arenite.pipeline.compiling import Compiled, lower, rules
 from arenite.planner.derive import derive
 from arenite.planner.files import model_digest
 from arenite.planner.importers import load
 from arenite.planner.memory import Memory
 from arenite.planner.source import Source
-from arenite.runtime.compiler import Compiled, lower, rules
 from arenite.strategies.order import find_order
 
 FAST = Memory("fast", alignment=128)

@@ -42,6 +42,7 @@ def _run(argv: "Sequence[str]") -> int:
     import click
 
     from arenite.cli.group import arenite
+    from arenite.pipeline.errors import OptionsError
     from arenite.planner.errors import AreniteError
 
     try:
@@ -53,6 +54,10 @@ def _run(argv: "Sequence[str]") -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except OptionsError as error:
+        usage = click.UsageError(str(error), context)
+        usage.show()
+        return usage.exit_code
     except click.Abort as error:
         raise KeyboardInterrupt from error
     except BrokenPipeError:
@@ -67,7 +72,7 @@ def _run(argv: "Sequence[str]") -> int:
 def _failure(reason: str) -> int:
     import click
 
-    from arenite.cli.render.text import one_line
+    from arenite.pipeline.text import one_line
 
     click.echo(one_line(f"error: {reason}"), err=True)
     return FAILURE

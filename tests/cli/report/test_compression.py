@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from arenite.cli.report.compression import CompressionResultError, read_compression
+from arenite.pipeline.report.compression import CompressionResultError, read_compression
 from support.tiny_onnx import parse, save
 
 MODEL = """(float[1,8,8,8] x) => (y) <float[16,8,3,3] w>

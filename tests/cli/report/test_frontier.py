@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from arenite.cli.main import main
-from arenite.cli.report.colours import Groups
-from arenite.cli.report.row_map import RowMap
+from arenite.pipeline.report.colours import Groups
+from arenite.pipeline.report.row_map import RowMap
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -79,7 +79,7 @@ def test_a_model_without_rows_has_one_map(tmp_path):
 
 
 def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
-    from arenite.cli.report.frontier_plots import row_figure
+    from arenite.pipeline.report.frontier_plots import row_figure
     from support.banding import banding
 
     *_, least = banding(save(tmp_path, with_random_weights(parse(NETWORK))))[1].frontier()
@@ -100,7 +100,7 @@ def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
 
 
 def test_the_packages_are_asked_for_before_the_search(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("arenite.cli.report.page.find_spec", lambda _: None)
+    monkeypatch.setattr("arenite.pipeline.report.page.find_spec", lambda _: None)
     model = tmp_path / "absent.onnx"
     assert main(["fit", str(model), "-o", str(tmp_path / "page.html")]) == 1
     assert "pip install 'arenite[report]'" in capsys.readouterr().err

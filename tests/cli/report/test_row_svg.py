@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from arenite.cli.report.row_map import RowMap
-from arenite.cli.report.row_svg import as_svg
+from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.row_svg import as_svg
 from support.banding import banding
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -6,14 +6,14 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from arenite.cli.commands.compare.comparing import Task, compare_model
-from arenite.cli.report.frontier import Frontier, Point
-from arenite.cli.report.frontier_words import remark
-from arenite.cli.report.model import PageModel
-from arenite.cli.report.row_map import RowMap
-from arenite.cli.report.summary import offered
-from arenite.cli.report.words import page_model
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.comparison.comparing import Task, compare_model
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.report.frontier import Frontier, Point
+from arenite.pipeline.report.frontier_words import remark
+from arenite.pipeline.report.model import PageModel
+from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.summary import offered
+from arenite.pipeline.report.words import page_model
 from arenite.planner.report import FailedModel, PeerResult
 from arenite.strategies import find
 from support.tiny_onnx import parse, save

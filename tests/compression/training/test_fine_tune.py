@@ -9,9 +9,10 @@ torch = pytest.importorskip("torch", reason="the extra 'train' is not installed"
 from arenite.compression.training import Distillation, Schedule, fine_tune  # noqa: E402
 
 if TYPE_CHECKING:
-    from arenite.compression.training.schedule import Optimiser
     from numpy.typing import NDArray
     from torch import nn
+
+    from arenite.compression.training.schedule import Optimiser
 
     Data = tuple[torch.Tensor, torch.Tensor]
 

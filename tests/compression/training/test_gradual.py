@@ -15,9 +15,10 @@ from arenite.compression.training import (  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from arenite.compression.training.gradual import Masking
     from numpy.typing import NDArray
     from torch import nn
+
+    from arenite.compression.training.gradual import Masking
 
     Data = tuple[torch.Tensor, torch.Tensor]
 

@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch", reason="the extra 'train' is not installed"
 onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
-from arenite.compression.training import Schedule, fine_tune, trainable  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
+from arenite.compression.training import Schedule, fine_tune, trainable  # noqa: E402
 from arenite.planner.errors import UnsupportedModelError  # noqa: E402
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 
 from arenite.compression.training import trainable  # noqa: E402
 from arenite.compression.training.onnx_operators import OPERATORS  # noqa: E402
-
 from arenite.planner.errors import UnsupportedModelError  # noqa: E402
 
 IMAGE = "(float[2,6,9,11] x) => (y) "

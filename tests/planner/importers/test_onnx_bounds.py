@@ -7,9 +7,9 @@ import onnx
 import onnx.reference
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.program import Program
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.tiny_onnx import parse, read_text, save
 

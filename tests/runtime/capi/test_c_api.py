@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import lower_model
 from arenite.planner import strategy
 from arenite.planner.budget import LEAST
-from arenite.runtime.compiler import lower_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find, find_policy

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling_c import lower_model_for_c
+from arenite.pipeline.session import Session
 from arenite.planner.row_step import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.compiler import lower_model_for_c
 from arenite.runtime.cexport.export import CExport
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.session import Session
 from arenite.strategies import find
 from arenite.strategies.bands.binding import BandsLimitError
 from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from arenite.pipeline.compiling_c import compile_for_c
 from arenite.planner.errors import AreniteError
 from arenite.runtime.cexport.base.options import COptions
-from arenite.runtime.cexport.compiler import compile_for_c
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find
 from support.quantised_chain import mobile, residual

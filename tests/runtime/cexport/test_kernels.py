@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.pipeline.session import Session
 from arenite.strategies import find
 from support.exported_c import Machine, Micro, compiled, drawn, exported
 from support.operator_models import (

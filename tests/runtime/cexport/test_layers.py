@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling_c import compile_for_c
 from arenite.planner.program import Program
 from arenite.runtime.cexport.base.layout import ArenaLayout
 from arenite.runtime.cexport.base.options import COptions
-from arenite.runtime.cexport.compiler import compile_for_c
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find
 from support.exported_c import Machine, compiled, drawn

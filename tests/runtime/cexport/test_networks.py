@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling_c import ALIASES, ALIGNMENT
 from arenite.planner.derive import derive
 from arenite.planner.importers import load
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rules import Rules
-from arenite.runtime.cexport.compiler import ALIASES, ALIGNMENT
 from arenite.runtime.cexport.lowering import lower_for_c
 from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
 from support.quantised_chain import mobile, residual
@@ -163,7 +163,7 @@ def test_a_published_model_agrees_to_the_bit_within_its_arena(name: str, tmp_pat
 
 
 def test_the_autoencoder_of_floats_agrees_with_our_runtime(tmp_path: Path) -> None:
-    from arenite.runtime.session import Session
+    from arenite.pipeline.session import Session
     from arenite.strategies import find
 
     path = shared("models/tflite/ad_toycar_hybrid.tflite")

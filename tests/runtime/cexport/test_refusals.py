@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling_c import compile_for_c
 from arenite.runtime.cexport.base.errors import NotExportedError
-from arenite.runtime.cexport.compiler import compile_for_c
 from support.exported_c import compiled, exported
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save

@@ -8,8 +8,8 @@ import onnx
 import onnx.numpy_helper
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.errors import MissingDataError
-from arenite.runtime.compiler import compile_model
 from support.running import (
     PoisonedSession,
     assert_same,

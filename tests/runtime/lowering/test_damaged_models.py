@@ -4,10 +4,10 @@ import numpy as np
 import onnx
 import pytest
 
+from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.session import Session
 from arenite.planner.errors import AreniteError, ModelFormatError
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.running import build
 from support.tflite_operator import Given, operator_model, weights

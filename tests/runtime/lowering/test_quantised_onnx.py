@@ -8,8 +8,8 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
+from arenite.pipeline.compiling import lower
 from arenite.planner.importers import load
-from arenite.runtime.compiler import lower
 from arenite.runtime.operators.elementwise import Convert
 from support.running import PoisonedSession, build, with_random_weights
 from support.tiny_onnx import parse, save

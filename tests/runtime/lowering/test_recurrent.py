@@ -5,9 +5,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.importers import read
 from arenite.planner.rewrites.aliasing import SAFE_KINDS
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.operators.recurrent import Lstm
 from arenite.strategies import find
 from arenite.strategies.order import find_order

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.program import Program
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.operators.special import External
 from arenite.runtime.session import Session
 from support.running import (

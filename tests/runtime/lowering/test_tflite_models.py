@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import lower
 from arenite.planner.importers import load
-from arenite.runtime.compiler import lower
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.session import Session
 from support.running import build

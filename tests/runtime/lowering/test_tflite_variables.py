@@ -11,9 +11,9 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 
 from tflite import BuiltinOperator as Op
 
+from arenite.pipeline.compiling import lower
 from arenite.planner.importers import load
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.compiler import lower
 from arenite.runtime.session import Session
 from support.running import build
 from support.shared_material import shared

@@ -9,13 +9,13 @@ import onnx.numpy_helper
 import pytest
 from tflite import BuiltinOperator, TensorType
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.errors import (
     MissingDataError,
     ModelFormatError,
     UnknownConstantError,
 )
 from arenite.planner.importers.onnx.values import MAX_FOLDED_BYTES
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.tiny_onnx import parse, save
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite

@@ -8,8 +8,8 @@ import onnx
 import onnx.helper
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.dtypes import DType
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.operators.convolution import WeightGradient
 from arenite.training.builder import ProgramBuilder
 from arenite.training.rules.convolution import to_weights

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.importers import load
 from arenite.runtime import _core
-from arenite.runtime.compiler import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.lowering.tflite.model import lower_tflite

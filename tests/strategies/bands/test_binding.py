@@ -2,9 +2,9 @@
 
 import pytest
 
+from arenite.pipeline.compiling import rules
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
-from arenite.runtime.compiler import rules
 from arenite.strategies.bands.binding import BandsLimitError, binding_of, owners_of
 from support.banding import banding
 from support.running import with_random_weights

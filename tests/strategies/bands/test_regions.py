@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from arenite.pipeline.compiling import lower_model
 from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.problem import load_spans
 from arenite.planner.row_step import row_step
 from arenite.planner.rows import num_rows
 from arenite.planner.rules import Rules
-from arenite.runtime.compiler import lower_model
 from arenite.strategies.bands import regions as module
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import Region, Regions, Walk

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
+from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
-from arenite.runtime.compiler import lower_model, rules, runs_by_rows
 from arenite.strategies.bands import strips_search as module
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.regions import Region, Regions

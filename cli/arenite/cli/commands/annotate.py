@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.model import dim_option, shape_option
@@ -13,10 +14,10 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AliasType, AlignmentType
-from arenite.cli.planning.search import configured, search
-from arenite.cli.render.numbers import both, distance
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
+from arenite.pipeline.placing import configured, place
+from arenite.pipeline.text import both, distance
 from arenite.planner import planfile
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError, about_file
 from arenite.planner.importers import Shapes, model_format, read
@@ -104,7 +105,7 @@ def annotate(
             alignment,
             aliases,
             source.problem,
-            search(strategy, source.problem, time_limit_s=time_limit_s).plan,
+            place(strategy, source.problem, watched(time_limit_s)).plan,
         )
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)

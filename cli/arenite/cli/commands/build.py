@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from arenite.cli.console.observer import TERMINAL, watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.memories import memories_option
@@ -21,19 +23,19 @@ from arenite.cli.options.search import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.options.weights import huffman_option, weight_budget_option
-from arenite.cli.planning.building import Built, compile_and_place
-from arenite.cli.planning.memories import spread_over
-from arenite.cli.planning.programs import code_of, compile_by_plan, write_program
-from arenite.cli.planning.search import configured
-from arenite.cli.planning.tuning import tuned
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows
-from arenite.cli.render.numbers import both, distance, grouped, plural
 from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name, printable
+from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
-from arenite.cli.targets.arenite import compiled_for
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.building import Built, compile_and_place
+from arenite.pipeline.memories import spread_over
+from arenite.pipeline.placing import configured
+from arenite.pipeline.programs import code_of, compile_by_plan, write_program
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.arenite import compiled_for
+from arenite.pipeline.text import both, distance, grouped, plural, printable
+from arenite.pipeline.tuning import tuned
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.operators.bands import Band
 from arenite.planner.program import Step
@@ -129,21 +131,18 @@ def build(
     if plan_path is None:
         reading = Reading(
             dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
-            time_limit_s=time_limit_s,
+            limits=watched(time_limit_s),
         )  # fmt: skip
+        measure = partial(tuned, observer=TERMINAL) if tune else None
         if memories:
             refuse_beside("--memory", "capacity")
-            compiled = compiled_for(
-                reading, model, kernels=Kernels(kernels), tune=tuned if tune else None
-            )
-            source, outcome, _ = spread_over(
-                compiled.source, memories, strategy, time_limit_s=time_limit_s
-            )
+            compiled = compiled_for(reading, model, kernels=Kernels(kernels), tune=measure)
+            source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
             built = Built.of(replace(compiled, source=source), outcome)
         else:
             built = compile_and_place(
                 reading, model, strategy, capacity=capacity, kernels=Kernels(kernels),
-                tune=tuned if tune else None, is_whole=is_whole,
+                tune=measure, is_whole=is_whole,
             )  # fmt: skip
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)

@@ -7,18 +7,19 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.planning.search import search
-from arenite.cli.render.numbers import both, distance, percent
 from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name, printable
-from arenite.cli.targets.choice import Chosen, choose_target
-from arenite.cli.targets.reading import Reading
-from arenite.cli.targets.table import ARENITE
+from arenite.cli.render.text import name
+from arenite.pipeline.placing import place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.choice import Chosen, choose_target
+from arenite.pipeline.targets.table import ARENITE
+from arenite.pipeline.text import both, distance, percent, printable
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.plan import Plan
 from arenite.strategies import find
@@ -33,7 +34,7 @@ def glance(context: click.Context, reading: Reading, model: Path, as_json: bool)
     """Plan MODEL, and say what it needs, what it could need, and what to try next."""
     chosen = choose_target(reading, model)
     source = chosen.source
-    plan = search(find("best"), source.problem).plan
+    plan = place(find("best"), source.problem, watched()).plan
     binds = ""
     if source.program is not None and source.problem.records:
         binds = diagnose(source.program, source.problem).advice

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console, RenderableType
 
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
 from arenite.cli.options.exclusive import refuse_beside
@@ -19,24 +20,25 @@ from arenite.cli.options.search import (
     time_limit_option,
 )
 from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
-from arenite.cli.planning.memories import spread_over
-from arenite.cli.planning.programs import UnloadableError, held_bytes
-from arenite.cli.planning.search import Outcome, check_bound, check_capacity, configured, search
 from arenite.cli.render import memory_map
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
-from arenite.cli.render.numbers import both, duration, gap, percent, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.targets.choice import Chosen, choose_as_written, choose_target
-from arenite.cli.targets.reading import Reading
-from arenite.cli.targets.table import ARENITE, GENERIC
+from arenite.pipeline.compiling import Compiled
+from arenite.pipeline.errors import UnloadableError
+from arenite.pipeline.memories import spread_over
+from arenite.pipeline.placing import Outcome, check_bound, check_capacity, configured, place
+from arenite.pipeline.programs import held_bytes
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.choice import Chosen, choose_as_written, choose_target
+from arenite.pipeline.targets.table import ARENITE, GENERIC
+from arenite.pipeline.text import both, duration, gap, percent, plural
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
-from arenite.runtime.compiler import Compiled
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import find
 from arenite.strategies.memories import Spread
@@ -91,15 +93,15 @@ def plan(
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model,))
-    limited = replace(reading, time_limit_s=time_limit_s)
+    limited = replace(reading, limits=watched(time_limit_s))
     chosen = choose_target(limited, model, capacity)
     try:
-        planned = _planned(chosen, strategy, time_limit_s, memories)
+        planned = _planned(chosen, strategy, memories)
     except UnloadableError as error:
         if reading.target is not None:
             raise
         chosen = choose_as_written(limited, model, capacity, error.reason)
-        planned = _planned(chosen, strategy, time_limit_s, memories)
+        planned = _planned(chosen, strategy, memories)
     source, plan_file = chosen.source, planned.file
     results.write(output, plan_file.to_bytes)
 
@@ -143,7 +145,6 @@ class _Planned:
 def _planned(
     chosen: Chosen,
     strategy: Strategy,
-    time_limit_s: float | None,
     memories: tuple[CostedMemory, ...],
 ) -> _Planned:
     """Return the plan of a model.
@@ -157,12 +158,10 @@ def _planned(
         note(chosen.note)
     spread = None
     if memories:
-        source, outcome, spread = spread_over(
-            source, memories, strategy, time_limit_s=time_limit_s
-        )
+        source, outcome, spread = spread_over(source, memories, strategy, chosen.reading.limits)
     else:
         check_bound(source.problem)
-        outcome = search(strategy, source.problem, time_limit_s=time_limit_s)
+        outcome = place(strategy, source.problem, chosen.reading.limits)
         check_capacity(source.problem, outcome, strategy)
     held = None
     if chosen.target is ARENITE:

@@ -5,12 +5,16 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
-from arenite.cli.planning import tflm
+from arenite.cli.render import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
+from arenite.pipeline.export_tflm import export_for_tflm
+from arenite.pipeline.placing import configured
+from arenite.strategies import find
 
 
 @click.command("tflm-arena")
@@ -27,7 +31,8 @@ def tflm_arena(
     Measures the real interpreter if the package tflite-micro is installed (extra 'tflm',
     x86-64 Linux). Otherwise only the head of the arena is computed.
     """
-    export = tflm.exported(model, requested, seed, time_limit_s)
+    strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
+    export = export_for_tflm(model, strategy, watched(time_limit_s))
 
     def text(console: Console) -> None:
         console.print(name(model.name, "bold"), soft_wrap=True)

@@ -10,19 +10,18 @@ from rich.console import Console
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
-from arenite.cli.planning.memories import spread_as
-from arenite.cli.planning.program_files import ProgramFile
-from arenite.cli.planning.programs import SUFFIX, session_by_plan
-from arenite.cli.render.numbers import both, plural
-from arenite.cli.render.text import printable
-from arenite.cli.targets.reading import Reading, reading_of
-from arenite.cli.targets.table import TARGETS
+from arenite.pipeline.compiling import Compiled
+from arenite.pipeline.memories import spread_as
+from arenite.pipeline.program_files import ProgramFile
+from arenite.pipeline.programs import SUFFIX, session_by_plan
+from arenite.pipeline.reading import Reading, reading_of
+from arenite.pipeline.targets.table import TARGETS
+from arenite.pipeline.text import both, plural, printable
 from arenite.planner import planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import PlanFile
 from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
-from arenite.runtime.compiler import Compiled
 
 
 @click.command()

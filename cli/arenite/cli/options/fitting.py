@@ -1,16 +1,13 @@
 """Options of what trades time for memory: budgets, machines and links."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import click
 
-from arenite.cli.planning.costs import FLOAT, MachineCosts
+from arenite.pipeline.costs import HERE
 from arenite.planner.budget import LEAST, Budget
-from arenite.planner.costs import PRESETS, Costs, Link
-
-HERE, _DEFAULT = "here", "pcie"
+from arenite.planner.costs import PRESETS, Link
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -80,39 +77,3 @@ def budget_options(function: _F) -> _F:
     ):
         function = option(function)
     return function
-
-
-@dataclass(frozen=True, slots=True)
-class StatedCosts:
-    """Costs, and where they come from.
-
-    Attributes:
-        costs: The costs.
-        words: Whose they are, for people.
-        link_origin: Whether the link is stated, measured or assumed.
-    """
-
-    costs: Costs
-    words: str
-    link_origin: str
-
-
-def costs_of(machine: str | None, link: Link | None) -> StatedCosts:
-    """Return the costs of a machine for models of floats, with another link if one is given.
-
-    Args:
-        machine: A preset, or this one; None for this one where it was measured.
-        link: What the user states of the link.
-
-    Raises:
-        CostsFileError: What is known of this machine is damaged.
-    """
-    known = MachineCosts.known() if machine in (None, HERE) else None
-    if known is not None and (machine == HERE or known.by_type):
-        found = StatedCosts(known.of(FLOAT), known.words, known.link_origin)
-    else:
-        name = machine or _DEFAULT
-        found = StatedCosts(PRESETS[name], f"speeds of {name}, stated", "stated")
-    if link is None:
-        return found
-    return StatedCosts(replace(found.costs, link=link), found.words, "stated")

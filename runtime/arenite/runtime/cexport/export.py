@@ -14,7 +14,7 @@ from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenErro
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
 from arenite.runtime.cexport.base.options import COptions, Vectors
 from arenite.runtime.cexport.base.text import TYPES, identifier
-from arenite.runtime.cexport.compiler import CompiledForC
+from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import builds, source, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers

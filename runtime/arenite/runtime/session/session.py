@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -11,8 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
 from arenite.runtime import _core
 from arenite.runtime.errors import (
     ProgramError,
@@ -87,9 +85,7 @@ class Session:
     `SessionBusyError`.
 
     Args:
-        path: An `.arena` file; or, with a plan or a strategy, an ONNX or TFLite model.
-        plan: A plan of the records of `arenite.runtime.compiler.compile_model(path).source`.
-        strategy: Makes the plan instead, such as `arenite.strategies.find("best")`.
+        path: An `.arena` file.
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
             an otherwise idle machine; a child process that is forked later cannot use the session.
         poison: Fill memory with this byte once it is dead. Outputs that differ between two
@@ -102,17 +98,13 @@ class Session:
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
         ResourceError: There is no memory for it, or a buffer does not fit.
-        ModelError: The model cannot be read, or has an operator that nothing runs.
-        InvalidPlanError: The plan is not right for the model.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
 
     def __init__(
         self,
         path: Path | str,
-        plan: Plan | None = None,
         *,
-        strategy: Callable[[Problem], Plan] | None = None,
         threads: int = 1,
         poison: int | None = None,
         guard: bool = False,
@@ -120,9 +112,6 @@ class Session:
     ) -> None:
         path = Path(path)
         options = SessionOptions(threads, poison, guard, buffers)
-        if plan is not None or strategy is not None:
-            self._open_pieces(_program(path, plan, strategy), path.name, options)
-            return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -355,20 +344,3 @@ class Session:
 
 def _refuse() -> None:
     raise SessionClosedError
-
-
-def _program(
-    path: Path, plan: Plan | None, strategy: Callable[[Problem], Plan] | None
-) -> Iterable[bytes | memoryview]:
-    """Return the pieces of the program of a model."""
-    # Late, so that running a program file takes none of the packages that read models.
-    from arenite.runtime.compiler import compile_model
-    from arenite.runtime.program import file
-
-    if plan is not None and strategy is not None:
-        raise ValueError("give either a plan or a strategy")
-    compiled = compile_model(path)
-    if strategy is not None:
-        plan = strategy(compiled.source.problem)
-    assert plan is not None
-    return file.pieces(compiled.assemble(plan))

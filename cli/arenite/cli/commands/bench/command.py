@@ -9,15 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from arenite.cli.commands.bench.engines import ENGINES, OURS, check_installed
-from arenite.cli.commands.bench.rounds import (
-    Contest,
-    Measured,
-    measure,
-    ours,
-    outputs_of,
-    whole_inputs,
-)
+from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.model import dim_option, shape_option, value_option
@@ -25,11 +17,20 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType, SecondsType
-from arenite.cli.planning.programs import SUFFIX, build_program, random_inputs, with_fixed
-from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.contest.engines import ENGINES, OURS, check_installed
+from arenite.pipeline.contest.rounds import (
+    Contest,
+    Measured,
+    measure,
+    ours,
+    outputs_of,
+    whole_inputs,
+)
+from arenite.pipeline.programs import SUFFIX, build_program, random_inputs, with_fixed
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.text import both, plural
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers import InputValues, Shapes, model_format
 
@@ -107,6 +108,7 @@ def bench(
                 lambda number, engine: status.update(
                     Text(f"round {number + 1} of {rounds}: {engine}")
                 ),
+                TERMINAL,
             )
         errors = {each.engine: _distance(contest, each.engine) for each in measured}
     Results(as_json=as_json).show(

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from arenite.cli.commands.calibrate.link import measured_link
-from arenite.cli.commands.calibrate.measuring import measured
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note, progress
 from arenite.cli.options.output import json_option
-from arenite.cli.planning.costs import cache_file, in_speeds, table, with_measured
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
+from arenite.pipeline.calibration.link import measured_link
+from arenite.pipeline.calibration.measuring import measured
+from arenite.pipeline.costs import cache_file, in_speeds, table, with_measured
 from arenite.runtime.session.stated import processor_name
 
 

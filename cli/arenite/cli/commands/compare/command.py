@@ -9,8 +9,22 @@ import click
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from arenite.cli.commands.compare.baseline import Difference, differences, read_baseline
-from arenite.cli.commands.compare.comparing import (
+from arenite.cli.commands.compare.policy_page import as_policy_page
+from arenite.cli.commands.compare.policy_tables import policy_tables
+from arenite.cli.commands.compare.tables import comparison_table, differences_table
+from arenite.cli.console.observer import watched
+from arenite.cli.console.results import Results
+from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
+from arenite.cli.options.fitting import budget_options
+from arenite.cli.options.model import reading_options
+from arenite.cli.options.output import json_option
+from arenite.cli.options.search import seed_option, time_limit_option
+from arenite.cli.options.sections import MODEL, SectionedCommand
+from arenite.cli.options.types import NumberType, PercentType
+from arenite.cli.render import memory_map
+from arenite.cli.render.text import name
+from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
+from arenite.pipeline.comparison.comparing import (
     Compared,
     TargetReport,
     Task,
@@ -18,28 +32,19 @@ from arenite.cli.commands.compare.comparing import (
     compare_model,
     compare_on_cluster,
 )
-from arenite.cli.commands.compare.model_files import model_files
-from arenite.cli.commands.compare.policies import Fitting, chosen_policies, compare_policies
-from arenite.cli.commands.compare.readings import readings_of
-from arenite.cli.commands.compare.tables import comparison_table, differences_table
-from arenite.cli.console.results import Results
-from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
-from arenite.cli.options.fitting import budget_options, costs_of
-from arenite.cli.options.model import reading_options
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import seed_option, time_limit_option
-from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.options.types import NumberType, PercentType
-from arenite.cli.planning.search import configured
-from arenite.cli.render import memory_map
-from arenite.cli.render.numbers import percent
-from arenite.cli.render.text import name
-from arenite.cli.report.compression import read_compression
-from arenite.cli.report.page import as_page, check_packages
-from arenite.cli.report.tables import as_csv, as_markdown
-from arenite.cli.report.trace import as_trace
-from arenite.cli.targets.choice import check_options
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.comparison.model_files import model_files
+from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
+from arenite.pipeline.comparison.readings import readings_of
+from arenite.pipeline.costs import costs_of
+from arenite.pipeline.observing import SearchLimits
+from arenite.pipeline.placing import configured
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.report.compression import read_compression
+from arenite.pipeline.report.page import as_page, check_packages
+from arenite.pipeline.report.tables import as_csv, as_markdown
+from arenite.pipeline.report.trace import as_trace
+from arenite.pipeline.targets.choice import check_options
+from arenite.pipeline.text import percent
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.plan import Plan
@@ -159,11 +164,12 @@ def compare(
         results = Results(as_json=as_json)
         paths = list(model_files(models))
         results.reserve(page, sources=paths)
-        fitting = Fitting(
+        limits = watched(time_limit_s)
+        contest = PolicyContest(
             budgets, costs_of(machine, link), chosen_policies(requested, quick=quick),
-            time_limit_s, not (requested or quick) if with_bands is None else with_bands,
+            limits, not (requested or quick) if with_bands is None else with_bands,
         )  # fmt: skip
-        compare_policies(paths, reading, fitting, page, results)
+        _compare_policies(paths, replace(reading, limits=limits), contest, page, results)
         return
     if most_growth is not None and baseline is None:
         raise click.UsageError("--fail-over needs --baseline OLD.json")
@@ -182,12 +188,13 @@ def compare(
     results.reserve(page, csv, markdown, trace, sources=(*paths, *compression_paths))
     if page is not None:
         check_packages()
-    watched = len(paths) == 1 and scheduler is None
+    is_watched = len(paths) == 1 and scheduler is None
+    limits = watched(time_limit_s) if is_watched else SearchLimits(time_limit_s)
     if with_bands is None:
         with_bands = page is not None and not quick
-    reading = replace(reading, time_limit_s=time_limit_s)
+    reading = replace(reading, limits=limits)
     tasks = [
-        Task(path, each, strategies, with_peers, watched, time_limit_s, with_bands)
+        Task(path, each, strategies, with_peers, limits, with_bands)
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
 
@@ -200,7 +207,7 @@ def compare(
         if not as_json:
             console = results.console()
             console.print(name(each.source.name, "bold"), comparison_table(each), sep="\n")
-            if watched and console.is_terminal and each.winner is not None:
+            if is_watched and console.is_terminal and each.winner is not None:
                 console.print(_map(each.source.problem, each.winner.plan, console))
 
     compared = _collected(_run(tasks, jobs, scheduler), tasks, show)
@@ -324,3 +331,33 @@ def _grew(changes: Sequence[Difference], most: float | None) -> bool:
         complain("the baseline has none of these models")
         return True
     return bool(grown)
+
+
+def _compare_policies(
+    paths: Sequence[Path],
+    reading: Reading,
+    contest: PolicyContest,
+    page: Path | None,
+    results: Results,
+) -> None:
+    """Compare policies on models, and show and write the results.
+
+    Raises:
+        Exit: A model cannot be read, or a policy made a wrong program.
+    """
+    models, failures = compare_policies(paths, reading, contest)
+
+    def text(console: Console) -> None:
+        for model in models:
+            console.print(name(model.model, "bold"), policy_tables(model), sep="\n")
+
+    results.show(
+        {
+            "models": [model.as_json() for model in models],
+            "failed": [{"model": each.model, "error": each.error} for each in failures],
+        },
+        text,
+    )
+    results.write(page, lambda: as_policy_page(models, click.get_current_context().obj))
+    if failures or any(result.wrong for model in models for result in model.results):
+        raise click.exceptions.Exit(1)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from arenite.cli.commands.compare.policy_results import ROUNDED, ModelPolicies, PolicyResult
-from arenite.cli.render.numbers import both, duration, grouped, percent
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name, one_line
+from arenite.cli.render.text import name
+from arenite.pipeline.comparison.policy_results import ROUNDED, ModelPolicies, PolicyResult
+from arenite.pipeline.text import both, duration, grouped, one_line, percent
 
 _COLUMNS = (
     "", "policy", "peak, B>", "of none>", "extra time>", "moved, B>", "stalls>", "again>",

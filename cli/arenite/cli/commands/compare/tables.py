@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from arenite.cli.commands.compare.baseline import Difference
-from arenite.cli.commands.compare.comparing import TargetReport
-from arenite.cli.render.numbers import both, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name, one_line
-from arenite.cli.report.frontier_words import price
+from arenite.cli.render.text import name
+from arenite.pipeline.comparison.baseline import Difference
+from arenite.pipeline.comparison.comparing import TargetReport
+from arenite.pipeline.report.frontier_words import price
+from arenite.pipeline.text import both, duration, gap, grouped, one_line, percent, plural
 from arenite.planner.report import PeerResult, SkippedStrategy, StrategyResult
 
 _Row = tuple[RenderableType, ...]

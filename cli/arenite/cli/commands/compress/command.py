@@ -36,15 +36,15 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.options.weights import huffman_option, weight_budget_option
-from arenite.cli.planning.building import compile_and_place
-from arenite.cli.planning.programs import SUFFIX, code_of, write_program
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.building import compile_and_place
+from arenite.pipeline.compiling import Compiled as CompiledProgram
+from arenite.pipeline.programs import SUFFIX, code_of, write_program
+from arenite.pipeline.reading import Reading
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.planner.importers import InputValues, Shapes
-from arenite.runtime.compiler import Compiled as CompiledProgram
 from arenite.runtime.program.file import Code
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find

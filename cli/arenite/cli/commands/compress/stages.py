@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.commands.compress.scan_file import ScanFile
-from arenite.cli.planning.search import search
-from arenite.cli.targets.arenite import compiled_for
-from arenite.cli.targets.reading import Reading
+from arenite.cli.console.observer import watched
+from arenite.pipeline.placing import place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.errors import named_instead
 from arenite.strategies import find
 
@@ -74,7 +75,7 @@ def narrowing_of(
     for each in (original, smaller):
         with twin_of(model, each.original()) as twin:
             problem = compiled_for(reading, twin).source.problem
-            heights.append(search(find("best"), problem).plan.height)
+            heights.append(place(find("best"), problem, watched()).plan.height)
     return Narrowing(
         len(narrowed.kept), sum(map(len, narrowed.kept.values())),
         sum(narrowed.num_channels.values()), *heights,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from arenite.cli.commands.compress.stages import Int8, Narrowing
-from arenite.cli.render.numbers import both, percent, plural
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.weights import weights_rows
-from arenite.runtime.compiler import Compiled as CompiledProgram
+from arenite.pipeline.compiling import Compiled as CompiledProgram
+from arenite.pipeline.text import both, percent, plural
 
 if TYPE_CHECKING:
     from arenite.compression.evaluate import Quality

@@ -1,197 +1,42 @@
-"""`arenite export --to c`: a model as C source, in a folder."""
+"""Facts of a model exported as C source."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
-import click
-from numpy.typing import NDArray
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.cli.planning.search import configured, search
-from arenite.cli.render.numbers import both
-from arenite.cli.targets.arenite import compiled_for
-from arenite.cli.targets.c import in_order, lowered_for_c
-from arenite.cli.targets.order_search import order_finder
-from arenite.cli.targets.reading import Reading
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
-from arenite.planner.plan import Plan
-from arenite.planner.strategy import Strategy
-from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.base.layout import Interface
-from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
-from arenite.runtime.cexport.base.text import identifier
-from arenite.runtime.cexport.compiler import CompiledForC, LoweredForC
-from arenite.runtime.cexport.export import CExport, export_c
-from arenite.runtime.cexport.folder import check_folder, write_folder
-from arenite.runtime.cexport.reference import vectors
-from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
-from arenite.strategies import find
-from arenite.strategies.bands.strips_search import StripsSearch
-
-MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
-"""A small core: 30 million multiply-adds a second, 100 MB/s of memory."""
+from arenite.pipeline.export_c import ExportedC
+from arenite.pipeline.text import both
 
 
-@dataclass(frozen=True, slots=True)
-class CRequest:
-    """What to export as C, and how.
-
-    Attributes:
-        model: The model.
-        folder: Where to write.
-        reading: How the model is read.
-        strategy: What places the records.
-        seed: Of a strategy that draws.
-        time_limit_s: Seconds of a search.
-        name: Prefix of names; None for the model's.
-        rounding: Of products of integers.
-        budget: Of the arena; None for what the whole program takes.
-        extension: Of the processor, for CMSIS-NN's kernels; None for ours.
-    """
-
-    model: Path
-    folder: Path
-    reading: Reading
-    strategy: str
-    seed: int | None
-    time_limit_s: float | None
-    name: str | None
-    rounding: Rounding
-    budget: Budget | None = None
-    extension: Extension | None = None
+def as_json(exported: ExportedC) -> dict[str, object]:
+    """Return what `--json` says."""
+    return {
+        "model": str(exported.request.model),
+        "target": "c",
+        "strategy": exported.plan.strategy,
+        "height": exported.plan.height,
+        "lower_bound": exported.plan.lower_bound,
+        "optimal": exported.plan.optimal,
+        "name": exported.export.name,
+        "arena_bytes": exported.export.arena_bytes,
+        "weight_bytes": exported.export.weight_bytes,
+        "alignment": exported.export.interface.alignment,
+        "plan_digest": exported.export.digest,
+        "kernels": list(exported.export.kernels),
+        "extension": exported.request.extension,
+        "rounding": exported.request.rounding,
+        "reference": exported.reference,
+        "files": sorted(exported.export.files),
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedC:
-    """What was written.
-
-    Attributes:
-        request: What was asked for.
-        export: The files.
-        plan: The plan.
-        reference: What computed the outputs that the test checks.
-    """
-
-    request: CRequest
-    export: CExport
-    plan: Plan
-    reference: str
-
-    @property
-    def as_json(self) -> dict[str, object]:
-        """What `--json` says."""
-        return {
-            "model": str(self.request.model),
-            "target": "c",
-            "strategy": self.plan.strategy,
-            "height": self.plan.height,
-            "lower_bound": self.plan.lower_bound,
-            "optimal": self.plan.optimal,
-            "name": self.export.name,
-            "arena_bytes": self.export.arena_bytes,
-            "weight_bytes": self.export.weight_bytes,
-            "alignment": self.export.interface.alignment,
-            "plan_digest": self.export.digest,
-            "kernels": list(self.export.kernels),
-            "extension": self.request.extension,
-            "rounding": self.request.rounding,
-            "reference": self.reference,
-            "files": sorted(self.export.files),
-        }
-
-    def rows(self) -> Iterator[tuple[str, RenderableType]]:
-        """Yield the facts for people."""
-        yield "arena", both(self.export.arena_bytes)
-        yield "weights", both(self.export.weight_bytes)
-        yield "lower bound", both(self.plan.lower_bound)
-        yield "strategy", Text(self.plan.strategy)
-        yield "kernels", Text(", ".join(self.export.kernels))
-        yield "test checks outputs of", Text(self.reference)
-        yield "call", Text(f"{self.export.name}_run(arena)", "bold")
-
-
-def write_c(request: CRequest) -> ExportedC:
-    """Write a model as C source and return what was written.
-
-    Raises:
-        ModelError: It cannot be read, or has no C kernels; nothing is written.
-        OutputError: The folder cannot be written.
-    """
-    check_folder(request.folder, request.model)
-    if request.name is not None and identifier(request.name) != request.name:
-        raise click.UsageError(
-            f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
-        )
-    own = lowered = lowered_for_c(request.reading, request.model)
-    if request.extension is not None:
-        steps = for_cmsis_nn(own.program, own.shifted, request.extension)
-        lowered = replace(own, program=steps)
-    compiled = in_order(request.reading, lowered)
-    strategy = configured(
-        find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
-    )
-    plan = search(strategy, compiled.source.problem, time_limit_s=request.time_limit_s).plan
-    if request.budget is not None:
-        size = request.budget.bytes_of(plan.height)
-        assert size is not None
-        if plan.height > size:
-            compiled, plan = _within(request, lowered, strategy, size)
-    checked: list[Vectors] = []
-
-    def check(interface: Interface) -> Vectors:
-        checked.append(
-            vectors(
-                request.model,
-                own.program,
-                interface,
-                lambda inputs: _run(request, inputs),
-                double_rounding=request.rounding == "double",
-            )
-        )
-        return checked[0]
-
-    options = COptions(request.name, request.rounding, version=version("arenite"))
-    export = export_c(compiled, plan, options, check)
-    write_folder(request.folder, export.files)
-    return ExportedC(request, export, plan, checked[0].reference)
-
-
-def _within(
-    request: CRequest, lowered: LoweredForC, strategy: Strategy, size: int
-) -> tuple[CompiledForC, Plan]:
-    """Return the program in bands of rows whose plan fits a budget.
-
-    Raises:
-        UnmetBudgetError: None does.
-    """
-    order = order_finder(request.reading.order_name or "best", request.time_limit_s)
-    program = derive(lowered.program, lowered.rules_in_bands, order)
-    ordered = lowered.program.reordered([step.name for step in program.program.steps])
-    banding = StripsSearch(
-        ordered,
-        lowered.rules_in_bands,
-        MICROCONTROLLER,
-        lambda problem: search(strategy, problem, time_limit_s=request.time_limit_s).plan,
-        is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
-    )
-    banded = banding.within(size)
-    return lowered.compiled(banded.derivation), banded.plan
-
-
-def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Return what our runtime makes of inputs."""
-    reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
-    compiled = compiled_for(reading, request.model)
-    plan = find("greedy-by-size")(compiled.source.problem)
-    pieces = list(program_file.pieces(compiled.assemble(plan)))
-    with Session.of_pieces(pieces, compiled.source.name) as session:
-        return session.run(inputs)
+def rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the facts for people."""
+    yield "arena", both(exported.export.arena_bytes)
+    yield "weights", both(exported.export.weight_bytes)
+    yield "lower bound", both(exported.plan.lower_bound)
+    yield "strategy", Text(exported.plan.strategy)
+    yield "kernels", Text(", ".join(exported.export.kernels))
+    yield "test checks outputs of", Text(exported.reference)
+    yield "call", Text(f"{exported.export.name}_run(arena)", "bold")

@@ -8,25 +8,30 @@ from typing import Final
 import click
 from rich.console import Console, RenderableType
 
+from arenite.cli.commands.export import c as c_source
 from arenite.cli.commands.export import onnxruntime
-from arenite.cli.commands.export.c import CRequest, write_c
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AlignmentType, BudgetType
-from arenite.cli.planning import tflm
+from arenite.cli.render import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.cli.targets.order_search import order_finder
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.export_c import CRequest, write_c
+from arenite.pipeline.export_tflm import export_for_tflm
+from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.placing import configured
+from arenite.pipeline.reading import Reading
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.export import c_header
+from arenite.strategies import find
 from arenite.strategies.order import ORDERS, find_order
 
 
@@ -66,7 +71,10 @@ def _to_tflm(request: _Request) -> _Exported:
         raise click.UsageError(
             "--order, --dim, --shape and --value are for --to onnxruntime and --to c"
         )
-    export = tflm.exported(request.model, request.strategy, request.seed, request.time_limit_s)
+    strategy = configured(
+        find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
+    )
+    export = export_for_tflm(request.model, strategy, watched(request.time_limit_s))
     return _Exported(
         export.data, c_header(export), tflm.rows(export), tflm.as_json(request.model, export)
     )
@@ -79,10 +87,10 @@ def _to_onnxruntime(request: _Request) -> _Exported:
             "itself, so choose an --order"
         )
     order_name = request.order_name or "best"
-    find = order_finder(order_name, request.time_limit_s) or find_order(order_name)
+    find_best = order_finder(order_name, watched(request.time_limit_s)) or find_order(order_name)
     silence_default_logger()
     export = export_onnxruntime(
-        request.model, find, dims=request.dims, shapes=request.shapes, values=request.values
+        request.model, find_best, dims=request.dims, shapes=request.shapes, values=request.values
     )
     return _Exported(
         export.model,
@@ -226,15 +234,17 @@ def export(
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")
         reading = Reading(
             dims, shapes, values, alignment=alignment, order_name=order_name,
-            time_limit_s=time_limit_s,
+            limits=watched(time_limit_s),
         )  # fmt: skip
+        strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         written = write_c(
             CRequest(
-                model, output, reading, requested, seed, time_limit_s, c_name, rounding, budget,
+                model, output, reading, strategy, c_name, rounding, budget,
                 _cmsis_nn(kernels, extension, rounding, budget),
             )
         )  # fmt: skip
-        _show(results, model, written.rows(), [output], {**written.as_json, "output": str(output)})
+        document = {**c_source.as_json(written), "output": str(output)}
+        _show(results, model, c_source.rows(written), [output], document)
         return
     if c_name is not None or rounding != "double" or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from arenite.cli.commands.fit import page, shown
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.fitting import link_option
@@ -15,13 +16,13 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
-from arenite.cli.planning.costs import MachineCosts
-from arenite.cli.planning.fitting import Fit, Fitting
-from arenite.cli.planning.programs import SUFFIX
-from arenite.cli.report.frontier import maps_of
-from arenite.cli.report.page import check_packages
-from arenite.cli.report.row_svg import as_svg
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.costs import MachineCosts
+from arenite.pipeline.fitting import Fit, Fitting
+from arenite.pipeline.programs import SUFFIX
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.report.frontier import maps_of
+from arenite.pipeline.report.page import check_packages
+from arenite.pipeline.report.row_svg import as_svg
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.importers import InputValues, Shapes
@@ -144,7 +145,7 @@ def fit(
         check_packages()
     reading = Reading(
         dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
-        time_limit_s=time_limit_s,
+        limits=watched(time_limit_s),
     )  # fmt: skip
     fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)
     if is_frontier:

@@ -4,9 +4,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from arenite.cli.planning.fitting import Fit
 from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
-from arenite.cli.render.numbers import both, percent
+from arenite.pipeline.fitting import Fit
+from arenite.pipeline.text import both, percent
 
 
 def whole(fit: Fit) -> str:

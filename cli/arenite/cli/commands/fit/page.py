@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import click
 
-from arenite.cli.planning.fitting import Fit, Fitting
-from arenite.cli.render.numbers import both, plural
-from arenite.cli.render.text import printable
-from arenite.cli.report.colours import Groups
-from arenite.cli.report.frontier import Frontier, maps_of
-from arenite.cli.report.frontier_words import frontier_columns, frontier_rows, remark
-from arenite.cli.report.model import Cell
-from arenite.cli.report.page import check_packages, render
-from arenite.cli.report.words import made_with
+from arenite.pipeline.fitting import Fit, Fitting
+from arenite.pipeline.report.colours import Groups
+from arenite.pipeline.report.frontier import Frontier, maps_of
+from arenite.pipeline.report.frontier_words import frontier_columns, frontier_rows, remark
+from arenite.pipeline.report.model import Cell
+from arenite.pipeline.report.page import check_packages, render
+from arenite.pipeline.report.words import made_with
+from arenite.pipeline.text import both, plural, printable
 from arenite.planner.units import format_size
 
 _MAPS = ("map-whole", "map-least")
@@ -87,7 +86,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
         MissingDependencyError: What draws the page is absent.
     """
     check_packages()
-    from arenite.cli.report.frontier_plots import (
+    from arenite.pipeline.report.frontier_plots import (
         FRONTIER,
         as_item,
         frontier_figure,

@@ -9,21 +9,30 @@ from rich.text import Text
 
 from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
-from arenite.cli.planning.costs import in_speeds
-from arenite.cli.planning.fitting import Fit, Fitting
 from arenite.cli.render import operator_map
 from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.numbers import both, distance, duration, gap, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name, printable
-from arenite.cli.report.frontier import Point
-from arenite.cli.report.records import record_facts
+from arenite.cli.render.text import name
+from arenite.pipeline.costs import in_speeds
+from arenite.pipeline.fitting import Fit, Fitting
+from arenite.pipeline.report.frontier import Point
+from arenite.pipeline.report.records import record_facts
+from arenite.pipeline.text import (
+    both,
+    distance,
+    duration,
+    gap,
+    grouped,
+    percent,
+    plural,
+    printable,
+)
+from arenite.pipeline.trading import Traded
 from arenite.planner.budget import Budget
 from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.source import Source
 from arenite.runtime.session import SessionMemory
-from arenite.runtime.trading import Traded
 from arenite.strategies.bands.regions import Region
 
 Show = Callable[[Console], None]

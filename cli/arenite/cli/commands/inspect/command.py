@@ -12,21 +12,23 @@ from rich.text import Text
 
 from arenite.cli.commands.inspect.program import show_program
 from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
+from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
 from arenite.cli.options.exclusive import refuse_beside
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.planning.programs import SUFFIX, backends
-from arenite.cli.planning.search import search
 from arenite.cli.render import load_chart
-from arenite.cli.render.numbers import both, distance, grouped, percent, plural
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name, printable
-from arenite.cli.targets.choice import Chosen, choose_target
-from arenite.cli.targets.reading import Reading
-from arenite.cli.targets.table import ARENITE
+from arenite.cli.render.text import name
+from arenite.pipeline.compiling import Compiled
+from arenite.pipeline.placing import place
+from arenite.pipeline.programs import SUFFIX, backends
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.choice import Chosen, choose_target
+from arenite.pipeline.targets.table import ARENITE
+from arenite.pipeline.text import both, distance, grouped, percent, plural, printable
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.plan import Plan
 from arenite.planner.problem import load_spans
@@ -34,7 +36,6 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
 from arenite.planner.source import Source
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.compiler import Compiled
 from arenite.strategies import find
 
 _DECIDED_BY_PROGRAM = (
@@ -64,7 +65,7 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     source = chosen.source
     ran = _ran(chosen)
     notes = source.program.notes if source.program else ()
-    plan = search(find("best"), source.problem.with_capacity(None)).plan
+    plan = place(find("best"), source.problem.with_capacity(None), watched()).plan
     diagnosis = None if source.program is None else diagnose(source.program, source.problem)
     aliasing = sharing(chosen, model)
     found = () if diagnosis is None else tuple(remedies(chosen, model, aliasing))

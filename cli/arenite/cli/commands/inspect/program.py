@@ -9,12 +9,12 @@ from typing import Any, Self
 from rich.console import Console
 
 from arenite.cli.console.results import Results
-from arenite.cli.planning.program_files import ProgramFile, TurnsByRows
 from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.numbers import both, grouped, plural
 from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name, printable
+from arenite.cli.render.text import name
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
+from arenite.pipeline.program_files import ProgramFile, TurnsByRows
+from arenite.pipeline.text import both, grouped, plural, printable
 from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies.bands.binding import Held
 

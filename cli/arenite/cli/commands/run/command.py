@@ -26,13 +26,12 @@ from arenite.cli.options.search import strategy_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType
-from arenite.cli.planning.programs import SUFFIX, build_program, compile_by_plan, write_program
-from arenite.cli.render.numbers import both, duration
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
-from arenite.cli.render.text import printable
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.programs import SUFFIX, build_program, compile_by_plan, write_program
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.text import both, duration, printable
 from arenite.planner.errors import named_instead
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.session import Session, StepProfile, Tuned

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.planning.programs import SUFFIX, build_program
-from arenite.cli.targets.reading import Reading
+from arenite.pipeline.programs import SUFFIX, build_program
+from arenite.pipeline.reading import Reading
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
 from arenite.runtime.session import Session
 from arenite.training.runner import StepRunner

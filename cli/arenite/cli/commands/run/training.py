@@ -15,9 +15,9 @@ from arenite.cli.commands.run.feeds import Feed, arrays_of
 from arenite.cli.console.interrupt import stop_on_interrupt
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
-from arenite.cli.render.numbers import both
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
+from arenite.pipeline.text import both
 from arenite.planner.errors import MissingDependencyError, about_file
 
 _SECONDS_APART = 0.5

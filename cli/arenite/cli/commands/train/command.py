@@ -13,10 +13,9 @@ from arenite.cli.options.model import dim_option, shape_option
 from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
-from arenite.cli.render.numbers import both, plural
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.cli.render.text import printable
+from arenite.pipeline.text import both, plural, printable
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.importers import Shapes
 

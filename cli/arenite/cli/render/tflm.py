@@ -1,0 +1,97 @@
+"""Facts of a model exported to TensorFlow Lite Micro."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from arenite.pipeline.text import both, change, one_line
+from arenite.runtime.targets.tflm.export import TflmExport
+from arenite.runtime.targets.tflm.measure import Measurement
+
+_MEASURES = {
+    "head": "head: tensors, scratch",
+    "tail": "tail: what stays",
+    "total": "total",
+    "smallest": "smallest working arena",
+}
+
+
+_TAIL = {
+    "tensors": "tensors, 1 each",
+    "operators": "operators, 1 each",
+    "kernels": "kernels' own data",
+    "variables": "variable tensors",
+    "boundary": "inputs and outputs",
+    "quantisation": "their quantisation",
+    "compression": "compressed weights",
+    "own": "the interpreter",
+}
+"""What a part of the tail is for, in a few words."""
+
+
+def as_json(model: Path, export: TflmExport) -> dict[str, object]:
+    """Return what `--json` says."""
+    result: dict[str, object] = {
+        "model": str(model),
+        "target": "tflm",
+        "strategy": export.plan.strategy,
+        "height": export.plan.height,
+        "lower_bound": export.plan.lower_bound,
+        "plan_used": not export.stays,
+        "stock_stays": export.stays or None,
+        "measured": export.measured is not None,
+        "not_measured": export.not_measured or None,
+        "head": {"stock": export.stock_head, "planned": export.planned_head},
+    }
+    if (measured := export.measured) is None:
+        return result | {"tail": None, "total": None, "smallest": None, "tail_parts": None,
+                         "scratch": None, "outputs_identical": None}  # fmt: skip
+    return result | {
+        **{
+            name: {
+                "stock": getattr(measured.stock, name),
+                "planned": getattr(measured.planned, name),
+            }
+            for name in _MEASURES
+        },
+        "tail_parts": {
+            part: {"stock": size, "planned": measured.planned.tail_parts[part]}
+            for part, size in measured.stock.tail_parts.items()
+        },
+        "scratch": measured.scratch,
+        "outputs_identical": measured.stock.outputs == measured.planned.outputs,
+    }
+
+
+def rows(export: TflmExport) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the facts for people."""
+    if (measured := export.measured) is None:
+        yield "head, computed", change(export.stock_head, export.planned_head)
+        yield "not measured", Text(one_line(export.not_measured))
+    else:
+        for name, label in _MEASURES.items():
+            yield label, change(getattr(measured.stock, name), getattr(measured.planned, name))
+            if name == "tail":
+                yield from _tail_rows(measured.stock, measured.planned)
+        if measured.scratch:
+            most = max(measured.scratch.values())
+            yield (
+                "kernel scratch",
+                f"{len(measured.scratch)} operators, at most {both(most)}; planned for",
+            )
+        same = measured.stock.outputs == measured.planned.outputs
+        yield "outputs", "identical bit for bit" if same else "DIFFERENT"
+    bound = export.problem.lower_bound
+    yield "lower bound of the head", both(bound)
+    verdict = f"stock stays: {export.stays}" if export.stays else "ours"
+    yield "plan to use", Text(verdict, "" if export.stays else "bold")
+
+
+def _tail_rows(stock: Measurement, planned: Measurement) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the parts of the tail that take bytes, the largest first."""
+    ours = planned.tail_parts
+    for part, size in sorted(stock.tail_parts.items(), key=lambda item: -item[1]):
+        if size or ours[part]:
+            yield f"  {_TAIL[part]}", change(size, ours[part]) if size else both(ours[part])

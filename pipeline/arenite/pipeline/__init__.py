@@ -1,0 +1,1 @@
+"""The way of a model: read, ordered, placed, fitted into a budget, built, compared."""

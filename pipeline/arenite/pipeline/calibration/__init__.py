@@ -1,0 +1,1 @@
+"""What the work of a machine costs, measured."""

@@ -1,0 +1,1 @@
+"""Strategies and policies compared on models."""

@@ -1,0 +1,208 @@
+"""Every strategy on every model: here, a process for each, or on a cluster."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from arenite.pipeline.comparison.cluster import each_on_cluster
+from arenite.pipeline.comparison.peers import ask_peers
+from arenite.pipeline.comparison.processes import Crash, each_in_a_process
+from arenite.pipeline.fitting import Fitting
+from arenite.pipeline.observing import SILENT, UNLIMITED, Observer, SearchLimits
+from arenite.pipeline.placing import place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.report.frontier import Frontier
+from arenite.pipeline.targets.choice import Chosen, choose_target
+from arenite.pipeline.targets.table import ARENITE
+from arenite.planner.errors import (
+    AreniteError,
+    InvalidPlanError,
+    MissingDependencyError,
+    PlanError,
+    UnsupportedProblemError,
+)
+from arenite.planner.report import (
+    FailedModel,
+    ModelReport,
+    PeerResult,
+    SkippedStrategy,
+    StrategyResult,
+)
+from arenite.planner.strategy import Strategy
+
+_Outcome = TypeVar("_Outcome")
+
+_SEARCHES = 10
+"""Of a frontier: the regions of each of its programs, and their plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport(ModelReport):
+    """A model, read for a target, and what every strategy made of it.
+
+    Attributes:
+        target: The target's name.
+        order: What ordered the operators.
+        phrase: Both, in a few words.
+        note: What the user should know of the choice, if anything.
+        frontier: What it takes in bands of rows, if that was asked for and is less.
+    """
+
+    target: str = ""
+    order: str = ""
+    phrase: str = ""
+    note: str | None = None
+    frontier: Frontier | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures, without the offsets."""
+        winner = self.winner
+        return {
+            **ModelReport.as_json(self),
+            "target": self.target,
+            "order": self.order,
+            "height": None if winner is None else winner.height,
+            "frontier": [point.as_json() for point in self.frontier.points]
+            if self.frontier
+            else None,
+        }
+
+
+Compared: TypeAlias = TargetReport | FailedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One model to compare.
+
+    Attributes:
+        model: Its file.
+        reading: How it is read.
+        strategies: What to run on it.
+        with_peers: Whether other tools are asked as well.
+        limits: Limits of each search, and its observer.
+        with_bands: Whether its frontier of memory against time is asked for.
+    """
+
+    model: Path
+    reading: Reading
+    strategies: tuple[Strategy, ...]
+    with_peers: bool = False
+    limits: SearchLimits = UNLIMITED
+    with_bands: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """A task whose model was read: all that planning needs, without the file."""
+
+    task: Task
+    chosen: Chosen
+    peers: tuple[PeerResult, ...]
+    frontier: Frontier | None
+
+
+def compare_model(task: Task) -> Compared:
+    """Return what the strategies make of the model, or why it cannot be planned."""
+    read = read_model(task)
+    return read if isinstance(read, FailedModel) else plan_model(read)
+
+
+def read_model(task: Task) -> ReadTask | FailedModel:
+    """Return the task with its model read and, if wanted, given to the peers."""
+    try:
+        chosen = choose_target(task.reading, task.model)
+        frontier = _frontier(task) if task.with_bands and chosen.target is ARENITE else None
+    except (AreniteError, OSError) as error:
+        return FailedModel(str(task.model), str(error))
+    source = chosen.source
+    peers = tuple(ask_peers(task.model, task.reading, source)) if task.with_peers else ()
+    boundless = replace(source, problem=source.problem.with_capacity(None))
+    return ReadTask(task, replace(chosen, source=boundless), peers, frontier)
+
+
+def _frontier(task: Task) -> Frontier | None:
+    """Return what a model that our runtime runs takes in bands of rows; None if not less."""
+    limit_s = task.limits.time_limit_s
+    limits = replace(task.limits, time_limit_s=None if limit_s is None else _SEARCHES * limit_s)
+    fitting = Fitting(task.model, replace(task.reading, limits=limits))
+    fits = fitting.frontier()
+    return Frontier.of(fits, fitting.machine.words) if len(fits) > 1 else None
+
+
+def plan_model(read: ReadTask) -> TargetReport:
+    """Run the strategies of the task."""
+    chosen = read.chosen
+    results: list[StrategyResult] = []
+    skipped: list[SkippedStrategy] = []
+    for strategy in read.task.strategies:
+        try:
+            outcome = place(strategy, chosen.source.problem, read.task.limits)
+        except UnsupportedProblemError as error:
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, error.reason))
+        except InvalidPlanError as error:
+            reason = f"made a wrong plan: {error}"
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, reason, wrong=True))
+        except (PlanError, MissingDependencyError) as error:
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, str(error)))
+        else:
+            results.append(
+                StrategyResult(
+                    strategy.name,
+                    strategy.kind,
+                    outcome.plan,
+                    outcome.seconds,
+                    outcome.interrupted,
+                )
+            )
+    model = str(read.task.model)
+    return TargetReport(
+        model, chosen.source, tuple(results), tuple(skipped), read.peers,
+        chosen.target.name, chosen.order_name, chosen.phrase, chosen.note, read.frontier,
+    )  # fmt: skip
+
+
+def compare_in_processes(
+    tasks: Sequence[Task], num_processes: int, observer: Observer = SILENT
+) -> Iterator[tuple[int, Compared]]:
+    """Yield the index of each task and its outcome, as they are done.
+
+    The observer may stop it; the models that are done are kept.
+    """
+    with observer.searching("compare", "comparison") as search:
+        done = each_in_a_process(compare_model, tasks, num_processes, search.should_stop)
+        for index, outcome in done:
+            yield index, _survived(tasks[index], outcome)
+
+
+def compare_on_cluster(
+    tasks: Sequence[Task], num_processes: int, scheduler: str
+) -> Iterator[tuple[int, Compared]]:
+    """Read the models here, plan them on the cluster; yield as `compare_in_processes`.
+
+    The workers need Arenite but not the files: what travels is the graph without weights.
+
+    Raises:
+        ClusterError: The scheduler cannot be reached.
+        MissingDependencyError: The package is absent.
+    """
+    failed: list[tuple[int, FailedModel]] = []
+
+    def readable() -> Iterator[tuple[int, ReadTask]]:
+        for index, outcome in each_in_a_process(read_model, tasks, num_processes):
+            read = _survived(tasks[index], outcome)
+            if isinstance(read, FailedModel):
+                failed.append((index, read))
+            else:
+                yield index, read
+
+    for index, outcome in each_on_cluster(scheduler, plan_model, readable()):
+        yield index, _survived(tasks[index], outcome)
+    yield from failed
+
+
+def _survived(task: Task, outcome: _Outcome | FailedModel | Crash) -> _Outcome | FailedModel:
+    if isinstance(outcome, Crash):
+        return FailedModel(str(task.model), f"{task.model}: {outcome.reason}")
+    return outcome

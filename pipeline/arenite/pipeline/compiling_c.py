@@ -1,0 +1,126 @@
+"""From a model file to a program for C kernels, and its records."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from arenite.planner.derive import derive
+from arenite.planner.errors import about_file
+from arenite.planner.files import model_digest
+from arenite.planner.importers import load
+from arenite.planner.ordering import FindOrder
+from arenite.planner.program import Program
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.rules import Rules
+from arenite.planner.tensors import TensorKind
+from arenite.runtime.cexport.base.errors import NotExportedError
+from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
+from arenite.runtime.cexport.lowering import lower_for_c, signed
+
+ALIGNMENT = 4
+"""Bytes: what the widest load of a 32-bit core needs."""
+
+ALIASES = (
+    AliasKind.IN_PLACE,
+    AliasKind.NORMALISATION,
+    AliasKind.REUSE_INPUTS,
+    AliasKind.SLICES,
+    AliasKind.CONCAT,
+    AliasKind.OVERLAP,
+)
+"""Kinds of sharing that the C kernels permit; lowered views have no step, so they need none."""
+
+
+def compile_for_c(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    order: FindOrder | tuple[str, ...] | None = None,
+    alignment: int | None = None,
+    capacity: int | None = None,
+) -> CompiledForC:
+    """Lower a model for C kernels and derive its records, for a strategy to place.
+
+    Args:
+        path: An ONNX or TFLite file.
+        dims: Values of free dimensions, by name; ONNX only.
+        shapes: Shapes of the model's inputs, by name, where the model leaves them open.
+        values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
+        order: Step names in order, or a function that finds an order; by default the model's.
+        alignment: Bytes of every offset; by default what the elements need.
+        capacity: Most bytes the arena may take; None for no limit.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+        NotExportedError: A tensor is too large for the kernels.
+        MissingDependencyError: The package of its format is absent.
+    """
+    lowered = lower_model_for_c(
+        path, dims=dims, shapes=shapes, values=values, alignment=alignment, capacity=capacity
+    )
+    return lowered.compiled(derive(lowered.program, lowered.rules, order))
+
+
+def lower_model_for_c(
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    alignment: int | None = None,
+    capacity: int | None = None,
+) -> LoweredForC:
+    """Lower a model for C kernels, for rewrites to change and `derive` to derive its records.
+
+    Args and errors are those of `compile_for_c`.
+    """
+    with about_file(path):
+        model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
+        found = signed(lower_for_c(model))
+        _check_sizes(found.program)
+    least = max(ALIGNMENT, _widest(found.program))
+    rules = Rules(_aliases(found.program), alignment=max(alignment or 1, least), capacity=capacity)
+    return LoweredForC(path.name, model_digest(path), found.program, found.shifted, rules)
+
+
+_MOST_BYTES = 2**31 - 1
+"""Of a tensor: the kernels count bytes in 32 bits."""
+
+_MOST_TRACED = 1 << 24
+"""Elements of the largest tensor in a program whose overlaps are searched, pixel by pixel."""
+
+
+def _check_sizes(program: Program) -> None:
+    """Check that the kernels can count the bytes of every tensor.
+
+    Raises:
+        NotExportedError: They cannot.
+    """
+    large = [
+        (tensor.name, tensor.dtype.label, f"its {tensor.size} B are beyond 32 bits")
+        for tensor in program.tensors.values()
+        if tensor.size > _MOST_BYTES
+    ]
+    if large:
+        raise NotExportedError(large)
+
+
+def _aliases(program: Program) -> tuple[AliasKind, ...]:
+    """Return what may share storage: overlaps only where they are found in a short time."""
+    most = max((tensor.num_elements for tensor in program.tensors.values()), default=0)
+    if most <= _MOST_TRACED:
+        return ALIASES
+    return tuple(kind for kind in ALIASES if kind is not AliasKind.OVERLAP)
+
+
+def _widest(program: Program) -> int:
+    """Return the bytes of the widest element in the arena."""
+    return max(
+        (
+            tensor.dtype.bits // 8
+            for tensor in program.tensors.values()
+            if tensor.kind is not TensorKind.CONSTANT
+        ),
+        default=1,
+    )

@@ -1,0 +1,1 @@
+"""Engines that run a model, measured in turn."""

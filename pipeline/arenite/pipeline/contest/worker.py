@@ -1,0 +1,61 @@
+"""The process that one engine runs in: `python -m arenite.pipeline.contest.worker`.
+
+It imports what its engine needs and nothing else, so its memory is that of the engine.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from arenite.pipeline.contest.engines import CONVERTED, ENGINES
+
+
+def main(arguments: list[str]) -> None:
+    """Load a model, run it, and write what was measured as one line of JSON.
+
+    Args:
+        arguments: Format, engine, model, inputs (`.npz`), outputs to write or "", threads,
+            seconds to measure.
+    """
+    model_format, name, model, inputs, outputs, threads, seconds = arguments
+    with np.load(inputs) as stored:
+        arrays = [stored[key] for key in stored.files]
+    started = time.perf_counter()
+    load = CONVERTED.get(name) or ENGINES[model_format][name]
+    engine = load(Path(model), int(threads))
+    loaded = time.perf_counter()
+    results = engine.run(arrays)
+    first = time.perf_counter()
+    for _ in range(2):  # caches, and engines that learn from a run
+        engine.run(arrays)
+    latencies: list[int] = []
+    end = time.perf_counter_ns() + int(float(seconds) * 1e9)
+    while len(latencies) < 5 or time.perf_counter_ns() < end:
+        begun = time.perf_counter_ns()
+        results = engine.run(arrays)
+        latencies.append(time.perf_counter_ns() - begun)
+    if outputs:
+        np.savez(outputs, *results)
+    measured = {
+        "load_ms": 1000 * (loaded - started),
+        "first_run_ms": 1000 * (first - loaded),
+        "latencies_ns": latencies,
+        "peak_rss_bytes": _peak_resident(),
+        "arena_bytes": engine.arena_bytes(),
+    }
+    sys.stdout.write(json.dumps(measured) + "\n")
+
+
+def _peak_resident() -> int:
+    """Return the most memory this process has held, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,76 @@
+"""The frontier of memory against time of one model, light enough to be kept for many."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from arenite.pipeline.fitting import Fit
+from arenite.pipeline.report.row_map import RowMap
+from arenite.strategies.bands.binding import binding_of
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A program of a frontier, in figures.
+
+    Attributes:
+        height: Bytes of its arena.
+        multiply_adds_ratio: Multiply-adds over those of the whole program.
+        turns: Steps that run, each band of one counted.
+        slowdown: Predicted time over that of the whole program, less 1.
+    """
+
+    height: int
+    multiply_adds_ratio: float
+    turns: int
+    slowdown: float
+
+    @classmethod
+    def of(cls, fit: Fit) -> Self:
+        """Return the figures of a program."""
+        return cls(fit.height, fit.multiply_adds_ratio, fit.banded.num_turns, fit.slowdown)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them by the keys that `arenite fit` has."""
+        return {
+            "height": self.height,
+            "macs_ratio": self.multiply_adds_ratio,
+            "bytes_moved": 0,
+            "steps": self.turns,
+            "predicted_slowdown": self.slowdown,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """What a model takes whole and in bands of rows.
+
+    Attributes:
+        points: The whole program first, then ever lower ones.
+        least: What lies where in the last.
+        binding: What keeps that from taking less, a sentence; empty if nothing is live.
+        costs: Whose costs predict times.
+    """
+
+    points: tuple[Point, ...]
+    least: RowMap
+    binding: str
+    costs: str
+
+    @classmethod
+    def of(cls, fits: Sequence[Fit], costs: str) -> Self:
+        """Return the figures of programs and the map of the last."""
+        last = fits[-1].banded
+        binding = binding_of(last.derivation)
+        return cls(
+            tuple(map(Point.of, fits)),
+            RowMap.of(last),
+            "" if binding is None else f"What binds in the least: {binding}.",
+            costs,
+        )
+
+
+def maps_of(fits: Sequence[Fit]) -> list[tuple[str, RowMap]]:
+    """Return what the ends of a frontier are called, and what lies where in them."""
+    ends = {"Whole": fits[0]} | ({"Least": fits[-1]} if len(fits) > 1 else {})
+    return [(title, RowMap.of(fit.banded)) for title, fit in ends.items()]

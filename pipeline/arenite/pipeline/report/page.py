@@ -1,0 +1,111 @@
+"""The page people look at: one file that holds all it needs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+from arenite.pipeline.report.compression import CompressionResult
+from arenite.pipeline.report.frontier import Frontier
+from arenite.pipeline.report.summary import offered
+from arenite.pipeline.report.words import page_model
+from arenite.planner.errors import MissingDependencyError
+from arenite.planner.report import FailedModel, ModelReport
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PACKAGES = ("bokeh", "jinja2")
+_OFFSETS_BUDGET = 1_500_000  # characters of offsets on the page, shared by its models
+_ROWS_BUDGET = 750_000  # bytes of the maps of rows, a million characters on the page
+
+
+def check_packages() -> None:
+    """Return if what draws the page is installed.
+
+    Raises:
+        MissingDependencyError: It is not.
+    """
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise MissingDependencyError(package, "report", "an HTML report")
+
+
+def render(template: str, page: object, figures: object) -> str:
+    """Return a page.
+
+    Args:
+        template: Its name.
+        page: All it says.
+        figures: What its script draws, as JSON.
+
+    Raises:
+        MissingDependencyError: What draws the page is absent.
+    """
+    check_packages()
+    from bokeh.resources import Resources
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template(template).render(
+        page=page,
+        data=_script_json(figures),
+        bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
+    )
+
+
+def as_page(
+    compared: Sequence[ModelReport | FailedModel],
+    command: Sequence[str],
+    compressions: Sequence[CompressionResult] = (),
+    frontiers: Mapping[str, Frontier] = MappingProxyType({}),
+) -> str:
+    """Return the page.
+
+    Args:
+        compared: The models, in the order they are shown.
+        command: What was asked for, to be shown.
+        compressions: What compression made of the weights of models, where it is known.
+        frontiers: What models take in bands of rows, by the file, where that is known.
+
+    Raises:
+        MissingDependencyError: What draws the page is absent.
+    """
+    check_packages()
+    from arenite.pipeline.report.figures import CARRIED, WORKING_SET, model_figures
+
+    reports = [each for each in compared if isinstance(each, ModelReport)]
+    budget = _OFFSETS_BUDGET // max(1, len(reports))
+    choices = [offered(report, budget) for report in reports]
+    by_name = {each.model: each for each in compressions}
+    mapped = _drawn(frontiers)
+    colours = (WORKING_SET, CARRIED)
+    page = page_model(compared, choices, command, by_name, colours, frontiers, mapped)
+    figures = [
+        None
+        if section.figure is None
+        else model_figures(
+            report, chosen, frontiers.get(report.model), with_rows=report.model in mapped
+        ).as_json()
+        for section, report, chosen in zip(page.sections, reports, choices, strict=True)
+    ]
+    return render("report.html.j2", page, figures)
+
+
+def _drawn(frontiers: Mapping[str, Frontier]) -> set[str]:
+    """Return the models whose least programs are drawn: those of the smallest maps."""
+    sizes = {model: found.least.num_bytes for model, found in frontiers.items()}
+    drawn: set[str] = set()
+    for model in sorted(sizes, key=lambda model: (sizes[model], model)):
+        if drawn and sum(map(sizes.__getitem__, drawn)) + sizes[model] > _ROWS_BUDGET:
+            break
+        drawn.add(model)
+    return drawn
+
+
+def _script_json(value: object) -> str:
+    """Return JSON that no name from a model can turn into markup."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,140 @@
+"""What lies where in a program of many turns, in few bytes: all that its map draws."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.pipeline.report.records import record_facts
+from arenite.planner.diagnosis import diagnose
+from arenite.planner.problem import Problem, UsageRecord, load_spans
+from arenite.planner.source import Source
+from arenite.strategies.bands.binding import owners_of
+from arenite.strategies.bands.search import Banded
+
+Numbers: TypeAlias = NDArray[Any]
+
+_PARTS = 1_000_000
+"""Of what a map shows: shares are counted in these."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowMap:
+    """Rectangles of a program's plan, and what they are.
+
+    Attributes:
+        height: Bytes of the arena.
+        turns: Steps that run.
+        starts: For each rectangle, its first turn.
+        ends: The turn after its last.
+        bottoms: Its lowest byte.
+        tops: The byte above its highest.
+        owners: Index of its tensor in `tensors`.
+        makers: Index of its operator in `operators`.
+        tensors: Names in the model, a tensor of rows once.
+        operators: What makes them.
+        shares: How much of the map the results of each operator fill, in millionths.
+        times: Turns at which the load changes.
+        loads: Live bytes from there on, a line.
+        binding: The turn of the largest load; None where nothing is live.
+    """
+
+    height: int
+    turns: int
+    starts: Numbers
+    ends: Numbers
+    bottoms: Numbers
+    tops: Numbers
+    owners: Numbers
+    makers: Numbers
+    tensors: tuple[str, ...]
+    operators: tuple[str, ...]
+    shares: Mapping[str, int]
+    times: Numbers
+    loads: Numbers
+    binding: int | None
+
+    @classmethod
+    def of(cls, banded: Banded) -> Self:
+        """Return the map of a program."""
+        found, problem = banded.derivation, banded.derivation.problem
+        facts = record_facts(Source.derived("", "", found))
+        names = owners_of(found.program)
+        tensors = [names.get(record.name, record.name) for record in problem.records]
+        operators = [fact.label for fact in facts]
+        drawn = list(problem.rectangles(banded.plan.offsets))
+        stairs = [len(record.stairs) for record in problem.records]
+        times, loads = load_line(problem.records)
+        binding = diagnose(found.program, problem).binding
+        return cls(
+            banded.height,
+            len(found.program.steps),
+            _smallest(each.start for each in drawn),
+            _smallest(each.end for each in drawn),
+            _smallest(each.offset for each in drawn),
+            _smallest(each.offset + each.size for each in drawn),
+            np.repeat(_places(tensors), stairs),
+            np.repeat(_places(operators), stairs),
+            tuple(dict.fromkeys(tensors)),
+            tuple(dict.fromkeys(operators)),
+            shares(problem, operators, banded.height),
+            _smallest(times),
+            _smallest(loads),
+            None if binding is None else binding.step,
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (
+            self.starts, self.ends, self.bottoms, self.tops, self.owners, self.makers, self.times,
+            self.loads,
+        )  # fmt: skip
+        return sum(array.nbytes for array in arrays)
+
+
+def shares(problem: Problem, names: Sequence[str], height: int) -> Counter[str]:
+    """Return how much of a map is of each name, in millionths.
+
+    Args:
+        problem: What was placed.
+        names: One for each record.
+        height: Bytes that the map shows.
+    """
+    area = max(1, height) * max(1, problem.num_steps)
+    found: Counter[str] = Counter()
+    for record, name in zip(problem.records, names, strict=True):
+        taken = sum(stair.size * (stair.end - stair.start) for stair in record.stairs)
+        found[name] += _PARTS * taken // area
+    return found
+
+
+def load_line(records: Iterable[UsageRecord]) -> tuple[list[int], list[int]]:
+    """Return the corners of the line of live bytes: steps, and bytes."""
+    times, loads = [0], [0]
+    for span in load_spans(records):
+        if span.start > times[-1]:
+            times.append(times[-1])
+            loads.append(0)
+        times += [span.start, span.end]
+        loads += [span.load, span.load]
+    return times, loads
+
+
+def _places(names: Sequence[str]) -> Numbers:
+    """Return for each name its place among those that differ."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return _smallest(places[name] for name in names)
+
+
+def _smallest(numbers: Iterable[int]) -> Numbers:
+    """Return numbers in the narrowest type that pages know and that holds them."""
+    found = np.array(list(numbers), np.int64)
+    most = found.max(initial=0)
+    for kind in (np.uint8, np.uint16, np.int32):
+        if most <= np.iinfo(kind).max:
+            return found.astype(kind)
+    return found.astype(np.float64)

@@ -1,0 +1,67 @@
+"""A model that can be run, whether it was built before or not."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from arenite.planner.strategy import Strategy
+from arenite.runtime.session import Session as ProgramSession
+from arenite.runtime.session.session import SessionOptions
+
+_MODELS = {".onnx", ".tflite", ".lite"}
+
+
+class Session(ProgramSession):
+    """A model that can be run, one inference at a time.
+
+    An `.arena` file is mapped and takes no package that reads models. An ONNX or TFLite model is
+    first built in memory, to the bytes that `arenite build` writes.
+
+    Args:
+        path: An `.arena` file, or an ONNX or TFLite model.
+        strategy: Places the tensors of a model; `best` by default.
+        dims: Values of free dimensions of a model, by name.
+        shapes: Shapes of a model's inputs, by name.
+        values: Inputs of a model fixed at a value, by name.
+        threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
+            an otherwise idle machine; a child process that is forked later cannot use the session.
+        poison: Byte to fill dead memory with, which shows a wrong plan.
+        guard: Protect the pages around each memory from access.
+        buffers: Memory to use, by the name of the memory; the library allocates the others.
+
+    Raises:
+        ProgramError: The file cannot be read or is not to be trusted.
+        ResourceError: There is no memory for it, or a buffer does not fit.
+        ModelError: The model cannot be read, or has an operator that nothing runs.
+        MissingDependencyError: A package that reads the model or runs a step is absent.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        strategy: Strategy | None = None,
+        dims: Mapping[str, int] | None = None,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+        values: Mapping[str, float] | None = None,
+        threads: int = 1,
+        poison: int | None = None,
+        guard: bool = False,
+        buffers: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
+        path = Path(path)
+        if path.suffix.lower() not in _MODELS:
+            super().__init__(path, threads=threads, poison=poison, guard=guard, buffers=buffers)
+            return
+        # Late, so that running a program file takes none of the packages that read models.
+        from arenite.pipeline.building import compile_and_place
+        from arenite.pipeline.reading import Reading
+        from arenite.runtime.program import file
+        from arenite.strategies import find
+
+        reading = Reading(dims or {}, shapes or {}, values or {})
+        built = compile_and_place(reading, path, strategy or find("best"))
+        pieces = file.pieces(built.compiled.assemble(built.outcome.plan))
+        self._open_pieces(pieces, path.name, SessionOptions(threads, poison, guard, buffers))

@@ -1,0 +1,125 @@
+"""Our own runtime."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from arenite.pipeline.compiling import (
+    Compiled,
+    Lowered,
+    Tune,
+    compile_model,
+    lower_model,
+    rules,
+    runs_by_rows,
+)
+from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.reading import Reading
+from arenite.planner.importers import model_format
+from arenite.planner.planfile import PlanFile
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.source import Source
+from arenite.runtime.rewrites.lanes import loads_as_in
+from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.rewrites.tiles import Kernels
+from arenite.strategies.bands.stated import made_again
+
+
+class Arenite:
+    """The steps that our runtime runs; it takes any order."""
+
+    name: ClassVar[str] = "arenite"
+    summary: ClassVar[str] = "our own runtime"
+    open_fields: ClassVar[frozenset[str]] = frozenset(
+        {"dims", "shapes", "values", "order_name", "weight_budget"}
+    )
+    shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
+
+    def why_unsupported(self, path: Path) -> str | None:
+        """Return why there is nothing to run in such a file."""
+        if model_format(path) == "csv":
+            return "a CSV states records alone; there is nothing to run"
+        return None
+
+    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
+        """Return the records of the program."""
+        return compiled_for(reading, path, capacity).source
+
+    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+        """Return the records of the program in the order of the plan."""
+        return compiled_by(reading, path, plan_file).source
+
+
+def lowered_for(reading: Reading, path: Path) -> Lowered:
+    """Return a model as steps, for rewrites to change.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget cannot be met.
+    """
+    return lower_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        weight_budget=reading.weight_budget,
+    )
+
+
+def compiled_for(
+    reading: Reading,
+    path: Path,
+    capacity: int | None = None,
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
+) -> Compiled:
+    """Return the program of a model: in the best order, unless the user decides it.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget cannot be met.
+    """
+    return compile_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        order=order_finder(reading.order_name or "best", reading.limits),
+        capacity=capacity,
+        weight_budget=reading.weight_budget,
+        kernels=kernels,
+        tune=tune,
+    )
+
+
+def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
+    """Return the program of a model in the order of a plan, and in its bands if it has some.
+
+    Args:
+        reading: Dimensions and shapes.
+        path: The model.
+        plan_file: States the order, the bands and the weight budget.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        OrderError: The model does not have the steps of the plan.
+    """
+    stated = plan_file.model.weight_budget
+    budget = WeightBudget.parse(stated) if stated else None
+    if plan_file.bands is not None:
+        lowered = lowered_for(replace(reading, weight_budget=budget), path)
+        allowed = partial(runs_by_rows, lowered.program)
+        found = made_again(lowered.program, plan_file.bands, rules(), allowed)
+        if lowered.loads_beside:
+            counted = replace(rules(), outlines=True)
+            found = loads_as_in(found, plan_file.problem.steps, counted)
+        return lowered.compiled(found)
+    return compile_model(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        order=plan_file.problem.steps,
+        weight_budget=budget,
+    )

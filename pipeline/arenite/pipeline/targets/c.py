@@ -1,0 +1,91 @@
+"""C source, with the kernels that it is exported with."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from arenite.pipeline.compiling_c import compile_for_c, lower_model_for_c
+from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.reading import Reading
+from arenite.planner.derive import derive
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.importers import model_format
+from arenite.planner.planfile import PlanFile
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.source import Source
+from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
+
+
+class C:
+    """The steps of an exported program; results may overlap the operands they consume."""
+
+    name: ClassVar[str] = "c"
+    summary: ClassVar[str] = "C source"
+    open_fields: ClassVar[frozenset[str]] = frozenset(
+        {"dims", "shapes", "values", "alignment", "order_name"}
+    )
+    shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
+
+    def why_unsupported(self, path: Path) -> str | None:
+        """Return why there is nothing to write of such a file."""
+        if model_format(path) == "csv":
+            return "a CSV states records alone; there is nothing to write as C"
+        return None
+
+    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
+        """Return the records of the program."""
+        return compiled_for_c(reading, path, capacity).source
+
+    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+        """Return the records of the program in the order of the plan."""
+        return compile_for_c(
+            path,
+            dims=reading.dims,
+            shapes=reading.shapes,
+            values=reading.values,
+            order=plan_file.problem.steps,
+            alignment=plan_file.alignment,
+        ).source
+
+
+def lowered_for_c(reading: Reading, path: Path, capacity: int | None = None) -> LoweredForC:
+    """Return the steps of a model, none of their storage shared yet.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+    """
+    return lower_model_for_c(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        alignment=reading.alignment,
+        capacity=capacity,
+    )
+
+
+def compiled_for_c(reading: Reading, path: Path, capacity: int | None = None) -> CompiledForC:
+    """Return the program of a model: in the best order, unless the user decides it.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+    """
+    return in_order(reading, lowered_for_c(reading, path, capacity))
+
+
+def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:
+    """Return a lowered model in the best order, unless the user decides it.
+
+    Raises:
+        UnsupportedModelError: Its steps cannot be put into the order that the user wants.
+    """
+    try:
+        return _ordered(reading, lowered, reading.order_name or "best")
+    except UnsupportedModelError:  # steps that cannot be moved
+        if reading.order_name is not None:
+            raise
+        return _ordered(reading, lowered, "given")
+
+
+def _ordered(reading: Reading, lowered: LoweredForC, order_name: str) -> CompiledForC:
+    order = order_finder(order_name, reading.limits)
+    return lowered.compiled(derive(lowered.program, lowered.rules, order))

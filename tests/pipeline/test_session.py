@@ -1,0 +1,47 @@
+"""`arenite.Session` of a model that was not built: the program that `arenite build` writes."""
+
+import pytest
+
+from arenite.pipeline.building import compile_and_place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.session import Session
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.program import file
+from arenite.strategies import find
+from support.running import MANY_KINDS, random_feeds, reference_outputs, with_random_weights
+from support.tiny_onnx import parse, save
+
+
+@pytest.fixture
+def model(tmp_path):
+    return save(tmp_path, with_random_weights(parse(MANY_KINDS)))
+
+
+def test_a_model_runs_and_takes_the_arena_of_its_program(model):
+    built = compile_and_place(Reading(), model, find("best"))
+    with Session(model) as session:
+        feeds = random_feeds(session)
+        found = session.run(feeds)
+        for name, expected in reference_outputs(model, feeds).items():
+            assert found[name] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+        assert session.arena_bytes == built.outcome.plan.height
+
+
+def test_a_model_and_its_program_file_are_the_same_program(model, tmp_path):
+    built = compile_and_place(Reading(), model, find("best"))
+    path = tmp_path / "model.arena"
+    file.write(path, built.compiled.assemble(built.outcome.plan))
+    with Session(model) as of_model, Session(path) as of_file:
+        assert of_model.flatbuffer() == of_file.flatbuffer()
+
+
+def test_a_strategy_may_be_another(model):
+    with Session(model, strategy=find("no-reuse")) as session, Session(model) as best:
+        assert session.arena_bytes > best.arena_bytes
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "model.pb"
+    path.write_bytes(b"nothing")
+    with pytest.raises(ProgramError):
+        Session(path)
