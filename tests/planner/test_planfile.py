@@ -94,7 +94,7 @@ def test_the_documented_command_gives_the_documented_bytes(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (csv,) = documented("csv")
     Path("worked-example.csv").write_text(csv)
-    (command,) = re.findall(r"^    arenite (plan .*)$", (DOCS / "plan-file.md").read_text(), re.M)
+    (command,) = re.findall(r"^arenite (plan .*)$", (DOCS / "plan-file.md").read_text(), re.M)
     assert main(command.split()) == 0, capsys.readouterr().err
     assert Path("plan.json").read_text() == documented("json")[-1]
 

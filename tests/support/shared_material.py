@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-_SHARED = Path(__file__).parents[3] / "shared"
+SHARED = Path(__file__).parents[3] / "shared"
 
 
 def shared(relative: str) -> Path:
     """Return the path, skipping the test when the folder is absent."""
-    if not _SHARED.is_dir():
+    if not SHARED.is_dir():
         pytest.skip("../shared/... is not beside the checkout")
-    return _SHARED / relative
+    return SHARED / relative
