@@ -182,11 +182,11 @@ def run_block(block: Block, page: Path, scope: dict[str, object]) -> None:
     """Run a block in the current folder and compare what it prints with what the page shows."""
     where = f"{page.relative_to(ROOT)}:{block.line}"
     if block.language == "python":
-        printed = StringIO()
-        with redirect_stdout(printed):
+        output = StringIO()
+        with redirect_stdout(output):
             exec(compile(block.text, where, "exec"), scope)
-        shown = re.findall(r"^ *(?:print\(.*)?\)  # (.+)$", block.text, re.MULTILINE)
-        assert [line.rstrip() for line in printed.getvalue().splitlines()] == shown, where
+        expected = re.findall(r"^ *(?:print\(.*)?\)  # (.+)$", block.text, re.MULTILINE)
+        assert [line.rstrip() for line in output.getvalue().splitlines()] == expected, where
         return
     for command, shown in sessions(block):
         printed, code = run_command(command)
