@@ -1,6 +1,5 @@
 """Programs in bands of which rows are spilled: the same bits, wherever the rows come back to."""
 
-import json
 from collections import Counter
 from functools import partial
 
@@ -62,7 +61,7 @@ def test_rows_that_were_spilled_make_the_bits_of_the_whole(lowered, programs, in
 
 def names_of_steps(lowered, derivation, plan):
     assembly = lowered.compiled(derivation).assemble(plan)
-    return Counter(step["name"] for step in json.loads(assembly.program)["steps"])
+    return Counter(step["name"] for step in assembly.root["steps"])
 
 
 def test_a_step_that_finds_a_row_at_two_places_is_two_steps_of_the_file(lowered, programs):

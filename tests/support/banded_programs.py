@@ -1,6 +1,5 @@
 """Programs of layers over images, run whole or in bands of rows that lie anywhere."""
 
-import json
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -256,7 +255,7 @@ class Network:
 
 def file_of_root(root: dict[str, Any], constants: list[tuple[int, np.ndarray]]) -> bytes:
     """Return the bytes of a program file."""
-    assembly = Assembly(json.dumps(root), tuple(constants), root["weights_size"])
+    assembly = Assembly(root, tuple(constants), root["weights_size"])
     return b"".join(program_file.pieces(assembly))
 
 

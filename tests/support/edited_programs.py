@@ -1,5 +1,6 @@
 """Program files whose JSON was changed before they were encoded."""
 
+import copy
 import json
 import math
 import re
@@ -27,9 +28,9 @@ def edited(assembly: Assembly, edit: Callable[[Root], object]) -> bytes:
         UnwritableProgramError: The schema has no room for the edit, which is then no hostile
             program: a key that is misspelt, a number that its field cannot hold.
     """
-    root = json.loads(assembly.program)
+    root = copy.deepcopy(assembly.root)
     edit(root)
-    return file_of(replace(assembly, program=json.dumps(root)))
+    return file_of(replace(assembly, root=root))
 
 
 def apart(model: Path | Compiled) -> Assembly:

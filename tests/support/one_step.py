@@ -1,6 +1,5 @@
 """Program files of one step, written operand by operand, so that each can be wrong."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,7 +131,7 @@ def one_step(
         root["turns"] = [{"step": step, "first": row, "count": n} for step, row, n in turns]
     if edit is not None:
         edit(root)
-    assembly = Assembly(json.dumps(root), tuple(constants), ends["weights"] + _SLACK)
+    assembly = Assembly(root, tuple(constants), ends["weights"] + _SLACK)
     return list(program_file.pieces(assembly))
 
 

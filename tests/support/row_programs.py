@@ -1,6 +1,5 @@
 """Programs of one step whose operands lie row by row, scattered and gathered by copies."""
 
-import json
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -131,7 +130,7 @@ def program_by_rows(
         }],
         "inputs": fed, "outputs": [add_port(tensors, made, "y")],
     }  # fmt: skip
-    assembly = Assembly(json.dumps(root), tuple(constants), root["weights_size"])
+    assembly = Assembly(root, tuple(constants), root["weights_size"])
     return b"".join(program_file.pieces(assembly))
 
 

@@ -35,6 +35,15 @@ class DType(Enum):
     COMPLEX64 = ("complex64", 64)
     COMPLEX128 = ("complex128", 128)
 
+    @classmethod
+    def of_label(cls, label: str) -> "DType":
+        """Return the type of a name.
+
+        Raises:
+            KeyError: No type has that name.
+        """
+        return _BY_LABEL[label]
+
     @property
     def label(self) -> str:
         """The type's name, as in numpy where numpy has it."""
@@ -48,3 +57,6 @@ class DType(Enum):
     def num_bytes(self, num_elements: int) -> int:
         """Return the bytes that `num_elements` packed elements take."""
         return -(-num_elements * self.bits // 8)
+
+
+_BY_LABEL = {dtype.label: dtype for dtype in DType}

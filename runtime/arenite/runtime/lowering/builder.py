@@ -21,7 +21,6 @@ from arenite.runtime.lowering.drafts import (
     DraftStep,
     DraftStorage,
     ProgramTensors,
-    dtype_of,
     with_assignments,
 )
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -206,7 +205,9 @@ class ProgramBuilder:
         array = np.asarray(array, order="C")
         self._constants[name] = array
         self._quantise(name, quantisation)
-        return Value(name, dtype_of(array), array.shape, as_written(array.ndim), 0, array)
+        return Value(
+            name, DType.of_label(array.dtype.name), array.shape, as_written(array.ndim), 0, array
+        )
 
     def emit(
         self,

@@ -107,7 +107,7 @@ class ProgramTensors:
         """Return the name of a new constant, the initial value of a state."""
         name = self._names.take(f"{state}/initial")
         self.constants[name] = np.asarray(array, order="C")
-        self._add(Tensor(name, dtype_of(array), array.shape, TensorKind.CONSTANT))
+        self._add(Tensor(name, DType.of_label(array.dtype.name), array.shape, TensorKind.CONSTANT))
         return name
 
     def _whole(self, name: str) -> Tensor:
@@ -117,20 +117,16 @@ class ProgramTensors:
                 self._add(storage.tensor)
             else:
                 array = self.constants[name] = self._all_constants[name]
-                self._add(Tensor(name, dtype_of(array), array.shape, TensorKind.CONSTANT))
+                self._add(
+                    Tensor(
+                        name, DType.of_label(array.dtype.name), array.shape, TensorKind.CONSTANT
+                    )
+                )
         return self.found[name]
 
     def _add(self, tensor: Tensor) -> None:
         quantisation = self._quantisations.get(tensor.name, tensor.quantisation)
         self.found[tensor.name] = replace(tensor, quantisation=quantisation)
-
-
-_DTYPES = {dtype.label: dtype for dtype in DType}
-
-
-def dtype_of(array: Array) -> DType:
-    """Return the element type of an array."""
-    return _DTYPES[array.dtype.name]
 
 
 def with_assignments(

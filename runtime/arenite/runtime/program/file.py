@@ -64,12 +64,12 @@ class Assembly:
     """The parts of a program file.
 
     Attributes:
-        program: The schema's root table, as JSON; records and turns are not packed yet.
+        root: The schema's root table, as for JSON; records and turns are not packed yet.
         constants: Constants with their offsets in the section of weights, in order.
         weights_size: Bytes of that section.
     """
 
-    program: str
+    root: dict[str, Any]
     constants: tuple[tuple[int, Array], ...]
     weights_size: int
 
@@ -130,7 +130,7 @@ class _Assembler:
     def assemble(self, digest: str, producer: str, tuned_on: str | None) -> Assembly:
         program = self._program
         steps, turns = self._steps()
-        root = {
+        root: dict[str, Any] = {
             "name": program.name,
             "digest": digest,
             "producer": producer,
@@ -147,11 +147,7 @@ class _Assembler:
             root["turns"] = turns
         if tuned_on is not None:
             root["tuned_on"] = tuned_on
-        return Assembly(
-            json.dumps(root, allow_nan=False),
-            tuple(self._constants),
-            align_up(self._weights_size, _ALIGNMENT) + _SLACK,
-        )
+        return Assembly(root, tuple(self._constants), root["weights_size"])
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:
         for each in self._problem.rectangles(self._plan.offsets):
@@ -320,7 +316,8 @@ class _Assembler:
     def _constant_entry(self, name: str, array: Array) -> int:
         self._entries.append(
             {
-                "name": name, "type": _TYPES[_dtype(array)], "shape": list(array.shape),
+                "name": name, "type": _TYPES[DType.of_label(array.dtype.name)],
+                "shape": list(array.shape),
                 "place": "weights", "offset": self._place("", array),
             }
         )  # fmt: skip
@@ -414,12 +411,6 @@ def _plain(value: Any) -> Any:
 
 _TEXT_OF: Mapping[float, str] = {math.inf: "inf", -math.inf: "-inf"}
 
-_BY_LABEL = {dtype.label: dtype for dtype in DType}
-
-
-def _dtype(array: Array) -> DType:
-    return _BY_LABEL[array.dtype.name]
-
 
 MAGIC = b"ARENITE\x1a"
 VERSION = 5
@@ -434,7 +425,7 @@ def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
         UnwritableProgramError: The file's format has no room for a number of the program.
     """
     try:
-        program = _schema.encode(json.dumps(packed(json.loads(assembly.program))))
+        program = _schema.encode(json.dumps(packed(assembly.root), allow_nan=False))
     except ValueError as error:
         raise UnwritableProgramError(f"cannot be written as a program: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)

@@ -1,6 +1,6 @@
 """Where each row of a tensor lies whose rows are pieces of a banded program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -54,19 +54,30 @@ class RowTables:
             tensor: The name that it had as a whole.
             place: Returns the place of a piece.
         """
-        shape, pieces = self.shapes[tensor], self._pieces[tensor]
-        starts: list[int | None] = [None] * shape[ROW_AXIS]
-        memories: set[str] = set()
-        for name, first in pieces.items():
-            piece = self._program.tensors[name]
-            memory, begin = place(name)
-            memories.add(memory)
-            for row in range(num_rows(piece)):
-                starts[first + row] = begin + row * row_bytes(piece)
-        (memory,) = memories
-        # Rows of an input that nothing reads are no piece of any step; any place will do for them.
-        somewhere = next(start for start in starts if start is not None)
-        return memory, [somewhere if start is None else start for start in starts]
+        pieces = self._pieces[tensor]
+        memory, starts = _row_starts(self._program, pieces.items(), place)
+        return memory, _filled(starts, self.shapes[tensor], starts[min(starts)])
+
+
+def _row_starts(
+    program: Program, pieces: Iterable[tuple[str, int]], place: Callable[[str], Place]
+) -> tuple[str, dict[int, int]]:
+    """Return the memory of pieces, given with their first rows, and where each row begins."""
+    starts: dict[int, int] = {}
+    memories: set[str] = set()
+    for name, first in pieces:
+        piece = program.tensors[name]
+        memory, begin = place(name)
+        memories.add(memory)
+        for row in range(num_rows(piece)):
+            starts[first + row] = begin + row * row_bytes(piece)
+    (memory,) = memories
+    return memory, starts
+
+
+def _filled(starts: Mapping[int, int], shape: Sequence[int], somewhere: int) -> list[int]:
+    """Return where each row begins; rows that no step touches may lie anywhere."""
+    return [starts.get(row, somewhere) for row in range(shape[ROW_AXIS])]
 
 
 def is_contiguous(starts: Sequence[int], size: int) -> bool:
@@ -142,10 +153,7 @@ class RowVariants:
     def starts(self, tensor: str, table: int, shape: Sequence[int]) -> tuple[str, list[int]]:
         """Return the memory of a table, and the byte where each of its rows begins."""
         found = self._tables[tensor][table]
-        # Rows that no step touches may lie anywhere.
-        somewhere = next(iter(found.starts.values()))
-        rows = range(shape[ROW_AXIS])
-        return found.memory, [found.starts.get(row, somewhere) for row in rows]
+        return found.memory, _filled(found.starts, shape, next(iter(found.starts.values())))
 
     def _operands(
         self, operands: Sequence[Pieces | None], names: Sequence[str]
@@ -162,15 +170,8 @@ class RowVariants:
         return found
 
     def _table(self, pieces: Pieces, names: Sequence[str]) -> _Table:
-        starts: dict[int, int] = {}
-        memories: set[str] = set()
-        for name, first in zip(names, pieces.firsts, strict=True):
-            piece = self._program.tensors[name]
-            memory, begin = self._place(name)
-            memories.add(memory)
-            for row in range(num_rows(piece)):
-                starts[first + row] = begin + row * row_bytes(piece)
-        (memory,) = memories
+        found = zip(names, pieces.firsts, strict=True)
+        memory, starts = _row_starts(self._program, found, self._place)
         return _Table(memory, starts)
 
     def _add(self, banded: str, operands: list[_Table | None]) -> int:

@@ -115,13 +115,10 @@ class _Packer:
         name = self._names.take(hint)
         self.constants[name] = array
         self.tensors[name] = Tensor(
-            name, _DTYPES[array.dtype.name], array.shape, TensorKind.CONSTANT,
+            name, DType.of_label(array.dtype.name), array.shape, TensorKind.CONSTANT,
             quantisation=quantisation,
         )  # fmt: skip
         return name
-
-
-_DTYPES = {each.label: each for each in (DType.FLOAT32, DType.INT8)}
 
 
 def _of_one_channel(step: Step, operator: DepthwiseConv2D, weights: Array) -> tuple[Step, Array]:
