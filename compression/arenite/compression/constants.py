@@ -77,7 +77,7 @@ def check_nodes(model: onnx.ModelProto) -> None:
     for node in model.graph.node:
         if _held(node) is None and not any(subgraphs(node)) and dialect.schema(node) is not None:
             label = next(filter(None, (node.name, *node.output, *node.input)), "")
-            checker.check(node, label, ())
+            checker.check_definition(node, label)
 
 
 def drop_unused(graph: onnx.GraphProto) -> None:

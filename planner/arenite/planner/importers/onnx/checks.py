@@ -27,10 +27,7 @@ class NodeChecker:
         Raises:
             ModelFormatError: It does not.
         """
-        try:
-            onnx.checker.check_node(node, self._context)
-        except onnx.checker.ValidationError as error:
-            raise self.refusal(node, name, error) from error
+        self.check_definition(node, name)
         # onnx's inference reads out of bounds for some axes that do not exist.
         rank = max((len(operand.type.shape) for operand in inputs if operand.type), default=0)
         for attribute in node.attribute:
@@ -41,6 +38,17 @@ class NodeChecker:
                     raise self.refusal(
                         node, name, f"its {attribute.name} {list(axes)} are beyond rank {rank}"
                     )
+
+    def check_definition(self, node: onnx.NodeProto, name: str) -> None:
+        """Check what needs no shapes: the number of operands and the attributes.
+
+        Raises:
+            ModelFormatError: They are not those of the operator.
+        """
+        try:
+            onnx.checker.check_node(node, self._context)
+        except onnx.checker.ValidationError as error:
+            raise self.refusal(node, name, error) from error
 
     def refusal(self, node: onnx.NodeProto, name: str, reason: object) -> ModelFormatError:
         """Return the error that says what is wrong with a node."""
