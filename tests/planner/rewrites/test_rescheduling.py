@@ -6,7 +6,7 @@ import pytest
 from arenite.planner.costs import PCIE, Link
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling import Move, Schedule, reschedule
+from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan, reschedule
 from arenite.planner.tensors import Alias
 from arenite.strategies.schedules.work import Work
 from support.parts import program_in_parts
@@ -22,7 +22,7 @@ def carried(work: Work) -> str:
     """Return a tensor of the forward pass that the backward pass reads."""
     for storage, name in enumerate(work.names):
         reads = [step for step, read in enumerate(work.reads) if storage in read]
-        if work.may_move[storage] and name.startswith("a") and max(reads) - min(reads) > 6:
+        if work.may_leave[storage] and name.startswith("a") and max(reads) - min(reads) > 6:
             return name
     raise AssertionError
 
@@ -40,8 +40,8 @@ def bounds(work: Work, tensor: str) -> tuple[int, int]:
 def moved(work: Work) -> Program:
     tensor = carried(work)
     left, back = bounds(work, tensor)
-    moves = (Move(tensor, left + 1, left + 2, back - 1, back),)
-    return reschedule(work.program, Schedule(work.numbers, moves), Link(1, 1))
+    spills = (SpillSpan(tensor, left + 1, left + 2, back - 1, back),)
+    return reschedule(work.program, Schedule(work.numbers, spills), Link(1, 1))
 
 
 def test_the_own_order_is_the_same_program(work: Work) -> None:
@@ -74,14 +74,14 @@ def test_no_step_is_left_out(work: Work) -> None:
 
 @pytest.mark.parametrize("tensor", ["loss", "w0"])
 def test_what_stays_cannot_be_moved(work: Work, tensor: str) -> None:
-    with pytest.raises(ValueError, match="cannot be moved"):
-        reschedule(work.program, Schedule(work.numbers, (Move(tensor, 1, 2, 3, 4),)))
+    with pytest.raises(ValueError, match="cannot be spilled"):
+        reschedule(work.program, Schedule(work.numbers, (SpillSpan(tensor, 1, 2, 3, 4),)))
 
 
 @pytest.mark.parametrize("places", [(3, 2, 4, 5), (1, 4, 3, 5), (1, 2, 5, 4), (-1, 2, 3, 4)])
 def test_a_move_goes_forward_in_time(places: tuple[int, int, int, int]) -> None:
     with pytest.raises(ValueError, match="in this order"):
-        Move("x", *places)
+        SpillSpan("x", *places)
 
 
 def test_a_lowered_view_follows_what_it_lies_in() -> None:
@@ -111,7 +111,7 @@ def test_a_lowered_view_follows_what_it_lies_in() -> None:
 def test_a_tensor_that_no_step_touches_whole_stays_for_its_parts() -> None:
     program = program_in_parts(Mix(1), Mix(2), Mix(3))
     made = reschedule(
-        program, Schedule(tuple(range(6)), (Move("carried", 1, 4, 4, 5),)), PCIE.link
+        program, Schedule(tuple(range(6)), (SpillSpan("carried", 1, 4, 4, 5),)), PCIE.link
     )
     assert made.root("middle") == ("whole", 32)
     check_same_values(program, made)

@@ -7,7 +7,6 @@ import pytest
 from arenite.planner.costs import PCIE
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of, reschedule
-from arenite.strategies.schedules.base import schedule_of
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from support.training_programs import training_program
@@ -43,7 +42,7 @@ def test_runs_come_and_go(seed: int) -> None:
         draft.insert(chain, slot)
         assert draft.loads.tolist() == predicted.tolist()
         check(draft)
-        made = reschedule(work.program, schedule_of(draft))
+        made = reschedule(work.program, draft.schedule())
         assert peak_of(made) == draft.peak
         check_same_values(program, made)
         run = draw.choice(draft.order)
@@ -63,7 +62,7 @@ def test_what_is_away_takes_no_bytes() -> None:
     before = draft.loads.copy()
     instance, back = max(draft.carried(slot), key=lambda each: draft.slot(each[1]))
     left = draft.before(instance, back)
-    draft.spare(instance, left, back)
+    draft.spill(instance, left, back)
     size = draft.work.sizes[instance.storage]
     inside = range(draft.slot(left) + 1, draft.slot(back))
     for place in range(len(draft.order)):

@@ -1,4 +1,4 @@
-"""What the prices of chains, and swaps one by one, are worth."""
+"""What the prices of chains, and spills one by one, are worth."""
 
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
@@ -41,5 +41,5 @@ def test_the_quickest_of_several_prices_stays():
 
 
 def test_swaps_one_by_one_pay():
-    few = Joint(counts=(1, 2), more_swaps=0)
+    few = Joint(counts=(1, 2), more_spills=0)
     assert seconds(Joint(counts=(1, 2)), 10, 60) < seconds(few, 10, 60)

@@ -49,15 +49,15 @@ def peak_of(program: Program) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """One stay of a tensor in another memory. Numbers are places in the slots of a schedule.
+class SpillSpan:
+    """The time for which a tensor is spilled to another memory, by slots of a schedule.
 
     Attributes:
         tensor: Name of the tensor that owns the storage.
-        leaves: The copy out starts before this slot; None if an earlier stay left a copy there.
-        gone: Before this slot the copy is waited for, and the bytes are free.
+        leaves: The copy out starts before this slot; None if an earlier spill left a copy.
+        gone: The copy out is waited for before this slot; the bytes are free from then on.
         returns: The copy back starts before this slot, and takes bytes from then on.
-        back: Before this slot, the next that reads it, the copy back is waited for.
+        back: The copy back is waited for before this slot, the next that reads the tensor.
         moved: Bytes that are expected to cross the link each way; None for all.
     """
 
@@ -76,7 +76,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order of steps with repetitions, and the moves meanwhile.
+    """An order of steps with repetitions, and the spills meanwhile.
 
     A step reads the latest instance of each tensor. An instance is live up to its last reader
     before the next; when it dies is never written down.
@@ -84,11 +84,11 @@ class Schedule:
     Attributes:
         slots: Indices of the program's steps; steps that are views are left out, they come
             along with what they view.
-        moves: In any order; those of one tensor do not overlap.
+        spills: In any order; those of one tensor do not overlap.
     """
 
     slots: tuple[int, ...]
-    moves: tuple[Move, ...] = ()
+    spills: tuple[SpillSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,15 @@ def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -
     """Return a program that runs as the schedule says and has the same outputs.
 
     A step that runs again gets a name of its own, and so does what it makes; later readers read
-    that. Views are made again, just before their first reader, of each instance that has one.
+    that. Views are recomputed, just before their first reader, of each instance that has one.
 
     Args:
-        program: The program that the schedule's slots and moves name.
+        program: The program that the schedule's slots and spills name.
         schedule: What runs when, and what moves.
         link: What carries the moves; its lanes are theirs.
 
     Raises:
-        ValueError: The schedule repeats a step or moves a tensor that cannot be, or leaves out
+        ValueError: The schedule repeats a step or spills a tensor that cannot be, or leaves out
             a step.
         ModelError: A step of the schedule reads what is not there.
 
@@ -179,21 +179,21 @@ class _Rewrite:
 
     def run(self, schedule: Schedule) -> Program:
         self._check(schedule)
-        events: dict[int, list[tuple[int, Move]]] = defaultdict(list)
-        for move in schedule.moves:
-            if move.leaves is not None:
-                events[move.leaves].append((0, move))
-                events[move.gone].append((1, move))
-            events[move.returns].append((2, move))
-            events[move.back].append((3, move))
+        events: dict[int, list[tuple[int, SpillSpan]]] = defaultdict(list)
+        for span in schedule.spills:
+            if span.leaves is not None:
+                events[span.leaves].append((0, span))
+                events[span.gone].append((1, span))
+            events[span.returns].append((2, span))
+            events[span.back].append((3, span))
         for place, number in enumerate(schedule.slots):
             # What frees bytes comes before what takes them.
-            for kind, move in sorted(events.get(place, ()), key=lambda event: event[0]):
-                (self._spill, self._forget, self._fetch, self._switch)[kind](move)
+            for kind, span in sorted(events.get(place, ()), key=lambda event: event[0]):
+                (self._spill, self._forget, self._fetch, self._switch)[kind](span)
             self._execute(number)
         for name in self._program.output_tensors:
             self._see(name)
-        return self._program_made(bool(schedule.moves))
+        return self._program_made(bool(schedule.spills))
 
     def _check(self, schedule: Schedule) -> None:
         views, pinned = set(self._storages.views.values()), self._storages.pinned
@@ -201,10 +201,10 @@ class _Rewrite:
         if missing:
             left_out = self._program.steps[min(missing)].name
             raise ValueError(f"the schedule leaves out step {left_out!r}")
-        for move in schedule.moves:
-            tensor = self._program.tensors[move.tensor]
-            if move.tensor in pinned or tensor.kind is TensorKind.CONSTANT or tensor.alias:
-                raise ValueError(f"{move.tensor!r} cannot be moved")
+        for span in schedule.spills:
+            tensor = self._program.tensors[span.tensor]
+            if span.tensor in pinned or tensor.kind is TensorKind.CONSTANT or tensor.alias:
+                raise ValueError(f"{span.tensor!r} cannot be spilled")
 
     def _execute(self, number: int) -> None:
         step = self._program.steps[number]
@@ -265,7 +265,7 @@ class _Rewrite:
         return made
 
     def _rename(self, name: str, made: str) -> None:
-        """Let what reads a tensor from now on read another, and views of it be made again."""
+        """Let what reads a tensor from now on read another, and views of it be recomputed."""
         self._current[name] = made
         for view in [each for each in self._viewed if self._program.root(each)[0] == name]:
             del self._viewed[view]
@@ -278,26 +278,26 @@ class _Rewrite:
         )
         return name
 
-    def _spill(self, move: Move) -> None:
-        source = self._current.get(move.tensor, move.tensor)
-        copy = self._add(self._program.tensors[move.tensor], None, SPILLED)
-        self._spilled[move.tensor] = copy
-        self._append(f"spill {source}", Spill(move.moved), (source,), (copy,), self._lanes[0])
+    def _spill(self, span: SpillSpan) -> None:
+        source = self._current.get(span.tensor, span.tensor)
+        copy = self._add(self._program.tensors[span.tensor], None, SPILLED)
+        self._spilled[span.tensor] = copy
+        self._append(f"spill {source}", Spill(span.moved), (source,), (copy,), self._lanes[0])
 
-    def _forget(self, move: Move) -> None:
-        source = self._current.get(move.tensor, move.tensor)
-        self._append(f"wait for {source}", Wait(), (source, self._spilled[move.tensor]), ())
+    def _forget(self, span: SpillSpan) -> None:
+        source = self._current.get(span.tensor, span.tensor)
+        self._append(f"wait for {source}", Wait(), (source, self._spilled[span.tensor]), ())
 
-    def _fetch(self, move: Move) -> None:
-        made = self._add(self._program.tensors[move.tensor], None)
-        self._fetched[move.tensor] = made
-        copy = self._spilled[move.tensor]
-        self._append(f"fetch {made}", Fetch(move.moved), (copy,), (made,), self._lanes[1])
+    def _fetch(self, span: SpillSpan) -> None:
+        made = self._add(self._program.tensors[span.tensor], None)
+        self._fetched[span.tensor] = made
+        copy = self._spilled[span.tensor]
+        self._append(f"fetch {made}", Fetch(span.moved), (copy,), (made,), self._lanes[1])
 
-    def _switch(self, move: Move) -> None:
-        made = self._fetched.pop(move.tensor)
-        self._append(f"wait for {made}", Wait(), (self._spilled[move.tensor], made), ())
-        self._rename(move.tensor, made)
+    def _switch(self, span: SpillSpan) -> None:
+        made = self._fetched.pop(span.tensor)
+        self._append(f"wait for {made}", Wait(), (self._spilled[span.tensor], made), ())
+        self._rename(span.tensor, made)
 
     def _append(
         self,
@@ -310,7 +310,7 @@ class _Rewrite:
         step = Step(self._step_names.take(name), operator, inputs, outputs)
         self._steps.append(step if lane is None else replace(step, lane=lane))
 
-    def _program_made(self, moves: bool) -> Program:
+    def _program_made(self, spills: bool) -> Program:
         used = {name for step in self._steps for name in (*step.reads, *step.writes)}
         used.update(self._program.input_tensors, self._program.output_tensors)
         for name in list(used):  # parts need what they lie in, though no step may touch it whole
@@ -323,6 +323,6 @@ class _Rewrite:
             if name in used or tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
         }
         memories = self._program.memories
-        if moves and SPILLED not in {memory.name for memory in memories}:
+        if spills and SPILLED not in {memory.name for memory in memories}:
             memories = (*memories, Memory(SPILLED))
         return replace(self._program, tensors=tensors, steps=tuple(self._steps), memories=memories)

@@ -9,7 +9,7 @@ from arenite.planner.costs import Costs
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling import Move, Schedule, peak_of, reschedule
+from arenite.planner.rewrites.rescheduling import Schedule, peak_of, reschedule
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 
@@ -91,19 +91,13 @@ class SchedulePolicy(BudgetPolicy):
 
     @abstractmethod
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return what runs when and what moves.
+        """Return the runs and the spills.
 
         Args:
             work: The program, as policies see it.
             limit: Most bytes live at once; None for as few as the policy reaches.
             should_stop: Tells a search to end.
         """
-
-
-def schedule_of(draft: Draft, moves: Iterable[Move] = ()) -> Schedule:
-    """Return a draft as a schedule."""
-    numbers = draft.work.numbers
-    return Schedule(tuple(numbers[draft.step_of[run]] for run in draft.order), tuple(moves))
 
 
 def cheapest(drafts: Iterable[Draft], limit: int | None, should_stop: ShouldStop) -> Draft:

@@ -1,4 +1,4 @@
-"""Make tensors that are carried over the peak again, from chains of cheap steps."""
+"""Recompute tensors that are carried over the peak, by chains of cheap steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from arenite.strategies.schedules.draft import Draft, Instance
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Steps that make a tensor again.
+    """Steps that recompute a tensor.
 
     Attributes:
         steps: The steps, in order; the last makes the tensor.
@@ -30,7 +30,7 @@ class ChainLimits:
 
     Attributes:
         most_steps: Most steps of a chain; 1 for single copies, 0 for none.
-        small: Part of the peak below which a tensor is kept longer, not made again.
+        small: Part of the peak below which a tensor is kept longer, not recomputed.
     """
 
     most_steps: int = 12
@@ -38,7 +38,7 @@ class ChainLimits:
 
 
 Price = Callable[[Chain, int], float]
-"""What a greedy choice minimises, of a chain and the bytes by which the peak is too high."""
+"""Price of a chain, given the bytes by which the peak is too high; the lowest is chosen."""
 
 
 def per_byte(chain: Chain, excess: int, power: float = 1.0, *, capped: bool = False) -> float:
@@ -57,10 +57,10 @@ def per_byte(chain: Chain, excess: int, power: float = 1.0, *, capped: bool = Fa
 def find_chain(
     draft: Draft, instance: Instance, slot: int, peak_slot: int, limits: ChainLimits
 ) -> Chain | None:
-    """Return the steps that make an instance again before a slot; None if there are none.
+    """Return the steps that recompute an instance before a slot; None if there are none.
 
-    What the chain reads is free where it is live at the slot, or over the peak in any case.
-    Small tensors are kept longer, others made again by a longer chain.
+    Operands of the chain are free where they are live at the slot, or over the peak in any case.
+    Small tensors are kept longer, others recomputed by a longer chain.
     """
     work = draft.work
     small = limits.small * draft.peak
@@ -86,7 +86,7 @@ def find_chain(
                 continue
             if end > peak_slot and draft.is_there(found, peak_slot):
                 continue
-            can_grow = len(entered) < limits.most_steps and work.may_move[storage]
+            can_grow = len(entered) < limits.most_steps and work.may_leave[storage]
             if work.sizes[storage] > small and work.makers[storage] >= 0 and can_grow:
                 if not visit(work.makers[storage]):
                     return False
@@ -118,10 +118,10 @@ def lower_by_chains(
 
     Cost: O(chains x (instances over the peak + slots)).
     """
-    _Greedy(draft, limit, limits, price).run(should_stop)
+    _ChainSearch(draft, limit, limits, price).run(should_stop)
 
 
-class _Greedy:
+class _ChainSearch:
     def __init__(self, draft: Draft, limit: int, limits: ChainLimits, price: Price) -> None:
         self._draft = draft
         self._limit = limit
@@ -170,7 +170,7 @@ class _Greedy:
 
 
 def prune(draft: Draft, limit: int, should_stop: ShouldStop) -> None:
-    """Leave out what need not run again for the limit, dearest first.
+    """Remove repeated runs that the limit does not need, the dearest first.
 
     Cost: O(repetitions x slots).
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
 from arenite.strategies.schedules.work import Work
 
 Loads = npt.NDArray[np.int64]
@@ -20,13 +21,13 @@ class Instance:
         storage: Number of the storage.
         maker: Run that makes it; -1 if it is there from the start.
         readers: Runs that read or update it, in their order.
-        absences: Pairs of successive runs that touch it, between which it is in another memory.
+        spilled: Pairs of successive runs that touch it, between which it is in another memory.
     """
 
     storage: int
     maker: int
     readers: list[int] = field(default_factory=list)
-    absences: set[tuple[int, int]] = field(default_factory=set)
+    spilled: set[tuple[int, int]] = field(default_factory=set)
 
 
 class Draft:
@@ -63,6 +64,11 @@ class Draft:
         """Time of all runs."""
         return sum(self.work.seconds[self.step_of[run]] for run in self.order)
 
+    def schedule(self, spills: Iterable[SpillSpan] = ()) -> Schedule:
+        """Return the runs as a schedule of the program."""
+        numbers = self.work.numbers
+        return Schedule(tuple(numbers[self.step_of[run]] for run in self.order), tuple(spills))
+
     def slot(self, run: int) -> int:
         """Return the slot of a run; -1 stands for the start."""
         return -1 if run < 0 else self._slots[run]
@@ -86,7 +92,7 @@ class Draft:
     def seen_from(self, storage: int, slot: int) -> Instance | None:
         """Return the instance that a run inserted before a slot would read, if there is one."""
         instances = self.instances[storage]
-        if instances and not self.work.may_move[storage]:
+        if instances and not self.work.may_leave[storage]:
             return instances[0] if self.slot(instances[0].maker) < slot else None
         for instance in reversed(instances):
             if self.slot(instance.maker) < slot:
@@ -98,23 +104,23 @@ class Draft:
         return [self.slot(run) for run in (instance.maker, *instance.readers)]
 
     def is_there(self, instance: Instance, slot: int) -> bool:
-        """Tell whether no absence of an instance includes the moment before a slot."""
+        """Tell whether an instance is not spilled at the moment before a slot."""
         return not any(
-            self.slot(left) < slot <= self.slot(back) for left, back in instance.absences
+            self.slot(left) < slot <= self.slot(back) for left, back in instance.spilled
         )
 
     def carried(
         self, slot: int, among: Iterable[Instance] | None = None
     ) -> list[tuple[Instance, int]]:
-        """Return what is live, untouched and movable at a slot, each with its next reader.
+        """Return the removable instances that a slot carries, each with its next reader.
 
         Args:
             slot: The slot.
-            among: What may be, where that is known; by default all instances that can move.
+            among: Candidates, where they are known; by default all removable instances.
         """
         slots = self._slots
         found: list[tuple[Instance, int]] = []
-        for instance in self.movable() if among is None else among:
+        for instance in self.removable() if among is None else among:
             # Most end before the slot, so that is asked first.
             if not instance.readers or slots[instance.readers[-1]] <= slot:
                 continue
@@ -124,10 +130,10 @@ class Draft:
                     found.append((instance, following))
         return found
 
-    def movable(self) -> Iterator[Instance]:
-        """Yield the instances that may move and have bytes, by storage."""
+    def removable(self) -> Iterator[Instance]:
+        """Yield the instances that may be spilled or recomputed and have bytes, by storage."""
         for storage, instances in enumerate(self.instances):
-            if self.work.may_move[storage] and self.work.sizes[storage]:
+            if self.work.may_leave[storage] and self.work.sizes[storage]:
                 yield from instances
 
     def before(self, instance: Instance, reader: int) -> int:
@@ -145,10 +151,10 @@ class Draft:
                 instances = self.instances[storage]
                 if not instances:
                     raise ValueError(f"{work.names[storage]!r} is read before it is made")
-                instances[-1 if work.may_move[storage] else 0].readers.append(run)
+                instances[-1 if work.may_leave[storage] else 0].readers.append(run)
             for storage in work.writes[step]:
                 instances = self.instances[storage]
-                if instances and step not in seen and not work.may_move[storage]:
+                if instances and step not in seen and not work.may_leave[storage]:
                     instances[0].readers.append(run)  # one of several writers, or an update
                 else:
                     instances.append(Instance(storage, run))
@@ -203,7 +209,7 @@ class Draft:
         return found
 
     def _later_readers(self, storage: int, slot: int) -> tuple[Instance | None, list[int]]:
-        if not self.work.may_move[storage]:
+        if not self.work.may_leave[storage]:
             return None, []
         old = self.seen_from(storage, slot)
         if old is None:
@@ -214,8 +220,8 @@ class Draft:
         made = Instance(storage, run, later)
         if old is not None and later:
             del old.readers[len(old.readers) - len(later) :]
-            made.absences = {gap for gap in old.absences if gap[0] in later}
-            old.absences = {gap for gap in old.absences if gap[1] in old.readers}
+            made.spilled = {gap for gap in old.spilled if gap[0] in later}
+            old.spilled = {gap for gap in old.spilled if gap[1] in old.readers}
         instances = self.instances[storage]
         place = len(instances)
         while place and self.slot(instances[place - 1].maker) > self.slot(run):
@@ -242,7 +248,7 @@ class Draft:
             loads[slot + offset] += work.scratch[step]
             found: list[tuple[int, Instance | None]] = []
             for storage in work.reads[step]:
-                if storage in made and work.may_move[storage]:
+                if storage in made and work.may_leave[storage]:
                     last_use[storage] = offset
                     found.append((storage, None))
                     continue
@@ -261,9 +267,9 @@ class Draft:
             if old is not None and later:
                 before = [old.maker, *old.readers][-len(later) - 1]
                 gone = max(self.slot(before) + 1, 0 if before >= 0 else 1)
-                if not any(left == before for left, _ in old.absences):
+                if not any(left == before for left, _ in old.spilled):
                     loads[gone : slot + offset] -= size
-                else:  # it was to be fetched for the first of these; now it is made
+                else:  # it was to be fetched for the first of these; now it is recomputed
                     loads[slot + offset : slot + count] += size
             else:
                 loads[slot + offset : slot + last_use.get(storage, offset) + 1] += size
@@ -284,14 +290,14 @@ class Draft:
             )
         for storage in self.work.reads[step]:
             instance = self.seen_from(storage, slot)
-            if instance is not None and any(back == run for _, back in instance.absences):
+            if instance is not None and any(back == run for _, back in instance.spilled):
                 born += self.work.sizes[storage]
         return born
 
     def without(self, run: int) -> Loads | None:
         """Return the loads if a run were left out; None if it must stay.
 
-        It must if it makes something for the first time, or something is away before or after it.
+        It must if it makes something for the first time, or a spill begins or ends at it.
         """
         work, slot, step = self.work, self.slot(run), self.step_of[run]
         if not work.writes[step]:
@@ -303,7 +309,7 @@ class Draft:
             if found is None:
                 return None
             old, made = found
-            if any(left == run for left, _ in made.absences):
+            if any(left == run for left, _ in made.spilled):
                 return None
             size, end, readers = work.sizes[storage], self.end(made), made.readers
             if readers:
@@ -312,7 +318,7 @@ class Draft:
                 loads[slot : end + 1] -= size
         for storage in work.reads[step]:
             instance = self._read_by(storage, run)
-            if any(run in gap for gap in instance.absences):
+            if any(run in gap for gap in instance.spilled):
                 return None
             if instance.readers[-1] == run and not work.is_kept[storage]:
                 before = [instance.maker, *instance.readers][-2]
@@ -332,7 +338,7 @@ class Draft:
             assert found is not None
             old, made = found
             old.readers.extend(made.readers)
-            old.absences |= made.absences
+            old.spilled |= made.spilled
             self.instances[storage].remove(made)
         for storage in self.work.reads[step]:
             self._read_by(storage, run).readers.remove(run)
@@ -349,10 +355,10 @@ class Draft:
     def _read_by(self, storage: int, run: int) -> Instance:
         return next(each for each in self.instances[storage] if run in each.readers)
 
-    # Tensors that are away for a while.
+    # Spilled tensors.
 
-    def spare(self, instance: Instance, left: int, back: int) -> None:
-        """Count an instance as absent between two successive runs that touch it."""
-        instance.absences.add((left, back))
+    def spill(self, instance: Instance, left: int, back: int) -> None:
+        """Count an instance as spilled between two successive runs that touch it."""
+        instance.spilled.add((left, back))
         first = max(self.slot(left) + 1, 0 if left >= 0 else 1)
         self.loads[first : self.slot(back)] -= self.work.sizes[instance.storage]

@@ -1,4 +1,4 @@
-"""Chains of steps that run again, by price, and then fewer of them."""
+"""Chains of recomputed steps, by price, and then fewer of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.chains import (
     ChainLimits,
     Price,
@@ -25,14 +25,14 @@ class GreedyChains(SchedulePolicy):
 
     Attributes:
         most_steps: Most steps of a chain.
-        prunes: Whether what turns out to be needless is left out at the end.
-        powers: Of the bytes that a chain gains, by which its seconds are divided.
-        capped_powers: The same, of those of the bytes alone that have to go.
+        prunes: Whether needless runs are removed at the end.
+        powers: Exponents of the bytes that a chain gains, by which its seconds are divided.
+        capped_powers: The same where only the bytes count that exceed the limit.
     """
 
     name: ClassVar[str] = "greedy-chains"
     source: ClassVar[str] = "ours"
-    decides: ClassVar[str] = "which tensors are made again, from what is live there"
+    decides: ClassVar[str] = "which tensors are recomputed, from what is live there"
 
     most_steps: int = 12
     prunes: bool = True
@@ -41,7 +41,7 @@ class GreedyChains(SchedulePolicy):
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the cheapest schedule within the limit, the lowest if none is."""
-        return schedule_of(cheapest(self.drafts(work, limit, should_stop), limit, should_stop))
+        return cheapest(self.drafts(work, limit, should_stop), limit, should_stop).schedule()
 
     def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:
         """Yield a draft for each power."""

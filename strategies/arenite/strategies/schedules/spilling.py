@@ -1,7 +1,7 @@
-"""Move tensors to another memory while nothing reads them: which, and when.
+"""Spill tensors to another memory while nothing reads them: which, and when.
 
-Two passes. The first chooses what is away, as if moving took no time. The second moves it over a
-link with a speed, when there is room, and so decides from when to when each is away indeed.
+Two passes. The first chooses the tensors, as if transfers took no time. The second times the
+transfers over a link with a speed, and so decides from when to when each tensor is spilled.
 """
 
 from bisect import insort
@@ -16,7 +16,7 @@ import numpy as np
 
 from arenite.planner.costs import Link
 from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Move
+from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
 from arenite.strategies.schedules.draft import Draft, Instance
 
 
@@ -30,10 +30,10 @@ class Fetching(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gap:
-    """A stay of an instance in the other memory.
+    """Two successive uses of an instance, between which it can be spilled.
 
     Attributes:
-        instance: What is away.
+        instance: The instance.
         left: Run that touches it last before.
         back: Run that reads it next.
     """
@@ -44,24 +44,24 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers:
-    """What the second pass makes of the gaps.
+class TimedSpills:
+    """The spills of a draft, timed by the second pass.
 
     Attributes:
-        moves: The moves, by the slot they come back at.
+        spills: The spills, by the slot that reads their tensors next.
         seconds: Predicted time of the run.
     """
 
-    moves: tuple[Move, ...]
+    spills: tuple[SpillSpan, ...]
     seconds: float
 
 
 Choice = Callable[[int, list[tuple[Instance, int]]], tuple[Instance, int]]
-"""Chooses at a slot what leaves, of instances and their next readers."""
+"""Chooses at a slot which instance is spilled, of instances and their next readers."""
 
 
 def farthest_next(draft: Draft) -> Choice:
-    """Return the choice of what is needed last, the larger of equals: Belady's rule."""
+    """Return the choice of the instance that is read last, the larger of equals: Belady's rule."""
 
     def choose(_slot: int, carried: list[tuple[Instance, int]]) -> tuple[Instance, int]:
         return max(
@@ -76,10 +76,10 @@ def farthest_next(draft: Draft) -> Choice:
     return choose
 
 
-def choose_gaps(
+def spill_until(
     draft: Draft, limit: int, choice: Choice, should_stop: ShouldStop
 ) -> tuple[Gap, ...]:
-    """Let instances leave until every slot is within the limit, or nothing is left to leave.
+    """Spill instances until every slot is within the limit, or nothing is left to spill.
 
     Cost: O(gaps x instances that are live at once).
     """
@@ -92,22 +92,22 @@ def choose_gaps(
                 break
             instance, back = choice(slot, carried)
             left = draft.before(instance, back)
-            draft.spare(instance, left, back)
+            draft.spill(instance, left, back)
             gaps.append(Gap(instance, left, back))
     return tuple(gaps)
 
 
 class _Present:
-    """The movable instances that are live at one slot after the other, while no run comes."""
+    """The removable instances that are live at one slot after the other, the runs staying."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        movable = [each for each in enumerate(draft.movable()) if each[1].readers]
-        self._waiting = deque(sorted(movable, key=lambda each: draft.slot(each[1].maker)))
+        removable = [each for each in enumerate(draft.removable()) if each[1].readers]
+        self._waiting = deque(sorted(removable, key=lambda each: draft.slot(each[1].maker)))
         self._live: list[tuple[int, Instance]] = []
 
     def at(self, slot: int) -> list[Instance]:
-        """Return them at a slot that is not before the one asked for last, by storage."""
+        """Return those of a slot, by storage; slots are asked for in ascending order."""
         draft = self._draft
         while self._waiting and draft.slot(self._waiting[0][1].maker) < slot:
             insort(self._live, self._waiting.popleft(), key=itemgetter(0))
@@ -116,14 +116,14 @@ class _Present:
 
 
 def all_gaps(draft: Draft, limit: int) -> tuple[Gap, ...]:
-    """Return what could be away at a slot that is beyond the limit, in the order of storages.
+    """Return the gaps over some slot that is beyond the limit, in the order of storages.
 
     Cost: O(instances + slots).
     """
     beyond = np.concatenate([[0], np.cumsum(draft.loads > limit)])
     found: list[Gap] = []
     for storage, instances in enumerate(draft.instances):
-        if not draft.work.may_move[storage] or not draft.work.sizes[storage]:
+        if not draft.work.may_leave[storage] or not draft.work.sizes[storage]:
             continue
         for instance in instances:
             for left, back in pairwise((instance.maker, *instance.readers)):
@@ -134,19 +134,19 @@ def all_gaps(draft: Draft, limit: int) -> tuple[Gap, ...]:
 
 
 def slack_s(draft: Draft, gap: Gap) -> float:
-    """Return the time for which a gap's instance could stay away, its transfers left out.
+    """Return the time of a gap that its transfers leave.
 
     Source: Peng et al. 2020, "Capuchin", section 4.3 (free time).
     """
     link = draft.work.costs.link
     size = draft.work.sizes[gap.instance.storage]
     steps = draft.order[draft.slot(gap.left) + 1 : draft.slot(gap.back)]
-    away = sum(draft.work.seconds[draft.step_of[run]] for run in steps)
-    return away - link.out_s(size) - link.back_s(size)
+    gap_s = sum(draft.work.seconds[draft.step_of[run]] for run in steps)
+    return gap_s - link.out_s(size) - link.back_s(size)
 
 
 def hidden_gaps(draft: Draft, limit: int, gaps: Sequence[Gap]) -> tuple[Gap, ...]:
-    """Return those of the gaps, in their order, that the link can serve behind the computation.
+    """Return the gaps, in their order, whose transfers the computation hides.
 
     A gap counts if its instance is gone at the first slot beyond the limit and comes back after
     the last. Each is taken if those taken before it can still be served: copies out one after
@@ -178,7 +178,7 @@ def hidden_gaps(draft: Draft, limit: int, gaps: Sequence[Gap]) -> tuple[Gap, ...
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """When an instance may leave, must be gone, may come back, and must be back."""
+    """The times between which an instance is copied out, and those between which it is back."""
 
     leaves: float
     gone: float
@@ -201,55 +201,56 @@ def _is_served(windows: Sequence[_Window], link: Link) -> bool:
     return True
 
 
-def gaps_of(draft: Draft) -> tuple[Gap, ...]:
-    """Return the absences of a draft, by slot."""
+def spilled_gaps(draft: Draft) -> tuple[Gap, ...]:
+    """Return the gaps in which instances are spilled, by slot."""
     found = [
         Gap(instance, left, back)
         for instances in draft.instances
         for instance in instances
-        for left, back in instance.absences
+        for left, back in instance.spilled
     ]
     return tuple(sorted(found, key=lambda gap: (draft.slot(gap.back), gap.instance.storage)))
 
 
-Moved = Callable[[int], int | None]
-"""Bytes of a storage that cross the link; None for all."""
-
-
-def time_moves(
+def time_spills(
     draft: Draft,
     limit: int,
     fetching: Fetching = Fetching.WITH_ROOM,
-    moved: Moved = lambda _storage: None,
-) -> Transfers:
-    """Move what is absent in a draft over the link, so that no slot goes beyond the limit.
+) -> TimedSpills:
+    """Time the spills of a draft over the link, so that no slot goes beyond the limit.
 
-    A copy out begins right after the last touch. Its bytes are waited for only where a slot has
-    no room otherwise. What is needed again before it is gone stays.
+    A copy out begins right after the last touch. It is waited for only where a slot has no room
+    otherwise. A tensor that is read before its copy is done is not spilled.
 
     Args:
-        draft: The runs; its loads leave out what is absent, and are within the limit.
+        draft: The runs; its loads leave out spilled instances, and are within the limit.
         limit: Most bytes at a slot.
         fetching: When copies back begin.
-        moved: What crosses the link.
 
     Cost: O(slots + gaps x slots).
     """
-    return _Timing(draft, limit, fetching, moved).run()
+    return _Timing(draft, limit, fetching).run()
+
+
+def spilled_schedule(
+    draft: Draft, limit: int, choice: Choice, fetching: Fetching, should_stop: ShouldStop
+) -> Schedule:
+    """Return the schedule of a draft whose instances are spilled until the limit is met."""
+    spill_until(draft, limit, choice, should_stop)
+    return draft.schedule(time_spills(draft, max(limit, draft.peak), fetching).spills)
 
 
 class _Timing:
-    def __init__(self, draft: Draft, limit: int, fetching: Fetching, moved: Moved) -> None:
+    def __init__(self, draft: Draft, limit: int, fetching: Fetching) -> None:
         work = draft.work
         self._draft = draft
         self._link = work.costs.link
         self._fetching = fetching
-        self._moved = moved
         self._room = np.maximum(limit - draft.loads, 0)
         self._seconds = [work.seconds[draft.step_of[run]] for run in draft.order]
         self._now = 0.0
         self._free = {"out": 0.0, "back": 0.0}
-        gaps = gaps_of(draft)
+        gaps = spilled_gaps(draft)
         self._queue = deque(gaps)  # what is still to be fetched
         self._leaving: dict[int, list[Gap]] = {}
         for gap in gaps:
@@ -261,8 +262,8 @@ class _Timing:
         self._ideal = np.concatenate([[0.0], np.cumsum(self._seconds)])
         self._latest = self._latest_starts(gaps) if fetching is Fetching.LATEST else {}
 
-    def run(self) -> Transfers:
-        moves: list[Move] = []
+    def run(self) -> TimedSpills:
+        spills: list[SpillSpan] = []
         for slot, seconds in enumerate(self._seconds):
             for gap in self._leaving.get(slot, ()):
                 self._leave(gap, slot)
@@ -275,16 +276,12 @@ class _Timing:
                     continue
                 self._fetch(gap, slot)
             self._fetch_early(slot)
-            moves += self._arrive(slot)
+            spills += self._arrive(slot)
             self._now += seconds
-        return Transfers(tuple(moves), self._now)
+        return TimedSpills(tuple(spills), self._now)
 
     def _size(self, gap: Gap) -> int:
         return self._draft.work.sizes[gap.instance.storage]
-
-    def _crossing(self, gap: Gap) -> int:
-        moved = self._moved(gap.instance.storage)
-        return self._size(gap) if moved is None else moved
 
     def _begin(self, way: str, seconds: float, earliest: float) -> float:
         """Occupy the link and return when it is done."""
@@ -299,7 +296,7 @@ class _Timing:
             self._gone[gap] = (None, slot)
             return
         self._has_copy.add(storage)
-        done = self._begin("out", self._link.out_s(self._crossing(gap)), 0.0)
+        done = self._begin("out", self._link.out_s(self._size(gap)), 0.0)
         self._pending.append((gap, slot, done))
 
     def _wait_for_room(self, slot: int) -> None:
@@ -316,7 +313,7 @@ class _Timing:
     def _fetch(self, gap: Gap, slot: int) -> None:
         back = self._draft.slot(gap.back)
         self._room[slot:back] -= self._size(gap)
-        done = self._begin("back", self._link.back_s(self._crossing(gap)), 0.0)
+        done = self._begin("back", self._link.back_s(self._size(gap)), 0.0)
         self._arrivals[gap] = (slot, done)
 
     def _fetch_early(self, slot: int) -> None:
@@ -332,17 +329,16 @@ class _Timing:
                 return
             self._fetch(self._queue.popleft(), slot)
 
-    def _arrive(self, slot: int) -> list[Move]:
-        """Wait for what this slot reads."""
-        moves: list[Move] = []
+    def _arrive(self, slot: int) -> list[SpillSpan]:
+        """Wait for the copies back of what this slot reads."""
+        spills: list[SpillSpan] = []
         for gap in [each for each in self._arrivals if self._draft.slot(each.back) == slot]:
             returns, done = self._arrivals.pop(gap)
             self._now = max(self._now, done)
             leaves, gone = self._gone[gap]
             name = self._draft.work.names[gap.instance.storage]
-            moved = self._moved(gap.instance.storage)
-            moves.append(Move(name, leaves, gone, returns, slot, moved))
-        return moves
+            spills.append(SpillSpan(name, leaves, gone, returns, slot))
+        return spills
 
     def _latest_starts(self, gaps: Sequence[Gap]) -> dict[Gap, float]:
         """Return when each copy back has to begin on a link that does one after another."""
@@ -350,6 +346,6 @@ class _Timing:
         following = float("inf")
         for gap in reversed(gaps):
             use = float(self._ideal[self._draft.slot(gap.back)])
-            following = min(use, following) - self._link.back_s(self._crossing(gap))
+            following = min(use, following) - self._link.back_s(self._size(gap))
             starts[gap] = following
         return starts

@@ -31,7 +31,7 @@ class Work:
         makers: The step that makes each storage; -1 if the caller or the run before does.
         is_kept: Whether each storage is live to the end.
         is_given: Whether each storage is live from the start.
-        may_move: Whether each storage may be moved, or made again.
+        may_leave: Whether each storage may be spilled or recomputed.
         costs: The costs.
     """
 
@@ -48,7 +48,7 @@ class Work:
     makers: tuple[int, ...]
     is_kept: tuple[bool, ...]
     is_given: tuple[bool, ...]
-    may_move: tuple[bool, ...]
+    may_leave: tuple[bool, ...]
     costs: Costs
 
     @property

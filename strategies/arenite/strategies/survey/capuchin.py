@@ -1,4 +1,4 @@
-"""Swap what has time to spare, then swap or make again, whichever costs less."""
+"""Spill what has time to spare, then spill or recompute, whichever costs less."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ import numpy as np
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import Chain, ChainLimits, find_chain
 from arenite.strategies.schedules.draft import Draft
-from arenite.strategies.schedules.spilling import Fetching, Gap, all_gaps, slack_s, time_moves
+from arenite.strategies.schedules.spilling import Fetching, Gap, all_gaps, slack_s, time_spills
 from arenite.strategies.schedules.work import Work
 
 
 @dataclass(frozen=True, slots=True)
 class Capuchin(SchedulePolicy):
-    """Free time decides on swaps, bytes saved a second on what is made again.
+    """Choose spills by free time, and recomputation by the bytes that it saves a second.
 
-    What is away over the peak is chosen until its bytes are those that the peak is too high by;
-    if other peaks remain, more is required and the choice begins anew.
+    Tensors that are live over the peak are chosen until their bytes are those by which the peak is
+    too high; if other peaks remain, more bytes are required and the choice starts over.
 
     Attributes:
         most_rounds: Most choices.
@@ -29,7 +29,7 @@ class Capuchin(SchedulePolicy):
 
     name: ClassVar[str] = "capuchin"
     source: ClassVar[str] = "Peng et al. 2020, Capuchin, ASPLOS, sections 4.3 and 4.4"
-    decides: ClassVar[str] = "which tensors are swapped and which made again, by free time"
+    decides: ClassVar[str] = "which tensors are spilled and which recomputed, by free time"
 
     most_rounds: int = 40
     most_steps: int = 12
@@ -41,39 +41,39 @@ class Capuchin(SchedulePolicy):
         required = given - (limit or 0)
         for _ in range(self.most_rounds):
             draft = Draft(work)
-            away = self._choose(draft, limit or 0, required)
+            freed = self._choose(draft, limit or 0, required)
             if draft.peak < lowest.peak:
                 lowest = draft
-            if draft.peak <= (limit or 0) or away < required or should_stop():
+            if draft.peak <= (limit or 0) or freed < required or should_stop():
                 break
             required += max(draft.peak - (limit or 0), given // 1000)
         reached = max(limit or 0, lowest.peak)
-        return schedule_of(lowest, time_moves(lowest, reached, Fetching.LATEST).moves)
+        return lowest.schedule(time_spills(lowest, reached, Fetching.LATEST).spills)
 
     def _choose(self, draft: Draft, limit: int, required: int) -> int:
-        """Let instances be away, and return the bytes they have."""
+        """Spill or recompute instances, and return their bytes."""
         work, peak_slot = draft.work, int(np.argmax(draft.loads))
         gaps = [gap for gap in all_gaps(draft, limit) if _spans(draft, gap, peak_slot)]
         slacks = {gap: slack_s(draft, gap) for gap in gaps}
         gaps.sort(key=lambda gap: -slacks[gap])
-        away = 0
-        occupied = 0.0  # by the swaps chosen: time that later ones cannot use
+        freed = 0
+        occupied = 0.0  # by the spills chosen: time that later ones cannot use
         rest: list[tuple[Gap, float]] = []
         for gap in gaps:
             size = work.sizes[gap.instance.storage]
             slack = slacks[gap] - occupied
-            if away < required and slack >= 0:
-                draft.spare(gap.instance, gap.left, gap.back)
+            if freed < required and slack >= 0:
+                draft.spill(gap.instance, gap.left, gap.back)
                 occupied += max(work.costs.link.out_s(size), work.costs.link.back_s(size))
-                away += size
+                freed += size
             else:
                 rest.append((gap, -slack))
-        return away + self._at_a_price(draft, rest, required - away, peak_slot)
+        return freed + self._at_a_price(draft, rest, required - freed, peak_slot)
 
     def _at_a_price(
         self, draft: Draft, rest: Sequence[tuple[Gap, float]], required: int, peak_slot: int
     ) -> int:
-        """Swap or make again what else is required, and return its bytes."""
+        """Spill or recompute what else is required, and return its bytes."""
         limits = ChainLimits(self.most_steps)
         priced: list[tuple[float, int, Gap, float]] = []
         for gap, overhead in rest:
@@ -81,21 +81,21 @@ class Capuchin(SchedulePolicy):
             price = min(overhead, chain.seconds) if chain else overhead
             size = draft.work.sizes[gap.instance.storage]
             priced.append((price / size, gap.instance.storage, gap, overhead))
-        away = 0
+        freed = 0
         for _, storage, gap, overhead in sorted(priced, key=lambda each: each[:2]):
-            if away >= required:
+            if freed >= required:
                 break
             # What was chosen meanwhile may have been a source of this one.
             chain = _chain(draft, gap, peak_slot, limits)
             if chain is not None and chain.seconds <= overhead:
                 draft.insert(chain.steps, draft.slot(gap.back))
-                away += chain.gain
+                freed += chain.gain
             elif gap.back in gap.instance.readers and draft.is_there(
                 gap.instance, draft.slot(gap.back)
             ):
-                draft.spare(gap.instance, draft.before(gap.instance, gap.back), gap.back)
-                away += draft.work.sizes[storage]
-        return away
+                draft.spill(gap.instance, draft.before(gap.instance, gap.back), gap.back)
+                freed += draft.work.sizes[storage]
+        return freed
 
 
 def _spans(draft: Draft, gap: Gap, slot: int) -> bool:

@@ -1,9 +1,9 @@
-"""Swap as vDNN does, with runs of zeros left out on the link."""
+"""Spill as vDNN does, with runs of zeros left out on the link."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.rewrites.rescheduling import Move
+from arenite.planner.rewrites.rescheduling import SpillSpan
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes
@@ -12,10 +12,10 @@ from arenite.strategies.survey.vdnn import VDNNAll
 
 @dataclass(frozen=True, slots=True)
 class CDMA(VDNNAll):
-    """Move all layers' inputs; results of clamps cross the link without their zeros.
+    """Spill all layers' inputs; results of clamps cross the link without their zeros.
 
-    The place for them in the other memory is that of the whole tensor, as how many zeros there
-    are is only known in the run; the time is predicted with the expected part.
+    The other memory holds room for the whole tensor, as the number of zeros is only known in the
+    run; the time is predicted with the expected part.
 
     Attributes:
         zeros: Expected part of zeros in what a clamp makes; the paper measures 0.5 to 0.9.
@@ -29,16 +29,16 @@ class CDMA(VDNNAll):
     zeros: float = 0.6
     mask: float = 1 / 32
 
-    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
-        """Return what moves, with the bytes that are expected to cross the link."""
-        plain = VDNNAll.moves(self, draft, passes, limit)
+    def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
+        """Return the spills, with the bytes that are expected to cross the link."""
+        plain = VDNNAll.spills(self, draft, passes, limit)
         clamped = _made_by_clamps(draft.work)
         tensors = draft.work.program.tensors
         return tuple(
-            replace(move, moved=int(tensors[move.tensor].size * (1 - self.zeros + self.mask)))
-            if move.tensor in clamped
-            else move
-            for move in plain
+            replace(span, moved=int(tensors[span.tensor].size * (1 - self.zeros + self.mask)))
+            if span.tensor in clamped
+            else span
+            for span in plain
         )
 
 

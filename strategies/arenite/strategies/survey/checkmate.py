@@ -8,7 +8,7 @@ from arenite.planner.errors import MissingDependencyError, UnsupportedProgramErr
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.program import Program
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 
@@ -31,7 +31,7 @@ class Checkmate(SchedulePolicy):
 
     name: ClassVar[str] = "checkmate"
     source: ClassVar[str] = "Jain et al. 2020, Checkmate, arXiv 1910.02653, sections 4 and 5"
-    decides: ClassVar[str] = "what is kept into and made again in every stage, optimally"
+    decides: ClassVar[str] = "what is kept into and recomputed in every stage, optimally"
     quick: ClassVar[bool] = False
 
     most_exact: int = 18
@@ -58,7 +58,7 @@ class Checkmate(SchedulePolicy):
         if limit is None:
             raise UnsupportedProgramError(self.name, "needs a budget; state one")
         drafts = self._drafts(work, Model(work, limit))
-        return schedule_of(cheapest(drafts, limit, should_stop))
+        return cheapest(drafts, limit, should_stop).schedule()
 
     def _drafts(self, work: Work, model: "Model") -> Iterator[Draft]:
         yield Draft(work)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes, Replay, replayed
@@ -24,11 +24,11 @@ class SquareRoot(SchedulePolicy):
         """Return the one schedule there is, whatever the limit."""
         passes = Passes.of(work)
         stride = max(1, isqrt(len(passes.cuts)))
-        return schedule_of(checkpointed(work, passes, passes.cuts[stride - 1 :: stride]))
+        return checkpointed(work, passes, passes.cuts[stride - 1 :: stride]).schedule()
 
 
 def checkpointed(work: Work, passes: Passes, checkpoints: tuple[int, ...]) -> Draft:
-    """Return the draft that keeps these cut points and makes each segment again as a whole."""
+    """Return the draft that keeps these cut points and recomputes each segment as a whole."""
     ends = sorted(work.makers[storage] for storage in checkpoints)
     segment_of: dict[int, int] = {}
     segment = 0
@@ -64,7 +64,7 @@ class ChenGreedy(SchedulePolicy):
             chosen[_checkpoints(work, passes, bound)] = None
             bound *= self.ratio
         drafts = (checkpointed(work, passes, each) for each in chosen)
-        return schedule_of(cheapest(drafts, limit, should_stop))
+        return cheapest(drafts, limit, should_stop).schedule()
 
 
 def _checkpoints(work: Work, passes: Passes, bound: float) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes
@@ -33,7 +33,7 @@ class Gruslys(SchedulePolicy):
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the cheapest schedule within the limit, the lowest if none is."""
-        return schedule_of(cheapest(self._drafts(work), limit, should_stop))
+        return cheapest(self._drafts(work), limit, should_stop).schedule()
 
     def _drafts(self, work: Work) -> Iterator[Draft]:
         cells = _Cells(work, Passes.of(work))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, cheapest, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes, Replay, replayed
@@ -37,7 +37,7 @@ class Kusumoto(SchedulePolicy):
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the cheapest schedule within the limit, the lowest if none is."""
-        return schedule_of(cheapest(self._drafts(work), limit, should_stop))
+        return cheapest(self._drafts(work), limit, should_stop).schedule()
 
     def _drafts(self, work: Work) -> Iterator[Draft]:
         passes = Passes.of(work)
@@ -77,7 +77,7 @@ class _Prefixes:
         self._made: list[tuple[int, int, int]] = []  # maker, last forward reader, storage
         for storage in range(len(work.sizes)):
             maker = work.makers[storage]
-            is_large = work.sizes[storage] >= passes.small and work.may_move[storage]
+            is_large = work.sizes[storage] >= passes.small and work.may_leave[storage]
             if 0 <= maker < passes.turn and is_large:
                 self.size += work.sizes[storage]
                 self._made.append((maker, last_forward.get(storage, maker), storage))

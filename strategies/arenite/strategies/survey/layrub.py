@@ -1,11 +1,11 @@
-"""Two layers' tensors at a time: one layer's leave while the next computes."""
+"""Spill the tensors of one layer while the next computes."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.offloading import gaps_over_turn, pipelined
@@ -24,7 +24,7 @@ class Layrub(SchedulePolicy):
 
     name: ClassVar[str] = "layrub"
     source: ClassVar[str] = "Jin et al. 2018, Layrub, ACM TACO 15(3), section 4"
-    decides: ClassVar[str] = "all that the forward pass leaves is swapped, a layer later"
+    decides: ClassVar[str] = "all that the forward pass leaves is spilled, a layer later"
 
     lag: int = 1
 
@@ -32,4 +32,4 @@ class Layrub(SchedulePolicy):
         """Return the one schedule there is, whatever the limit."""
         draft = Draft(work)
         gaps = gaps_over_turn(draft, Passes.of(work))
-        return schedule_of(draft, pipelined(draft, gaps, lag=self.lag))
+        return draft.schedule(pipelined(draft, gaps, lag=self.lag))

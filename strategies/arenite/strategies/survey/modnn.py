@@ -1,13 +1,13 @@
-"""Swap the farthest, and fetch in the order of need as soon as there is room."""
+"""Spill the tensor that is read last, and fetch in order of use as soon as there is room."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
-from arenite.strategies.schedules.spilling import Fetching, choose_gaps, farthest_next, time_moves
+from arenite.strategies.schedules.spilling import Fetching, farthest_next, spilled_schedule
 from arenite.strategies.schedules.work import Work
 
 
@@ -20,11 +20,10 @@ class MoDNN(SchedulePolicy):
 
     name: ClassVar[str] = "modnn"
     source: ClassVar[str] = "Chen et al. 2018, moDNN, DATE; 2020, IEEE TPDS"
-    decides: ClassVar[str] = "which tensors are swapped, by next use, back as soon as they fit"
+    decides: ClassVar[str] = "which tensors are spilled, by next use, back as soon as they fit"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""
         draft = Draft(work)
-        choose_gaps(draft, limit or 0, farthest_next(draft), should_stop)
-        reached = max(limit or 0, draft.peak)
-        return schedule_of(draft, time_moves(draft, reached, Fetching.WITH_ROOM).moves)
+        choice = farthest_next(draft)
+        return spilled_schedule(draft, limit or 0, choice, Fetching.WITH_ROOM, should_stop)

@@ -1,10 +1,10 @@
-"""Moves whose places the order of the layers decides, not the clock."""
+"""Spills whose places the order of the layers decides, not the clock."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from arenite.planner.rewrites.rescheduling import Move
+from arenite.planner.rewrites.rescheduling import SpillSpan
 from arenite.strategies.schedules.draft import Draft, Instance, Loads
 from arenite.strategies.schedules.spilling import Gap
 from arenite.strategies.survey.passes import Passes
@@ -18,7 +18,7 @@ def gaps_over_turn(draft: Draft, passes: Passes) -> tuple[Gap, ...]:
     work = draft.work
     found: list[Gap] = []
     for storage, instances in enumerate(draft.instances):
-        if not work.may_move[storage] or work.sizes[storage] < passes.small:
+        if not work.may_leave[storage] or work.sizes[storage] < passes.small:
             continue
         for instance in instances:
             forward, backward = _sides(draft, instance, passes.turn)
@@ -35,8 +35,8 @@ def _sides(draft: Draft, instance: Instance, turn: int) -> tuple[list[int], list
     )
 
 
-def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[Move, ...]:
-    """Return moves that go along with the layers.
+def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[SpillSpan, ...]:
+    """Return spills that go along with the layers.
 
     A tensor is copied out beside its last forward reader, which waits for that at its end, or
     that many tensors later. It is fetched beside the backward layer that uses what was fetched
@@ -44,12 +44,12 @@ def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[Move, ...
 
     Args:
         draft: The runs.
-        gaps: What moves, by its first reader in the backward pass.
+        gaps: The gaps to spill in, by their first reader in the backward pass.
         lag: How many tensors later the copy out is waited for; 0 for beside its reader.
     """
     lefts = sorted({draft.slot(gap.left) + 1 for gap in gaps})
     backs = sorted({draft.slot(gap.back) for gap in gaps})
-    moves: list[Move] = []
+    spills: list[SpillSpan] = []
     for gap in gaps:
         after, back = draft.slot(gap.left) + 1, draft.slot(gap.back)
         place = backs.index(back)
@@ -60,20 +60,20 @@ def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[Move, ...
             leaves = after - 1
         if gone <= returns:
             name = draft.work.names[gap.instance.storage]
-            moves.append(Move(name, leaves, gone, max(returns, gone), back))
-    return tuple(moves)
+            spills.append(SpillSpan(name, leaves, gone, max(returns, gone), back))
+    return tuple(spills)
 
 
-def loads_with(draft: Draft, moves: Iterable[Move]) -> Loads:
-    """Return the loads of a draft while tensors are away.
+def loads_with(draft: Draft, spills: Iterable[SpillSpan]) -> Loads:
+    """Return the loads of a draft with these spills.
 
-    Cost: O(slots + moves).
+    Cost: O(slots + spills).
     """
     storages = {name: storage for storage, name in enumerate(draft.work.names)}
     change = np.zeros(len(draft.order) + 1, np.int64)
-    for move in moves:
-        size = draft.work.sizes[storages[move.tensor]]
-        change[move.gone] -= size
-        change[move.returns] += size
+    for span in spills:
+        size = draft.work.sizes[storages[span.tensor]]
+        change[span.gone] -= size
+        change[span.returns] += size
     loads: Loads = draft.loads + np.cumsum(change[:-1])
     return loads

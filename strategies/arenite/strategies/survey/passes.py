@@ -44,7 +44,7 @@ class Passes:
         large = [
             storage
             for storage, size in enumerate(work.sizes)
-            if size >= least and work.may_move[storage]
+            if size >= least and work.may_leave[storage]
         ]
         touches: list[list[int]] = [[] for _ in work.sizes]
         for step in range(work.num_steps):
@@ -105,12 +105,12 @@ def replayed(
     segment_of: Mapping[int, int],
     replay: Replay,
 ) -> Draft:
-    """Return the draft in which the backward pass makes again what is not kept.
+    """Return the draft in which the backward pass recomputes what is not kept.
 
     Args:
         work: The program.
         passes: Its passes.
-        keep: Storages that stay; small ones and what cannot be made again stay as well.
+        keep: Storages that stay; small ones and what cannot be recomputed stay as well.
         segment_of: Segment of each forward step.
         replay: How much of a segment runs again.
 
@@ -121,7 +121,7 @@ def replayed(
         for storage, size in enumerate(work.sizes)
         if size >= passes.small
         and 0 <= work.makers[storage] < passes.turn
-        and work.may_move[storage]
+        and work.may_leave[storage]
         and storage not in keep
         and work.may_repeat[work.makers[storage]]
     }

@@ -1,13 +1,13 @@
-"""Results of heavy steps are kept or swapped, those of cheap steps between them made again."""
+"""Results of heavy steps are kept or spilled, those of cheap steps between them recomputed."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft, Instance
-from arenite.strategies.schedules.spilling import Choice, Fetching, choose_gaps, time_moves
+from arenite.strategies.schedules.spilling import Choice, Fetching, spilled_schedule
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes, Replay, replayed
 
@@ -20,7 +20,7 @@ class _SuperNeurons(SchedulePolicy):
     replay: ClassVar[Replay]
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule: heavy results leave only where a limit is still not met."""
+        """Return the schedule; heavy results are spilled only where the limit is not met."""
         passes = Passes.of(work)
         is_heavy = heavy_steps(work)
         keep = {
@@ -36,27 +36,26 @@ class _SuperNeurons(SchedulePolicy):
             segment_of[step] = segment
         draft = replayed(work, passes, keep, segment_of, self.replay)
         if limit is None or draft.peak <= limit:
-            return schedule_of(draft)
-        choose_gaps(draft, limit, _least_recent(draft), should_stop)
-        reached = max(limit, draft.peak)
-        return schedule_of(draft, time_moves(draft, reached, Fetching.WITH_ROOM).moves)
+            return draft.schedule()
+        choice = _least_recent(draft)
+        return spilled_schedule(draft, limit, choice, Fetching.WITH_ROOM, should_stop)
 
 
 @dataclass(frozen=True, slots=True)
 class SuperNeuronsSpeed(_SuperNeurons):
-    """Make the cheap steps of a segment again once, and keep what they make."""
+    """Run the cheap steps of a segment once more, and keep their results."""
 
     name: ClassVar[str] = "superneurons-speed"
-    decides: ClassVar[str] = "cheap results are made again once, heavy ones swapped if need be"
+    decides: ClassVar[str] = "cheap results are recomputed once, heavy ones spilled if need be"
     replay: ClassVar[Replay] = Replay.SPEED
 
 
 @dataclass(frozen=True, slots=True)
 class SuperNeuronsMemory(_SuperNeurons):
-    """Make the cheap steps of a segment again for every backward step that reads them."""
+    """Run the cheap steps of a segment again for every backward step that reads their results."""
 
     name: ClassVar[str] = "superneurons-memory"
-    decides: ClassVar[str] = "cheap results are made again each time, heavy ones swapped"
+    decides: ClassVar[str] = "cheap results are recomputed each time, heavy ones spilled"
     replay: ClassVar[Replay] = Replay.MEMORY
 
 
@@ -68,7 +67,7 @@ def heavy_steps(work: Work) -> tuple[bool, ...]:
 
 
 def _least_recent(draft: Draft) -> Choice:
-    """Return the choice of what was touched longest ago."""
+    """Return the choice of the instance that was touched longest ago."""
 
     def choose(_slot: int, carried: list[tuple[Instance, int]]) -> tuple[Instance, int]:
         return min(carried, key=lambda each: (draft.slot(draft.before(*each)), each[0].storage))

@@ -1,12 +1,12 @@
-"""Every layer's input leaves beside the layer, and comes back one layer ahead."""
+"""Spill every layer's input beside the layer, and fetch it one layer ahead."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Move, Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.spilling import Gap
 from arenite.strategies.schedules.work import Work
@@ -22,40 +22,40 @@ class _VDNN(SchedulePolicy):
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""
         draft, passes = Draft(work), Passes.of(work)
-        return schedule_of(draft, self.moves(draft, passes, limit))
+        return draft.schedule(self.spills(draft, passes, limit))
 
     @abstractmethod
-    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
-        """Return what moves."""
+    def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
+        """Return the spills of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class VDNNAll(_VDNN):
-    """Move the inputs of all layers."""
+    """Spill the inputs of all layers."""
 
     name: ClassVar[str] = "vdnn-all"
-    decides: ClassVar[str] = "all that the forward pass reads is swapped"
+    decides: ClassVar[str] = "all that the forward pass reads is spilled"
 
-    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
-        """Return what moves."""
+    def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
+        """Return the spills of a draft."""
         return pipelined(draft, gaps_over_turn(draft, passes), lag=0)
 
 
 @dataclass(frozen=True, slots=True)
 class VDNNConv(_VDNN):
-    """Move the inputs of convolutions and products."""
+    """Spill the inputs of convolutions and products."""
 
     name: ClassVar[str] = "vdnn-conv"
-    decides: ClassVar[str] = "what heavy forward steps read is swapped"
+    decides: ClassVar[str] = "what heavy forward steps read is spilled"
 
-    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
-        """Return what moves."""
+    def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
+        """Return the spills of a draft."""
         return pipelined(draft, _read_by_heavy(draft, passes), lag=0)
 
 
 @dataclass(frozen=True, slots=True)
 class VDNNDynamic(_VDNN):
-    """Move nothing, else the inputs of heavy layers, else those of all, whatever fits first.
+    """Spill nothing, else the inputs of heavy layers, else those of all, whatever fits first.
 
     The choice of algorithms by their working memory has no counterpart here.
     """
@@ -63,12 +63,12 @@ class VDNNDynamic(_VDNN):
     name: ClassVar[str] = "vdnn-dynamic"
     decides: ClassVar[str] = "the first of vdnn-conv and vdnn-all that fits"
 
-    def moves(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[Move, ...]:
-        """Return what moves."""
-        few = VDNNConv().moves(draft, passes, limit)
+    def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
+        """Return the spills of a draft."""
+        few = VDNNConv().spills(draft, passes, limit)
         if limit is not None and int(loads_with(draft, few).max(initial=0)) <= limit:
             return few
-        return VDNNAll().moves(draft, passes, limit)
+        return VDNNAll().spills(draft, passes, limit)
 
 
 def _read_by_heavy(draft: Draft, passes: Passes) -> tuple[Gap, ...]:

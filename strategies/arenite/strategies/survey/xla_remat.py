@@ -1,4 +1,4 @@
-"""Walk the schedule; where it is beyond the limit, make again what saves the most bytes."""
+"""Walk the schedule; where it is beyond the limit, recompute what saves the most bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.planner.ordering import ShouldStop
 from arenite.planner.rewrites.rescheduling import Schedule
-from arenite.strategies.schedules.base import SchedulePolicy, schedule_of
+from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import Chain, ChainLimits, find_chain
 from arenite.strategies.schedules.draft import Draft, Instance, Loads
 from arenite.strategies.schedules.work import Work
@@ -27,13 +27,13 @@ class XLARematerialisation(SchedulePolicy):
 
     name: ClassVar[str] = "xla-remat"
     source: ClassVar[str] = "OpenXLA, hlo_rematerialization.cc"
-    decides: ClassVar[str] = "which tensors are made again, by bytes alone"
+    decides: ClassVar[str] = "which tensors are recomputed, by bytes alone"
 
     block: int = 8
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         """Return the schedule."""
-        walk = _Walk(Draft(work), self.block)
+        walk = _RematerialisedDraft(Draft(work), self.block)
         draft, bound = walk.draft, limit or 0
         slot = 0
         most = 2 * work.num_steps  # more runs than that would pay for no memory
@@ -42,32 +42,32 @@ class XLARematerialisation(SchedulePolicy):
                 if not walk.lower(slot):
                     break
             slot += 1
-        return schedule_of(draft)
+        return draft.schedule()
 
 
-class _Walk:
-    """A draft, and what was found out about it since it last changed."""
+class _RematerialisedDraft:
+    """A draft, and what is known of it since it last changed."""
 
     def __init__(self, draft: Draft, block: int) -> None:
         self.draft = draft
         work = draft.work
         self._limits = ChainLimits(block, 0.0)
         self._num_own = work.num_steps
-        movable = [
-            storage for storage, size in enumerate(work.sizes) if size and work.may_move[storage]
+        storages = [
+            storage for storage, size in enumerate(work.sizes) if size and work.may_leave[storage]
         ]
-        self._gaps_of: dict[int, list[tuple[Instance, int, int]]] = {each: [] for each in movable}
+        self._gaps_of: dict[int, list[tuple[Instance, int, int]]] = {each: [] for each in storages}
         self._blocks: dict[tuple[int, int], Chain | None] = {}
         self._loads: dict[tuple[int, int], Loads | None] = {}
-        self._find_gaps(movable)
+        self._find_gaps(storages)
 
     def _find_gaps(self, storages: Iterable[int]) -> None:
-        """Note when instances of the program's own are live and untouched, of these anew."""
+        """Note when instances that the program itself makes are live and untouched."""
         for storage in storages:
             self._gaps_of[storage] = [
                 (instance, left, back)
                 for instance in self.draft.instances[storage]
-                if instance.maker < self._num_own  # others would be made again without end
+                if instance.maker < self._num_own  # others would be recomputed without end
                 for left, back in pairwise((instance.maker, *instance.readers))
             ]
         self._gaps = list(chain.from_iterable(self._gaps_of.values()))
@@ -79,7 +79,7 @@ class _Walk:
         return [(self._gaps[index][0], self._gaps[index][2]) for index in over.tolist()]
 
     def lower(self, slot: int) -> bool:
-        """Make one tensor again that is carried over a slot; tell whether there was one."""
+        """Recompute one tensor that is carried over a slot; tell whether there was one."""
         draft = self.draft
         before = int(draft.loads[slot])
         found: list[tuple[int, int, int, int, Chain]] = []
@@ -104,7 +104,7 @@ class _Walk:
         return False
 
     def _block(self, instance: Instance, reader: int) -> Chain | None:
-        """Return the block that makes an instance again and keeps nothing longer for it."""
+        """Return the block that recomputes an instance and keeps nothing longer for it."""
         key = instance.storage, reader
         if key not in self._blocks:
             at = self.draft.slot(reader)
