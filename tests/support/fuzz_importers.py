@@ -33,7 +33,7 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 
 _LATE: Final[Mapping[str, Sequence[str]]] = {
     "onnx": ["arenite.planner.importers.onnx.reader"],
-    "tflite": ["arenite.planner.importers.tflite.binding"],
+    "tflite": ["arenite.planner.importers.tflite.reader"],
     "plan": ["arenite.planner.planfile"],
     "csv": ["arenite.planner.importers.csv"],
 }

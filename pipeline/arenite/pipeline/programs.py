@@ -219,7 +219,7 @@ def with_fixed(
         reading: How it was read.
         arrays: What the program made of it takes.
     """
-    from arenite.planner.importers.onnx.sizes import fixed_arrays
+    from arenite.planner.importers.onnx.binding import fixed_arrays
 
     stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
     return {name: arrays[name] if array is None else array for name, array in stated.items()}

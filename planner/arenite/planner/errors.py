@@ -193,6 +193,26 @@ class MissingDependencyError(AreniteError):
         self.extra = extra
 
 
+@contextmanager
+def needing(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Turn the failure to import an optional package into an error that names its extra.
+
+    Args:
+        package: What is imported inside.
+        extra: The extra of the distribution that brings it.
+        purpose: What it is needed for, the subject of a sentence.
+
+    Raises:
+        MissingDependencyError: The package is absent.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingDependencyError(package, extra, purpose) from error
+
+
 class PlanError(AreniteError):
     """There is no plan, or it is wrong."""
 

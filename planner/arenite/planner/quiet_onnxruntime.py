@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import needing
 
 FATAL: Final = 4
 """The severity from which ONNX Runtime still logs to stderr. Whatever it logs below that, it
@@ -19,10 +19,8 @@ def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
     Raises:
         MissingDependencyError: The package onnxruntime is absent.
     """
-    try:
+    with needing("onnxruntime", "onnx", purpose):
         import onnxruntime
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnxruntime", "onnx", purpose) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads
     options.log_severity_level = FATAL

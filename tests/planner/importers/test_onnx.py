@@ -16,6 +16,7 @@ from arenite.planner.errors import (
     UnboundDimensionError,
     UnsupportedModelError,
 )
+from arenite.planner.importers import load
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.liveness import liveness
 from arenite.planner.program import Program
@@ -267,7 +268,7 @@ def test_the_onnx_package_is_asked_for_when_it_is_absent(
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingDependencyError) as caught:
-        read_onnx(tmp_path / "model.onnx")
+        load(tmp_path / "model.onnx")
     assert (caught.value.package, caught.value.extra) == ("onnx", "onnx")
 
 

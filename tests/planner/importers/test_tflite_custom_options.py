@@ -5,7 +5,7 @@ import random
 import pytest
 from flatbuffers import flexbuffers
 
-from arenite.planner.importers.tflite.custom_options import custom_options
+from arenite.planner.importers.tflite.options import custom_options
 
 
 def test_numbers_are_read_under_their_names():

@@ -13,6 +13,7 @@ from arenite.planner.errors import (
     BindingError,
     ModelFormatError,
     about_file,
+    needing,
 )
 from arenite.planner.files import model_digest, read_model
 from arenite.planner.importers.tflite.file import IDENTIFIER
@@ -56,13 +57,14 @@ def load(
     with about_file(path):
         kind = model_format(path)
         if kind == "onnx":
-            from arenite.planner.importers.onnx import read_onnx
+            with needing("onnx", "onnx", f"reading {path.name!r}"):
+                from arenite.planner.importers.onnx.reader import read_onnx
 
             return read_onnx(
                 path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
             )
         if kind == "tflite":
-            from arenite.planner.importers.tflite.binding import read_bound_tflite
+            from arenite.planner.importers.tflite.reader import read_bound_tflite
 
             return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
         raise ModelFormatError("it only lists records; give a model")
@@ -143,9 +145,10 @@ def open_names(path: Path) -> tuple[frozenset[str], frozenset[str]]:
     with about_file(path):
         kind = model_format(path)
         if kind == "onnx":
-            from arenite.planner.importers.onnx.sizes import onnx_names
+            with needing("onnx", "onnx", f"reading {path.name!r}"):
+                from arenite.planner.importers.onnx import binding, file
 
-            return onnx_names(path)
+            return binding.open_names(file.load_model(path).graph)
         if kind == "tflite":
             return frozenset(), frozenset(load(path).input_tensors)
         return frozenset(), frozenset()

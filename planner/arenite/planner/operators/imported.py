@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from arenite.planner.operators.elementwise import ElementWise
-from arenite.planner.operators.keeping import Keeping, Viewing
-from arenite.planner.operators.normalising import Normalising
 from arenite.planner.operators.operator import Operands, Operator, same_layout
 from arenite.planner.operators.parts import Part, parts_along_axis
+from arenite.planner.operators.traits import ElementWise, Keeping, Normalising, Viewing
 from arenite.planner.operators.windows import AutoPad, Sliding, positive_pair, sliding_over
 
 AttributeValue: TypeAlias = (

@@ -1,18 +1,19 @@
-"""Operators that carry a tensor to another memory and back, and the one that waits for them.
+"""Operators that a schedule adds: they move a tensor to another memory and back, or round it.
 
 A spilled tensor takes four steps. Those of the second line are on a lane of their own::
 
     compute    a   b   wait   c   d        wait   e     a writes x, e reads it
     link          spill             fetch
 
-`Spill` copies x to another memory; what waits for it is the last to touch x, so its bytes are
-free from c on. `Fetch` copies it back into a new tensor, which takes bytes from d on.
+`Spill` copies x to another memory; the step that waits for it is the last to touch x, so its bytes
+are free from c on. `Fetch` copies it back into a new tensor, which takes bytes from d on.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.operators.traits import ElementWise
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,17 @@ def _moved(stated: int | None, operands: Operands) -> int:
     if stated is not None:
         return stated
     return 0 if operands.source is None else operands.source.size
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow(ElementWise):
+    """Rounds 32-bit floats to 16-bit ones."""
+
+    repeatable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Widen(ElementWise):
+    """Makes 32-bit floats of 16-bit ones."""
+
+    repeatable: ClassVar[bool] = True

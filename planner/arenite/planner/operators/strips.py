@@ -9,7 +9,7 @@ windows share it::
     |.........| > |....| > one row >  |..|  then the next strip, and the next row
     |.........|   |....|
 
-A strip is an ordinary chain of steps over narrower images: `Narrow`. The rows that the window
+A strip is an ordinary chain of steps over narrower images: `NarrowLayer`. The rows that the window
 reads for each row of the result follow one another there, those that it shares written out again;
 so the window moves on by as many rows as it spans, and every row is made once.
 """
@@ -39,7 +39,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class NarrowLayer:
     """A layer as it runs in one strip.
 
     Attributes:
@@ -81,7 +81,7 @@ class Strip:
 
     first: int
     read_from: int
-    layers: tuple[Narrow, ...]
+    layers: tuple[NarrowLayer, ...]
 
     @property
     def scratch(self) -> int:
@@ -212,7 +212,7 @@ def _strip(
     num_unrolled = sum(high - low for low, high in blocks)
     above = windows[moving][0].before
     below = num_rows * taps - num_unrolled - above
-    found: list[Narrow] = []
+    found: list[NarrowLayer] = []
     made, label = columns, f"columns {columns[0]} to {columns[1]}"
     for index in reversed(range(len(layers))):
         layer, (_, over) = layers[index], windows[index]
@@ -235,7 +235,7 @@ def _strip(
             (_cut(result, label, num_unrolled if index < moving else num_rows, made),),
         )
         found.append(
-            Narrow(f"{layer.name}/{label}", operator, operands, taps if index < moving else 1)
+            NarrowLayer(f"{layer.name}/{label}", operator, operands, taps if index < moving else 1)
         )
         made = read
     return Strip(columns[0], made[0], tuple(reversed(found)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arenite.planner.dtypes import DType
 from arenite.planner.names import Names
-from arenite.planner.operators.rounding import Narrow, Widen
+from arenite.planner.operators.moving import Narrow, Widen
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import TensorKind
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arenite.planner.derive import Derivation, records
-from arenite.planner.operators import moving, rounding
+from arenite.planner.operators import moving
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import COMPUTE, Program, Step
 from arenite.planner.rules import Rules
@@ -36,7 +36,7 @@ def _lowered(step: Step) -> Step:
             operator = Fetch()
         case moving.Wait():
             operator = Wait()
-        case rounding.Narrow() | rounding.Widen():
+        case moving.Narrow() | moving.Widen():
             operator = Convert()
         case _:
             return step

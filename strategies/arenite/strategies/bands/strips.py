@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from arenite.planner.names import Names
 from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.operators.strips import Layer, Narrow, Strip, Strips, in_strips
+from arenite.planner.operators.strips import Layer, NarrowLayer, Strip, Strips, in_strips
 from arenite.planner.program import Program, Step
 from arenite.planner.rows import has_rows, num_rows, row_bytes
 from arenite.planner.tensors import Alias, Tensor, TensorKind
@@ -193,7 +193,7 @@ class _Unfolding:
     def _step(
         self,
         layer: Layer,
-        narrow: Narrow,
+        narrow: NarrowLayer,
         rows: tuple[int, int],
         sources: Sequence[tuple[int, str]],
         made: str,

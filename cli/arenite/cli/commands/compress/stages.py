@@ -123,7 +123,7 @@ def judging_of(
     """
     from arenite.compression.dataset import DatasetError, random_dataset, read_dataset
     from arenite.compression.evaluate import Judge
-    from arenite.planner.importers.onnx.fixed_inputs import fixed_feeds
+    from arenite.planner.importers.onnx.binding import fixed_feeds
 
     dims, shapes = reading.dims, reading.shapes
     fixed = fixed_feeds(original.original().graph, dims, shapes, reading.values)

@@ -1,22 +1,137 @@
 """The type of every tensor, one operator at a time.
 
-Each operator is inferred by itself from the types of its inputs. As every dimension is known
-by then, nothing is lost, and the cost stays linear.
+Each operator is checked and inferred by itself from the types of its inputs. As every dimension
+is known by then, nothing is lost, and the cost stays linear. For an operator whose output size
+depends on data, the largest size is stated.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import onnx
+import onnx.checker
 import onnx.helper
 import onnx.shape_inference
 
-from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers.onnx.checks import NodeChecker
+from arenite.planner.dtypes import DType
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.file import normal_domain
 from arenite.planner.importers.onnx.node import Dialect, Operand, op_type, single_node_model
 from arenite.planner.importers.onnx.runtime import RuntimeRefusalError, runtime_types
 from arenite.planner.importers.onnx.types import TensorType, read_type, why_unsizable
 from arenite.planner.importers.onnx.values import Values
+
+_Bound = Callable[[onnx.NodeProto, Sequence[Operand], Values], TensorType | None]
+
+
+def bounded_type(
+    node: onnx.NodeProto, inputs: Sequence[Operand], values: Values
+) -> TensorType | None:
+    """Return the largest type that the node's output can have; None if its type is known.
+
+    Args:
+        node: A node without subgraphs.
+        inputs: One for each of the node's inputs.
+        values: Known values.
+    """
+    bound = _BOUNDS.get(op_type(node))
+    if bound is None or all(values.get(each.name) is not None for each in inputs if each.type):
+        return None
+    return bound(node, inputs, values)
+
+
+def _boxes(_node: onnx.NodeProto, inputs: Sequence[Operand], values: Values) -> TensorType | None:
+    """Return a row for each box that NonMaxSuppression may keep, by image and class."""
+    if len(inputs) < 2 or inputs[1].type is None or len(inputs[1].type.shape) != 3:
+        return None
+    num_images, num_classes, num_boxes = inputs[1].type.shape
+    most = 0  # of each class; what is left out is 0
+    if len(inputs) > 2 and inputs[2].type is not None:
+        stated = values.get(inputs[2].name)
+        known = stated is not None and stated.size == 1
+        most = (
+            min(max(int(stated.item()), 0), num_boxes)
+            if known and stated is not None
+            else num_boxes
+        )
+    return TensorType(DType.INT64, (num_images * num_classes * most, 3))
+
+
+def _places(
+    _node: onnx.NodeProto, inputs: Sequence[Operand], _values: Values
+) -> TensorType | None:
+    """Return a column for each element that may not be zero."""
+    if not inputs or inputs[0].type is None:
+        return None
+    shape = inputs[0].type.shape
+    return TensorType(DType.INT64, (len(shape), math.prod(shape)))
+
+
+def _slices(node: onnx.NodeProto, inputs: Sequence[Operand], _values: Values) -> TensorType | None:
+    """Return the input of Compress, all of whose slices may be taken."""
+    if len(inputs) < 2 or inputs[0].type is None or inputs[1].type is None:
+        return None
+    dtype, shape = inputs[0].type
+    most = math.prod(inputs[1].type.shape)
+    axis = next((each.i for each in node.attribute if each.name == "axis"), None)
+    if axis is None:
+        return TensorType(dtype, (min(math.prod(shape), most),))
+    axis %= len(shape)
+    return TensorType(dtype, (*shape[:axis], min(shape[axis], most), *shape[axis + 1 :]))
+
+
+_BOUNDS: Mapping[str, _Bound] = {
+    "Compress": _slices,
+    "NonMaxSuppression": _boxes,
+    "NonZero": _places,
+}
+
+
+class NodeChecker:
+    """Checks the nodes of one model.
+
+    Args:
+        dialect: Operator set versions of the model.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._context = onnx.checker.C.CheckerContext()
+        self._context.ir_version = dialect.ir_version
+        self._context.opset_imports = dict(dialect.opsets)
+
+    def check(self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand]) -> None:
+        """Check that the node has the operands and attributes that its operator requires.
+
+        Raises:
+            ModelFormatError: It does not.
+        """
+        self.check_definition(node, name)
+        # onnx's inference reads out of bounds for some axes that do not exist.
+        rank = max((len(operand.type.shape) for operand in inputs if operand.type), default=0)
+        for attribute in node.attribute:
+            if attribute.name in ("axis", "axes"):
+                axes = attribute.ints or [attribute.i]
+                limit = rank + len(axes)
+                if not all(-limit <= axis < limit for axis in axes):
+                    raise self.refusal(
+                        node, name, f"its {attribute.name} {list(axes)} are beyond rank {rank}"
+                    )
+
+    def check_definition(self, node: onnx.NodeProto, name: str) -> None:
+        """Check what needs no shapes: the number of operands and the attributes.
+
+        Raises:
+            ModelFormatError: They are not those of the operator.
+        """
+        try:
+            onnx.checker.check_node(node, self._context)
+        except onnx.checker.ValidationError as error:
+            raise self.refusal(node, name, error) from error
+
+    def refusal(self, node: onnx.NodeProto, name: str, reason: object) -> ModelFormatError:
+        """Return the error that says what is wrong with a node."""
+        text = " ".join(str(reason).split())
+        return ModelFormatError(f"operator {name!r} ({op_type(node)}): {text}")
 
 
 class Inference:

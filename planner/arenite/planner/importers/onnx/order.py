@@ -52,6 +52,12 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
+def _direct_subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+
+
 def constant_names(graph: onnx.GraphProto) -> Iterator[str]:
     """Yield the names of the graph's initialisers, dense and sparse."""
     yield from (tensor.name for tensor in graph.initializer)
@@ -117,3 +123,30 @@ def live_steps(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
             live.append(step)
             needed.update(step.reads)
     return live[::-1]
+
+
+def without_dead_nodes(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return the node with its subgraphs reduced to what contributes to their outputs."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for attribute in copy.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            _drop_dead_nodes(attribute.g)
+    return copy
+
+
+def captures(node: onnx.NodeProto) -> tuple[str, ...]:
+    """Return what the subgraphs of a node read from outside, without its own inputs."""
+    found = (name for each in _direct_subgraphs(node) for name in captured_names(each))
+    return tuple(dict.fromkeys(name for name in found if name not in node.input))
+
+
+def _drop_dead_nodes(graph: onnx.GraphProto) -> None:
+    nodes = [without_dead_nodes(node) for _, node in ordered_nodes(graph)[0]]
+    read = {name for node in nodes for name in node_reads(node)}
+    read.update(output.name for output in graph.output)
+    weights = [each for each in graph.initializer if each.name in read]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    del graph.initializer[:]
+    graph.initializer.extend(weights)

@@ -1,28 +1,21 @@
-"""From an ONNX file to a program."""
+"""Read an ONNX model.
+
+Every dimension is bound and every operator typed in one pass over the nodes; what is known before
+the run, such as the shape arithmetic that exporters emit, becomes constant.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from types import MappingProxyType
 
 import onnx
 
 from arenite.planner.errors import about_file
-from arenite.planner.importers.onnx.binding import bind
-from arenite.planner.importers.onnx.branches import walk_if
+from arenite.planner.importers.onnx.binding import bind, fix_inputs
+from arenite.planner.importers.onnx.control_flow import walk_if, walk_loop, walk_scan
 from arenite.planner.importers.onnx.file import load_model
-from arenite.planner.importers.onnx.fixed_inputs import fix_inputs
-from arenite.planner.importers.onnx.loops import walk_loop, walk_scan
-from arenite.planner.importers.onnx.node import (
-    Operand,
-    Origin,
-    input_name,
-    single_node_model,
-)
-from arenite.planner.importers.onnx.order import live_steps, subgraphs
+from arenite.planner.importers.onnx.order import live_steps
 from arenite.planner.importers.onnx.states import States, placed, take_states
-from arenite.planner.importers.onnx.subgraphs import subgraph_model
-from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.importers.onnx.walk import Walk
 from arenite.planner.operators.imported import Imported
@@ -31,100 +24,47 @@ from arenite.planner.program import OperatorSet, Program, Step
 from arenite.planner.rewrites.noops import drop_noops
 from arenite.planner.tensors import Tensor, TensorKind
 
-
-@dataclass(frozen=True, slots=True)
-class OperatorModel:
-    """One operator as a model of its own.
-
-    Attributes:
-        model: Bytes of the ONNX file.
-        inputs: Tensors of the whole model that it reads, constants excluded.
-        outputs: Tensors of the whole model that it writes.
-        input_names: Names of the inputs in the file.
-        output_names: Names of the outputs in the file.
-    """
-
-    model: bytes
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    input_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-
-
-def operator_model(program: Program, step: Step) -> OperatorModel | None:
-    """Return a step as a model of its own, its constants inside; None if no node is known.
-
-    Args:
-        program: As `read_onnx` returned it.
-        step: One of its steps, or another that reads and writes its tensors.
-
-    Raises:
-        MissingDataError: Weights of a subgraph lie in a file that is not as stated.
-    """
-    origin = step.operator.origin if isinstance(step.operator, Imported) else None
-    if not isinstance(origin, Origin) or not isinstance(program.constants, Constants):
-        return None
-    tensors = program.tensors
-    operands = [
-        Operand(name, TensorType(tensors[name].dtype, tensors[name].shape) if name else None)
-        for name in step.inputs
-    ]
-    values = {
-        position: value
-        for position, name in enumerate(step.inputs)
-        if name
-        and tensors[name].kind is TensorKind.CONSTANT
-        and (value := program.constants.as_tensor(name)) is not None
-    }
-    if any(subgraphs(origin.node)):
-        model, names = subgraph_model(origin, operands, values, program.constants.folder)
-    else:
-        model = single_node_model(origin.node, origin.dialect, operands, values)
-        names = [input_name(position) for position in range(len(operands))]
-    inputs = {
-        names[position]: name
-        for position, name in enumerate(step.inputs)
-        if name and position not in values
-    }
-    outputs = [name for name in step.outputs if name]
-    return OperatorModel(
-        model.SerializeToString(),
-        tuple(inputs.values()),
-        tuple(outputs),
-        tuple(inputs),
-        tuple(output.name for output in model.graph.output),
-    )
-
-
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
 _HIDDEN = {"If": "the branch it takes", "Loop": "its body", "Scan": "its body"}
 
 
-class Read(Protocol):
-    """The type of `read`, for modules that import it only when it is needed."""
-
-    def __call__(
-        self,
-        path: Path,
-        dims: Mapping[str, int],
-        shapes: Mapping[str, tuple[int, ...]],
-        values: Mapping[str, float],
-        *,
-        weights: bool = False,
-    ) -> Program:
-        """Return the program of the model in a file."""
-        ...
+_NO_DIMS: Mapping[str, int] = MappingProxyType({})
+_NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+_NO_VALUES: Mapping[str, float] = MappingProxyType({})
 
 
-def read(
+def read_onnx(
     path: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
-    values: Mapping[str, float],
     *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    values: Mapping[str, float] = _NO_VALUES,
     weights: bool = False,
 ) -> Program:
-    """Return the program of the model in a file; see `read_onnx`."""
+    """Return the program of an ONNX model.
+
+    Weights are read only when asked for. An If whose condition is known is replaced by the
+    branch taken; other control flow stays one step, whose scratch holds what the larger of its
+    subgraphs has live at once, and a note says so.
+
+    Args:
+        path: An ONNX file, operator set 7 or later; external data lie beside it.
+        dims: Values of free dimensions by name; one without a name goes by its input and
+            axis, such as `input:0`.
+        shapes: Whole shapes of inputs by name.
+        values: Inputs fixed at a value, in all elements, by name: constants then, no inputs of
+            the program, and an If that depends on them becomes one branch.
+        weights: Whether large constants, and whatever any operator computes from constants,
+            are available. Needed to run the model, not to size it.
+
+    Raises:
+        ModelFormatError: The file cannot be read or is not a valid ONNX model.
+        UnsupportedModelError: A tensor has no size, or none that is known before the run.
+        UnboundDimensionError: A free dimension has no value.
+        BindingError: `dims`, `shapes` or `values` does not fit the model.
+        MissingDependencyError: The package onnx is absent, or onnxruntime where the model
+            has operators that onnx does not define.
+    """
     with about_file(path):
         return _read(load_model(path), path, dims, shapes, values, weights=weights)
 

@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 
 from arenite.planner.dtypes import DType
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import needing
 from arenite.planner.importers.onnx.types import (
     TensorType,
     numpy_dtype,
@@ -47,11 +47,9 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         RuntimeRefusalError: It refuses the model.
     """
     purpose = f"finding the shapes of what {label} makes"
-    try:
+    with needing("onnxruntime", "onnx", purpose):
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as native
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnxruntime", "onnx", purpose) from error
     _check_shapes(model)
     refusals = (
         native.EPFail,

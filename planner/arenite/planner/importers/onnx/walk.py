@@ -9,9 +9,8 @@ import onnx
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.binding import Binding
-from arenite.planner.importers.onnx.bounds import bounded_type
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
-from arenite.planner.importers.onnx.inference import Inference
+from arenite.planner.importers.onnx.inference import Inference, bounded_type
 from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
@@ -28,12 +27,40 @@ from arenite.planner.importers.onnx.order import (
     ordered_nodes,
     subgraphs,
 )
-from arenite.planner.importers.onnx.scope import Scope
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.names import Names
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Step
+
+
+class Scope:
+    """Maps the names of one ONNX graph to flat names, unique in the whole model.
+
+    Args:
+        parent: Scope of the enclosing graph, None for the outermost.
+        wanted: Flat names that some of its tensors must get, by local name.
+    """
+
+    def __init__(self, parent: "Scope | None", wanted: dict[str, str] | None = None) -> None:
+        self._parent = parent
+        self._wanted = wanted or {}
+        self._names: dict[str, str] = {}
+
+    def claim(self, local: str) -> str | None:
+        """Return the flat name that `local` must get, None if any will do."""
+        return self._wanted.pop(local, None)
+
+    def define(self, local: str, flat: str) -> None:
+        """Record the flat name of a local name."""
+        self._names[local] = flat
+
+    def find(self, local: str) -> str | None:
+        """Return the flat name, looking outwards, None if nothing has that name."""
+        if local in self._names or self._parent is None:
+            return self._names.get(local)
+        return self._parent.find(local)
+
 
 # The results of these are not determined by their inputs.
 _RANDOM = frozenset(

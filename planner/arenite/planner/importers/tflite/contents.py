@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.importers.tflite.custom_options import custom_options
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.options import custom_options
 from arenite.planner.importers.tflite.sparse import made_dense
 from arenite.planner.importers.tflite.variables import Place, Variables
 from arenite.planner.operators.imported import Imported

@@ -12,8 +12,11 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from arenite.planner.errors import MissingDependencyError, ModelFormatError
-from arenite.planner.importers.tflite.control import entered_subgraphs, variable_options
-from arenite.planner.importers.tflite.windows import window_attributes
+from arenite.planner.importers.tflite.options import (
+    entered_subgraphs,
+    variable_options,
+    window_attributes,
+)
 from arenite.planner.operators.imported import AttributeValue
 
 Entry = TypeVar("Entry")

@@ -1,11 +1,15 @@
-"""Read a TFLite file, with or without its weights."""
+"""Read a TFLite file, with or without its weights, at the shapes that are asked for."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import about_file
+from arenite.planner.errors import BindingError, ModelError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite.file import decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.resizing import computes_shapes, resized
+from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.importers.tflite.variables import Variables
 from arenite.planner.program import Program
 
@@ -32,3 +36,93 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
 
     with about_file(path):
         return TfliteContents(path.name, read_model(path)).program
+
+
+def read_bound_tflite(
+    path: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, float],
+    *,
+    weights: bool = False,
+) -> Program:
+    """Return the program of a TFLite model with inputs of these shapes.
+
+    Args:
+        path: The file.
+        dims: Values of free dimensions by name; a TFLite file has none with a name.
+        shapes: Of inputs by name.
+        values: Of inputs by name; only those of ONNX models can be fixed.
+        weights: Whether to read constants, quantisation and options.
+
+    Raises:
+        BindingError: What is asked for does not fit the model.
+        ModelError: As in `read_tflite`.
+    """
+    program = read_tflite(path, weights=weights)
+    for name in dims:
+        raise BindingError(
+            name, "cannot be given; a TFLite file has no names of dimensions, take --shape"
+        )
+    for name in values:
+        raise BindingError(name, "cannot be given a value; only inputs of ONNX models can")
+    wanted = {}
+    for name, shape in shapes.items():
+        if name not in program.input_tensors:
+            known = ", ".join(map(repr, program.input_tensors))
+            raise BindingError(name, f"is not an input of the model; known: {known}")
+        if program.tensors[name].shape != shape:
+            wanted[name] = shape
+    signatures = _signatures(path) if wanted else {}
+    for name, shape in wanted.items():
+        _check_open(name, program.tensors[name].shape, signatures.get(name, ()), shape)
+    if wanted or computes_shapes(program):
+        program = _inferred(path, program, wanted)
+    open_inputs = {name for name, signature in signatures.items() if signature}
+    notes = (note for note in program.notes if not note.startswith(OPEN_INPUTS))
+    return replace(program, notes=tuple(notes)) if open_inputs <= shapes.keys() else program
+
+
+def _inferred(path: Path, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
+    """Return the program with sizes inferred, or with a note that they are those of the file.
+
+    Raises:
+        ModelError: Inputs are given shapes that do not fit, or the constants cannot be read.
+    """
+    try:
+        return resized(read_tflite(path, weights=True), shapes)
+    except ModelError as reason:
+        if shapes:
+            raise
+        note = f"sizes that the model computes are as the file states them: {reason}"
+        return replace(program, notes=(*program.notes, note))
+
+
+def _check_open(
+    name: str, stated: tuple[int, ...], signature: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    if not signature:
+        raise BindingError(name, f"is {_text(stated)}, fixed in the file; leave --shape out")
+    fits = len(shape) == len(signature) and all(
+        length == wanted or length < 0 for length, wanted in zip(signature, shape, strict=True)
+    )
+    if not fits or 0 in shape:
+        raise BindingError(
+            name, f"is {_text(signature)} by its signature, '?' for any length: not {_text(shape)}"
+        )
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "x".join("?" if length < 0 else str(length) for length in shape) or "scalar"
+
+
+def _signatures(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the signature of each input, empty where it leaves nothing open."""
+    subgraphs = decode(read_model(path))
+    model = model_of(path.name, subgraphs)
+    found = {}
+    for name in model.program.input_tensors:
+        subgraph, index = model.locations[name]
+        tensor = subgraphs[subgraph].tensors[index]
+        found[name] = tensor.signature if tensor.has_free_dimension else ()
+    return found

@@ -8,11 +8,15 @@ known, lets results overlap the operands that they consume.
 """
 
 from arenite.planner.rewrites.aliasing.kinds import SAFE_KINDS, AliasKind
-from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
-from arenite.planner.rewrites.aliasing.overwriting import overwritable
-from arenite.planner.rewrites.aliasing.permission import permit_overlaps
-from arenite.planner.rewrites.aliasing.rewrite import Aliasing, explain, has_parts, share
-from arenite.planner.rewrites.aliasing.verdict import Refusal
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps, permitted_overlap
+from arenite.planner.rewrites.aliasing.rewrite import (
+    Aliasing,
+    Refusal,
+    explain,
+    has_parts,
+    overwritable,
+    share,
+)
 
 __all__ = [
     "SAFE_KINDS",

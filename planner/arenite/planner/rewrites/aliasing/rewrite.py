@@ -9,11 +9,49 @@ from arenite.planner.operators.parts import Part
 from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.aliasing.kinds import AliasKind
 from arenite.planner.rewrites.aliasing.loads import Loads
-from arenite.planner.rewrites.aliasing.overlapping import overlap_at_peaks
-from arenite.planner.rewrites.aliasing.overwriting import overwritable, overwriting_kind
+from arenite.planner.rewrites.aliasing.overlap import overlap_at_peaks
 from arenite.planner.rewrites.aliasing.storages import Storages
-from arenite.planner.rewrites.aliasing.verdict import Refusal
 from arenite.planner.tensors import Alias, TensorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A case in which storage could not be shared.
+
+    Attributes:
+        kind: Kind of sharing.
+        operator: Name of the operator.
+        tensor: The tensor that would have used another's storage.
+        reason: Why it could not.
+    """
+
+    kind: AliasKind
+    operator: str
+    tensor: str
+    reason: str
+
+
+def overwriting_kind(step: Step) -> AliasKind:
+    """Return the kind of sharing that must be allowed for the step to run in place."""
+    return AliasKind.NORMALISATION if step.operator.reduces_groups else AliasKind.IN_PLACE
+
+
+def overwritable(program: Program, step: Step, kinds: Collection[AliasKind]) -> tuple[str, ...]:
+    """Return the operands that the first output may overwrite if this is their last use."""
+    if overwriting_kind(step) not in kinds:
+        return ()
+    operands = program.operands(step)
+    result = operands.result
+    if result is None or result.alias is not None or result.kind is TensorKind.STATE:
+        return ()
+    updated = {step.inputs[position] for position in step.operator.updates}
+    spared = () if AliasKind.REUSE_INPUTS in kinds else program.input_tensors
+    names = (step.inputs[position] for position in step.operator.overwritable(operands))
+    return tuple(
+        name
+        for name in dict.fromkeys(names)
+        if name not in updated and program.root(name)[0] not in spared
+    )
 
 
 @dataclass(frozen=True, slots=True)

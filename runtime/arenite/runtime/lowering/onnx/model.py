@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx.node import Origin
-from arenite.planner.importers.onnx.reader import operator_model
+from arenite.planner.importers.onnx.operator_models import operator_model
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import TensorKind

@@ -12,6 +12,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.errors import AreniteError, ModelFormatError
+from arenite.planner.importers.tflite.resizing import MAX_VALUES, VALUES
 from arenite.planner.importers.tflite.shapes import (
     SHAPE,
     SHAPES,
@@ -20,7 +21,6 @@ from arenite.planner.importers.tflite.shapes import (
     Shape,
     UnknownShapeError,
 )
-from arenite.planner.importers.tflite.values import MAX_VALUES, VALUES
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Array, Program
 from arenite.planner.tensors import Tensor, TensorKind

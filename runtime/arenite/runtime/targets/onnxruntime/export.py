@@ -149,9 +149,8 @@ def _with_values(
     """Return a file in which inputs are fixed, with the dimensions and shapes of the others."""
     if not values:
         return path, dims, shapes
-    from arenite.planner.importers.onnx.binding import open_names
+    from arenite.planner.importers.onnx.binding import fixed_model, open_names
     from arenite.planner.importers.onnx.file import load_model
-    from arenite.planner.importers.onnx.fixed_inputs import fixed_model
 
     model = fixed_model(path, dims, shapes, values)
     fixed = folder / path.name
