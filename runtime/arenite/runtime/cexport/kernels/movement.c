@@ -20,6 +20,15 @@ KERNEL copy(const copy_layer *k, const uint8_t *from, uint8_t *to)
             }
 }
 
+/* Move rows of `run` bytes, side by side, to places `stride` bytes apart at or above their own:
+   from the last byte to the first, so that each is read before it is overwritten. */
+KERNEL spread(int32_t rows, int32_t run, int32_t stride, const uint8_t *from, uint8_t *to)
+{
+    for (int32_t y = rows - 1; y >= 0; --y)
+        for (int32_t i = run - 1; i >= 0; --i)
+            to[y * stride + i] = from[y * run + i];
+}
+
 /* Repeat an element of `size` bytes over `bytes`. */
 KERNEL fill(uint8_t *to, const uint8_t *element, int32_t size, int32_t bytes)
 {

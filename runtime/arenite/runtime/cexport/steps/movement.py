@@ -17,14 +17,27 @@ _MOST_SPLIT = 64
 
 @writes(Copy)
 def copy(t: StepWriter) -> None:
-    """Write strided copies; what lies where it belongs already is not moved."""
+    """Write strided copies; elements already in their place are not moved.
+
+    A join of rows may have one operand where its result begins. The rows of that operand are
+    spread first, from the last to the first, before the other operands are written between them.
+    """
     operator = t.operator
     assert isinstance(operator, Copy)
     if operator.fill:
         for position in range(len(t.step.outputs)):
             _fill(t, t.output(position), operator.fill)
-    for move in operator.moves:
+    for move in sorted(operator.moves, key=lambda each: not _shares_bytes(t, each)):
         _move(t, move)
+
+
+def _shares_bytes(t: StepWriter, move: Move) -> bool:
+    """Tell whether the two tensors of a move share bytes of the arena."""
+    source, result = t.input(move.input), t.output(move.output)
+    if t.layout.is_constant(source.name):
+        return False
+    one, other = t.layout.offset(source.name), t.layout.offset(result.name)
+    return one < other + result.size and other < one + source.size
 
 
 def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
@@ -50,10 +63,37 @@ def _move(t: StepWriter, move: Move) -> None:
     places = t.address(source, 1, starts[0]), t.address(result, 1, starts[1])
     if places[0] == places[1] and all(one == other for _, one, other in axes):
         return
+    if _shares_bytes(t, move):
+        _spread(t, move, axes, run, places)
+        return
     if not axes:
         t.plain_call(f"memcpy({places[1]}, {places[0]}, {run});")
         return
     _loop(t, axes, run, source, result, starts)
+
+
+def _spread(
+    t: StepWriter,
+    move: Move,
+    axes: list[tuple[int, int, int]],
+    run: int,
+    places: tuple[str, str],
+) -> None:
+    """Write a move within the bytes of both tensors, rows and their bytes from last to first.
+
+    Raises:
+        NotWrittenError: Elements would be overwritten before they are moved, or several moves of
+            the step are between tensors that share bytes.
+    """
+    operator = t.operator
+    assert isinstance(operator, Copy)
+    others = [each for each in operator.moves if each is not move and _shares_bytes(t, each)]
+    ahead = t.layout.offset(t.output(move.output).name) - t.layout.offset(t.input(move.input).name)
+    ahead += (move.output_start - move.input_start) * t.output(move.output).dtype.bits // 8
+    rows, apart, stride = axes[0] if axes else (1, run, run)
+    if others or operator.fill or len(axes) > 1 or apart != run or stride < run or ahead < 0:
+        raise NotWrittenError("its result overlaps an operand that its kernel cannot move")
+    t.call("spread", rows, run, stride, places[0], places[1])
 
 
 def _loop(
