@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.compiling_c import compile_for_c
+from arenite.pipeline.session import Session
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c
-from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.exported_c import Machine, compiled, drawn, exported
 from support.shared_material import shared
