@@ -3,7 +3,7 @@
 import re
 
 WORDS: dict[str, str] = {
-    "kernel": "there is no kernel of ours",
+    "kernel": "no kernel for this operator",
     "constant": "an input would have to be a constant",
     "type": "elements of this type",
     "string": "strings have no fixed size",
@@ -11,7 +11,7 @@ WORDS: dict[str, str] = {
     "size": "the size of a result is known in the run alone",
     "subgraph": "it has subgraphs",
     "outputs": "its outputs are of different types",
-    "training": "it is in training mode",
+    "training": "it is in [Tt]raining mode",
     "version": "the version of the operator set: before 7, or newer than ONNX Runtime's",
     "runtime": "ONNX Runtime has no kernel for it either",
     "form": "a form of the operator that our kernel does not have",
@@ -19,17 +19,18 @@ WORDS: dict[str, str] = {
 """What each word means, in the order of the page."""
 
 _PATTERNS = (
-    ("training", r"training mode"),
+    ("training", r"[Tt]raining mode"),
     ("string", r"strings? "),
     ("sequence", r"sequence type|optional type"),
     ("version", r"operator set \d|[Oo]pset \d|core/graph/model(_load_utils)?\."),
     ("subgraph", r"subgraphs|control flow"),
     ("outputs", r"outputs are of different types"),
-    ("kernel", r"there is no kernel of ours"),
+    ("kernel", r"no kernel for this operator"),
     ("constant", r"is not constant"),
     ("size", r"not known before the run"),
-    ("type", r"the runtime has no|it works on|it converts|operands of these types|differ in type|"
-             r"it computes in|multiplies integers|casts the integers"),
+    ("type", r"the runtime has no|unsupported element type|element type \w+ is unsupported|"
+             r"conversion from|operands of these types|differ in type|multiplies integers|"
+             r"CAST of a quantised"),
     ("runtime", r"ONNX Runtime|onnxruntime"),
 )  # fmt: skip
 

@@ -102,7 +102,7 @@ def test_what_raises_no_error_of_ours_makes_a_case_wrong(tmp_path):
 def test_an_operator_is_listed_once_with_all_its_cases(tmp_path):
     case = next(each for each in text_cases() if each.operator == "com.microsoft.Gelu")
     ours = Outcome(case, True, True, Result.NATIVE)
-    theirs = Outcome(case, True, False, Result.ONNXRUNTIME, "there is no kernel of ours")
+    theirs = Outcome(case, True, False, Result.ONNXRUNTIME, "no kernel for this operator")
     (row,) = onnx_table([ours, theirs], {}).rows
     assert row == ("`com.microsoft.Gelu`", "2", "yes", "1", "1", "", "1: kernel", "")
 
@@ -113,7 +113,7 @@ def test_an_operator_is_listed_once_with_all_its_cases(tmp_path):
         ("'x': the runtime has no float64", "type"),
         ("step 'ABS_0' (Unary): no kernel runs it on operands of these types", "type"),
         ("'q': sequence type; only tensors can be planned", "sequence"),
-        ("it has peepholes", "form"),
+        ("peephole weights (input P) are unsupported", "form"),
     ],
 )
 def test_a_reason_is_a_word_of_the_page(reason, word):

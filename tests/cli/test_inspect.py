@@ -36,7 +36,7 @@ def test_what_is_left_to_onnxruntime_is_shown_with_the_reason(run, run_json, tmp
     found = run_json("inspect", model, *ARENITE)
     assert found["backends"]["onnxruntime"] == 1
     (note,) = found["notes"]
-    assert "Det (there is no kernel of ours)" in note
+    assert "Det (no kernel for this operator)" in note
     code, out, err = run("inspect", model, *ARENITE)
     assert (code, err) == (0, "")
     (row,) = (line for line in out.splitlines() if line.startswith("onnxruntime"))

@@ -202,7 +202,7 @@ def test_poison_refuses_outputs_that_depend_on_dead_memory(run, tmp_path):
     assert run(*given)[0] == 0
     code, _, error = run(*given, "--poison")
     assert code == 1
-    assert "'classes' depends on what dead memory holds" in error
+    assert "'classes' depends on uninitialised memory" in error
 
 
 def test_a_plan_is_run_as_it_is(run_json, classifier, plan, image, tmp_path):

@@ -19,7 +19,7 @@ def pieces(path):
 
 def test_a_stride_beyond_32_bits_is_refused(tmp_path):
     path = save(tmp_path, parse(FAR.format(2**40)))
-    with pytest.raises(UnwritableProgramError, match="cannot be written as a program"):
+    with pytest.raises(UnwritableProgramError, match="does not fit the program file"):
         pieces(path)
     assert issubclass(UnwritableProgramError, AreniteError)
 

@@ -1,16 +1,17 @@
-"""What can go wrong with a session.
+"""Errors of programs and sessions.
 
 ::
 
     AreniteError
-    ├── ProgramError            the .arena file is not to be trusted
+    ├── ProgramError            the .arena file is damaged or of another version
     ├── UnwritableProgramError  a number of the program does not fit the .arena file
-    ├── ResourceError           the machine has no memory for it, or what is given is too small
+    ├── ResourceError           out of memory, or a buffer of the caller is too small
     ├── SessionBusyError        another thread is using the session
     ├── SessionClosedError      the session was closed
-    ├── SessionForkedError      the threads of the session are in the process that was forked
-    ├── DeadMemoryError         an output depends on what no step wrote
-    └── FeedError               what is fed does not fit the model
+    ├── SessionForkedError      a session with threads is used after fork()
+    ├── UnexpectedRuntimeError  a stock runtime is not one that plans were tested with
+    ├── DeadMemoryError         an output depends on uninitialised memory
+    └── FeedError               an array does not fit its input
         ├── InputNameError      an input is missing, or there is none of that name
         ├── InputShapeError     the shape differs
         └── InputTypeError      the element type differs
@@ -26,11 +27,11 @@ class ProgramError(FileError):
 
 
 class UnwritableProgramError(FileError, ValueError):
-    """The format of program files has no room for a number, such as a stride beyond 32 bits."""
+    """A number does not fit its field of the program file, such as a stride beyond 32 bits."""
 
 
 class ResourceError(AreniteError):
-    """The machine refuses what a program needs, or the memory given does not fit it.
+    """The system has no memory for a program, or a buffer of the caller is too small.
 
     Attributes:
         label: The program.
@@ -42,12 +43,12 @@ class ResourceError(AreniteError):
 
 
 class SessionBusyError(AreniteError):
-    """Another thread is using the session, which is one inference at a time."""
+    """Another thread is using the session."""
 
     def __init__(self) -> None:
         super().__init__(
-            "another thread is using the session; give each thread a session of its own: those "
-            "of one file share its weights"
+            "another thread is using this session; open one session per thread, sessions of one "
+            "file share its weights"
         )
 
 
@@ -59,21 +60,21 @@ class SessionClosedError(AreniteError):
 
 
 class SessionForkedError(AreniteError):
-    """A session with threads is used in a child process, which has none of them."""
+    """A session with threads is used after fork()."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the session has threads, and they stayed in the process that was forked; open "
-            "sessions in the child, or with one thread where nothing moves beside it"
+            "sessions with threads cannot be used after fork(); open the session in the child "
+            "process"
         )
 
 
 class UnexpectedRuntimeError(AreniteError):
-    """A stock runtime is not what a plan needs, so it places its tensors itself."""
+    """A stock runtime is not one that plans were tested with, so it places its own tensors."""
 
 
 class DeadMemoryError(AreniteError):
-    """An output depends on memory that holds nothing: the plan, or a kernel, is wrong.
+    """An output depends on uninitialised memory: the plan or a kernel is wrong.
 
     Attributes:
         name: The output.
@@ -81,13 +82,13 @@ class DeadMemoryError(AreniteError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"output {name!r} depends on what dead memory holds: a step reads what none wrote"
+            f"output {name!r} depends on uninitialised memory: the plan or a kernel is wrong"
         )
         self.name = name
 
 
 class FeedError(AreniteError):
-    """What is fed does not fit the model.
+    """An array does not fit its input.
 
     Attributes:
         name: The input.

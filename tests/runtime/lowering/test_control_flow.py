@@ -111,7 +111,7 @@ def test_the_user_is_told_what_lies_outside_the_arena(tmp_path: Path) -> None:
     told = next(note for note in program.notes if note.startswith("If"))
     assert "the branch it takes needs at most 64 B" in told
     assert "where ONNX Runtime runs it, that lies outside the arena" in told
-    assert any("1 If (there is no kernel of ours)" in note for note in program.notes)
+    assert any("1 If (no kernel for this operator)" in note for note in program.notes)
 
 
 def test_steps_of_the_plan_do_not_hold_what_the_branch_makes(tmp_path: Path) -> None:

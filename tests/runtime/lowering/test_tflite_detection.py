@@ -44,10 +44,10 @@ def test_detections_are_those_of_litert(name, tmp_path):
 
 
 REFUSED = {
-    "its num_classes is 0": {"num_classes": 0},
-    "its h_scale is 0": {"h_scale": 0.0},
-    "its thresholds are": {"nms_score_threshold": 1e35},
-    "its max_classes_per_detection is -1": {"max_classes_per_detection": -1},
+    "num_classes=0 is unsupported": {"num_classes": 0},
+    "h_scale=0.0 is unsupported": {"h_scale": 0.0},
+    "nms_iou_threshold=": {"nms_score_threshold": 1e35},
+    "max_classes_per_detection=-1 is unsupported": {"max_classes_per_detection": -1},
 }
 
 

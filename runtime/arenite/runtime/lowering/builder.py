@@ -296,7 +296,7 @@ class ProgramBuilder:
         """
         if math.prod(value.shape) != math.prod(shape):
             sizes = " and ".join(str(list(each)) for each in (value.shape, shape))
-            raise NotLoweredError(f"{sizes} have different numbers of elements")
+            raise NotLoweredError(f"shapes {sizes} have different numbers of elements")
         if value.array is not None:
             array = value.array.reshape(shape)
             if value.order == as_written(len(value.shape)):
@@ -316,7 +316,7 @@ class ProgramBuilder:
             NotLoweredError: They are not all of its axes, once each.
         """
         if sorted(axes) != list(range(len(value.shape))):
-            raise NotLoweredError(f"{list(axes)} is no order of {len(value.shape)} axes")
+            raise NotLoweredError(f"{list(axes)} is not a permutation of {len(value.shape)} axes")
         shape = tuple(value.shape[axis] for axis in axes)
         array = None if value.array is None else value.array.transpose(axes)
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)

@@ -1,12 +1,36 @@
-"""Why a model cannot be lowered."""
+"""Errors of lowering."""
 
 from collections.abc import Sequence
 
+from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError
 
 
 class NotLoweredError(Exception):
-    """The operator has a form that the native core does not run."""
+    """No kernel of the core runs this form of an operator."""
+
+
+def unsupported(name: str, value: object, *supported: object) -> NotLoweredError:
+    """Return the error for an attribute or input that has an unsupported value.
+
+    Args:
+        name: Name of the attribute or input, as its format writes it.
+        value: Its value.
+        supported: Supported values, or words for them.
+    """
+    choices = f", supported: {', '.join(map(str, supported))}" if supported else ""
+    return NotLoweredError(f"{name}={value} is unsupported{choices}")
+
+
+def require_type(dtype: DType, *supported: DType) -> None:
+    """Check an element type.
+
+    Raises:
+        NotLoweredError: It is not one of the supported types.
+    """
+    if dtype not in supported:
+        choices = ", ".join(each.label for each in supported)
+        raise NotLoweredError(f"element type {dtype.label} is unsupported, supported: {choices}")
 
 
 class UnsupportedOperatorsError(ModelError):

@@ -103,7 +103,9 @@ def padded(value: Value, shape: Shape, before: Sequence[int], mode: str) -> tupl
         elif mode in ("reflect", "symmetric"):
             edge = 1 if mode == "reflect" else 0
             if max(front, behind) > length - edge:
-                raise NotLoweredError("it reflects more elements than there are")
+                raise NotLoweredError(
+                    f"padding {max(front, behind)} of axis {axis} exceeds its {length} elements"
+                )
             parts += [
                 (0, front, front - 1 + edge, -1),
                 (front + length, behind, length - 1 - edge, -1),

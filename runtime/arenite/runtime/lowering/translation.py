@@ -129,7 +129,7 @@ class StepTranslation:
         """Return the elements of an input that must be constant."""
         array = self.builder.array(self.source(position))
         if array is None:
-            raise NotLoweredError(f"its input {position} is not constant")
+            raise NotLoweredError(f"input {position} is not constant")
         return array
 
     @property

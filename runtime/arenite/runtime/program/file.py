@@ -427,7 +427,7 @@ def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
     try:
         program = _schema.encode(json.dumps(packed(assembly.root), allow_nan=False))
     except ValueError as error:
-        raise UnwritableProgramError(f"cannot be written as a program: {error}") from error
+        raise UnwritableProgramError(f"does not fit the program file: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)
     yield _HEAD.pack(MAGIC, VERSION, 0, len(program), weights_offset)
     yield program

@@ -74,7 +74,7 @@ def test_a_better_order_is_kept_by_a_stock_session_and_takes_less(tmp_path: Path
 def test_where_the_stock_order_is_as_good_the_model_stays_as_it_is(tmp_path: Path):
     path = branches(tmp_path, AS_GOOD)
     export = export_onnxruntime(path, find_order("best"))
-    assert export.stays == "its order is as good"
+    assert export.stays == "the model's own order needs no more memory"
     assert export.stock.tensors == export.ordered.tensors
     assert export.model == path.read_bytes()
 
@@ -105,7 +105,7 @@ def test_a_weight_whose_file_is_wrong_is_refused(tmp_path: Path):
 def test_a_bad_order_is_never_exported(tmp_path: Path):
     path = branches(tmp_path, AS_GOOD)
     export = export_onnxruntime(path, find_order("breadth-first"))
-    assert export.stays == "its order is as good"
+    assert export.stays == "the model's own order needs no more memory"
     assert export.ordered.tensors > export.stock.tensors
 
 
@@ -125,13 +125,13 @@ def test_nodes_that_we_fold_away_and_shapes_that_run_early_do_not_matter(tmp_pat
     }"""
     path = tiny_onnx.save(tmp_path, tiny_onnx.parse(text))
     export = export_onnxruntime(path, find_order("best"))
-    assert export.stays == "its order is as good"
+    assert export.stays == "the model's own order needs no more memory"
 
 
 def test_a_weight_that_is_folded_away_leaves_no_input_to_feed():
     path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     export = export_onnxruntime(path / "light_squeezenet.onnx", find_order("best"))
-    assert export.stays == "its order is as good"
+    assert export.stays == "the model's own order needs no more memory"
 
 
 def test_free_dimensions_are_bound(tmp_path: Path):
@@ -218,7 +218,7 @@ def test_the_command_writes_the_model_and_says_what_it_takes(tmp_path: Path, cap
 def test_the_command_says_so_where_the_stock_order_stays(tmp_path: Path, capsys):
     path, output = branches(tmp_path, AS_GOOD), tmp_path / "ours.onnx"
     assert run("export", path, "--to", "onnxruntime", "-o", output) == 0
-    assert "stock stays: its order is as good" in capsys.readouterr().out
+    assert "stock stays: the model's own order needs no more memory" in capsys.readouterr().out
     assert output.read_bytes() == path.read_bytes()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.windows import AutoPad, Window
 from arenite.planner.program import Array
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.translation import (
@@ -57,8 +57,7 @@ def fused_conv(t: OnnxTranslation) -> None:
 
 
 def _conv(t: OnnxTranslation, name: str) -> Value:
-    if t.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    require_type(t.dtype, DType.FLOAT32)
     weights = _image_filter(t)
     source, pads = _without_pad(t)
     groups = t.attribute("group", 1)
@@ -102,7 +101,7 @@ def _image_filter(t: OnnxTranslation) -> Value:
     if len(value.shape) == 3:
         value = t.builder.reshaped(value, (*value.shape[:2], 1, value.shape[2]), t.target)
     if len(value.shape) != 4:
-        raise NotLoweredError(f"its filter has rank {len(value.shape)}, not 4")
+        raise unsupported("filter rank", len(value.shape), 3, 4)
     return t.builder.as_written(value, t.target)
 
 
@@ -110,7 +109,7 @@ def _packed(t: OnnxTranslation, weights: Value, groups: int, name: str) -> Value
     """Emit the step that packs a filter in the run."""
     outputs, *inner = weights.shape
     if groups < 1 or outputs % groups:
-        raise NotLoweredError(f"its {outputs} outputs are not {groups} groups")
+        raise NotLoweredError(f"group={groups} does not divide the {outputs} output channels")
     panels = groups * -(-outputs // groups // PANEL)
     shape = (panels, inner[1], inner[2], inner[0], PANEL)
     return t.emit(
@@ -122,8 +121,7 @@ def _packed(t: OnnxTranslation, weights: Value, groups: int, name: str) -> Value
 @translates("ConvTranspose", layout=InputLayout.CHANNELS_LAST)
 def conv_transpose(t: OnnxTranslation) -> None:
     """Translate a transposed convolution over one or two axes."""
-    if t.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    require_type(t.dtype, DType.FLOAT32)
     source = t.image()
     weights = _image_filter(t)
     groups = t.attribute("group", 1)
@@ -161,7 +159,7 @@ def as_image_filter(weights: Array) -> Array:
     if weights.ndim == 3:
         weights = weights[:, :, np.newaxis, :]
     if weights.ndim != 4:
-        raise NotLoweredError(f"its filter has rank {weights.ndim}, not 4")
+        raise unsupported("filter rank", weights.ndim, 3, 4)
     return weights
 
 
@@ -221,7 +219,7 @@ def _without_pad(t: OnnxTranslation) -> tuple[Value, Sides]:
 def max_pool(t: OnnxTranslation) -> None:
     """Translate MaxPool, with indices or without."""
     if any(t.step.outputs[1:]) and t.attribute("storage_order", 0):
-        raise NotLoweredError("its indices count columns first")
+        raise unsupported("storage_order", t.attribute("storage_order", 0), 0)
     _pool(t, PoolKind.MAXIMUM)
 
 
@@ -266,10 +264,12 @@ def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
     counts_padding = kind is PoolKind.AVERAGE and bool(t.attribute("count_include_pad", 0))
     height_width = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
     if opening.output != height_width:
-        raise NotLoweredError(f"its windows make {opening.output}, not {height_width}")
+        raise NotLoweredError(
+            f"the window gives an output of {opening.output}, the model states {height_width}"
+        )
     has_padding = max(opening.padding) > 0
     if counts_padding and is_ceil and has_padding:
-        raise NotLoweredError("it counts padding beyond the image and rounds up")
+        raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
     operator = Pool2D(
         kind=kind,
         window=kernel,
@@ -292,5 +292,6 @@ def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
 
 
 def _check_pool_type(t: OnnxTranslation) -> None:
-    if t.dtype is not DType.FLOAT32 or math.prod(t.shape) == 0:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    require_type(t.dtype, DType.FLOAT32)
+    if math.prod(t.shape) == 0:
+        raise NotLoweredError(f"an empty output, {t.shape}, is unsupported")

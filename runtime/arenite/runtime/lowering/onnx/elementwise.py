@@ -9,7 +9,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Array, Step
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, aligned_to
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
@@ -59,7 +59,7 @@ _COMPUTED_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 def unary(t: OnnxTranslation) -> None:
     """Translate an activation or a function of one number."""
     value = t.value()
-    _check_type(value)
+    require_type(value.dtype, *_COMPUTED_TYPES)
     operator = unary_operator(t.kind.rpartition(".")[2], t.attributes)
     t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
 
@@ -76,7 +76,7 @@ def unary_operator(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary
         is_tanh = attributes.get("approximate", "none") == "tanh"
         return Unary(function=F.GELU_TANH if is_tanh else F.GELU)
     if kind not in _WITH_NUMBERS:
-        raise NotLoweredError(f"there is no kernel for {kind}")
+        raise NotLoweredError(f"no kernel for the function {kind}")
     function, numbers = _WITH_NUMBERS[kind]
     given = [_number(attributes.get(name, default)) for name, default in numbers]
     return Unary(function=function, alpha=given[0], beta=given[1] if len(given) > 1 else 0.0)
@@ -84,7 +84,7 @@ def unary_operator(kind: str, attributes: Mapping[str, AttributeValue]) -> Unary
 
 def _number(value: AttributeValue) -> float:
     if not isinstance(value, int | float):
-        raise NotLoweredError(f"{value!r} is not a number")
+        raise NotLoweredError(f"attribute value {value!r} is not a number")
     return float(value)
 
 
@@ -94,7 +94,7 @@ def apply_activation(
     """Emit the activation that ONNX Runtime fused into an operator."""
     numbers = attributes.get("activation_params", ())
     if not isinstance(numbers, tuple):
-        raise NotLoweredError(f"its activation_params are {numbers!r}")
+        raise unsupported("activation_params", numbers, "a list of numbers")
     if kind in ("Relu", "Clip"):
         low, high = (0.0, math.inf) if kind == "Relu" else (float(numbers[0]), float(numbers[1]))
         operator = Unary(function=F.CLAMP, alpha=low, beta=high)
@@ -144,7 +144,7 @@ def clip_bounds(t: OnnxTranslation) -> tuple[float, float]:
 def clamp(t: OnnxTranslation, low: float, high: float) -> None:
     """Clamp the input, within the step that makes it if possible."""
     value = t.value()
-    _check_type(value)
+    require_type(value.dtype, *_COMPUTED_TYPES)
     if value.dtype is DType.FLOAT32 and fold_clamp(t.builder, t.source(), t.target, low, high):
         return
     operator = Unary(function=F.CLAMP, alpha=low, beta=high)
@@ -181,8 +181,9 @@ def _power(t: OnnxTranslation) -> bool:
 @translates("Mod")
 def modulus(t: OnnxTranslation) -> None:
     """Translate Mod of integers, with the sign of the divisor."""
-    if t.attribute("fmod", 0) or t.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError("it takes the sign of the dividend")
+    if t.attribute("fmod", 0):
+        raise unsupported("fmod", 1, 0)
+    require_type(t.dtype, DType.INT32, DType.INT64)
     t.finish(combine(t, B.MODULUS, t.value(0), t.value(1), t.target))
 
 
@@ -207,8 +208,8 @@ def combine(
     t: OnnxTranslation, function: BinaryFunction, one: Value, other: Value, name: str
 ) -> Value:
     """Emit a function of two values that broadcast."""
-    _check_type(one)
-    _check_type(other)
+    require_type(one.dtype, *_COMPUTED_TYPES)
+    require_type(other.dtype, *_COMPUTED_TYPES)
     dtype = t.dtype if name == t.target else one.dtype
     rank = max(len(one.shape), len(other.shape))
     one, other = aligned(one, rank), aligned(other, rank)
@@ -233,7 +234,7 @@ def aligned(value: Value, rank: int) -> Value:
 def where(t: OnnxTranslation) -> None:
     """Translate Where."""
     values = [t.value(position) for position in range(3)]
-    _check_type(values[1])
+    require_type(values[1].dtype, *_COMPUTED_TYPES)
     rank = max(len(value.shape) for value in values)
     padded = [aligned(value, rank) for value in values]
     leader = max(padded, key=lambda v: (v.array is None, math.prod(v.shape)))
@@ -249,7 +250,9 @@ def cast(t: OnnxTranslation) -> None:
     value = t.value()
     known = (*_COMPUTED_TYPES, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16)
     if value.dtype not in known or t.dtype not in known:
-        raise NotLoweredError(f"it converts {value.dtype.label} to {t.dtype.label}")
+        raise NotLoweredError(
+            f"conversion from {value.dtype.label} to {t.dtype.label} is unsupported"
+        )
     t.finish(t.emit(Convert(), [value], shape=value.shape, order=value.order))
 
 
@@ -268,11 +271,6 @@ def dropout(t: OnnxTranslation) -> None:
 def view(t: OnnxTranslation) -> None:
     """Translate an operator that changes nothing."""
     t.finish(t.value())
-
-
-def _check_type(value: Value) -> None:
-    if value.dtype not in _COMPUTED_TYPES:
-        raise NotLoweredError(f"it computes in {value.dtype.label}")
 
 
 def _fold_constant(t: OnnxTranslation, function: BinaryFunction) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
@@ -17,7 +17,7 @@ from arenite.runtime.operators.linear import FullyConnected, MatMul
 @translates("Gemm")
 def gemm(t: OnnxTranslation) -> None:
     """Translate alpha * A * B + beta * C."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     if t.builder.array(t.source(1)) is None:
         _gemm_of_two(t)
         return
@@ -43,7 +43,7 @@ def gemm(t: OnnxTranslation) -> None:
         bias = t.builder.constant(np.asarray(vector, np.float32), t.source(2))
     separate = t.has(2) and not is_bias
     if separate and beta != 1.0:
-        raise NotLoweredError("it scales an input that is not a bias")
+        raise unsupported("beta", beta, "1 unless input C has one number an output")
     constant = t.builder.constant(weights, t.source(1))
     name = f"{t.target}/product" if separate else ""
     result = t.emit(FullyConnected(), [source, constant, bias], name=name)
@@ -86,7 +86,7 @@ def _scaled(t: OnnxTranslation, value: Value, factor: float, name: str) -> Value
 @translates("MatMul")
 def matmul(t: OnnxTranslation) -> None:
     """Translate a product of matrices, the second constant or not."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     weights = t.builder.array(t.source(1))
     if weights is not None and weights.ndim == 2 and len(t.value(0).shape) > 1:
         source, transposed = _flat_source(t, weights.T)
@@ -98,7 +98,7 @@ def matmul(t: OnnxTranslation) -> None:
         return
     one, other = t.value(0), t.value(1)
     if len(one.shape) < 2 or len(other.shape) < 2:
-        raise NotLoweredError("it multiplies a vector")
+        raise NotLoweredError("an operand of rank 1 is unsupported, reshape it to a matrix")
     one, transpose_a = _matrix(t, one)
     other, transpose_b = _matrix(t, other)
     t.finish(t.emit(MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other]))
@@ -146,8 +146,3 @@ def _matrix(t: OnnxTranslation, value: Value) -> tuple[Value, bool]:
     if value.array is None and value.order == swapped:
         return t.builder.transposed(value, swapped), True
     return t.builder.as_written(value, t.target), False
-
-
-def _check_type(t: OnnxTranslation) -> None:
-    if t.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")

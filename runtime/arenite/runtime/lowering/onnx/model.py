@@ -44,16 +44,16 @@ def external(builder: ProgramBuilder, step: Step) -> None:
         MissingDataError: Weights of its subgraphs lie in a file that is not as stated.
     """
     if isinstance(step.operator, Imported) and step.operator.is_bound:
-        raise NotLoweredError(
-            "how much it makes depends on the data, so the shapes behind it change from run to run"
-        )
+        raise NotLoweredError("its output shape depends on the data")
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
         if tensors[name].dtype not in KNOWN_TYPES:
-            raise NotLoweredError(f"it works on {tensors[name].dtype.label}")
+            raise NotLoweredError(
+                f"tensor {name!r} has the unsupported element type {tensors[name].dtype.label}"
+            )
     single = operator_model(builder.model, step)
     if single is None:
-        raise NotLoweredError("the file has no node for it")
+        raise NotLoweredError("the model file has no node for it")
     refusal = _why_refused(single.model)
     if refusal is not None:
         raise NotLoweredError(refusal)
@@ -160,7 +160,7 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
             return
         translate = TRANSLATORS.find(t.kind)
         if translate is None:
-            raise NotLoweredError("there is no kernel of ours")
+            raise NotLoweredError("no kernel for this operator")
         translate(t)
     except NotLoweredError as reason:
         try:
@@ -168,7 +168,7 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
         except NotLoweredError as other:
             raise UnsupportedOperatorsError(
                 [(t.step.name, t.kind, str(other))],
-                "the core lacks it, and ONNX Runtime cannot run it alone",
+                "neither Arenite nor ONNX Runtime runs this operator",
             ) from other
         t.builder.fallbacks[t.step.name] = f"{t.kind} ({reason})"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array, Step
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
 from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
 from arenite.runtime.lowering.onnx.elementwise import combine
@@ -132,7 +132,7 @@ def pad(t: OnnxTranslation) -> None:
         number = t.attribute("value", 0.0) if given is None else given.reshape(-1)[0]
         fill = np.array(number, _numpy(value.dtype)).tobytes()
     elif mode not in ("edge", "reflect"):
-        raise NotLoweredError(f"its mode is {mode!r}")
+        raise unsupported("mode", mode, "constant", "edge", "reflect")
     operator = Copy(moves=padded(value, t.shape, before, mode), fill=fill)
     t.finish(t.emit(operator, [value], order=value.order))
 
@@ -141,7 +141,7 @@ def _padding(t: OnnxTranslation, rank: int) -> list[int]:
     """Return the width of the padding in front of each axis."""
     widths = t.integers("pads") or _integers(t.array(1))
     if min(widths, default=0) < 0:
-        raise NotLoweredError("it crops")
+        raise unsupported("pads", list(widths), "numbers of at least 0")
     if not t.has(3):
         return list(widths[:rank])
     before = [0] * rank
@@ -154,7 +154,7 @@ def _numpy(dtype: DType) -> np.dtype[np.generic]:
     try:
         return np.dtype(dtype.label)
     except TypeError:
-        raise NotLoweredError(f"it pads {dtype.label}") from None
+        raise NotLoweredError(f"element type {dtype.label} is unsupported") from None
 
 
 @translates("Expand")
@@ -190,8 +190,7 @@ def gather(t: OnnxTranslation) -> None:
         t.finish(t.emit(Copy(moves=(move,)), [data], shape=shape, order=data.order))
         return
     where = t.builder.as_written(t.value(1), t.target)
-    if where.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError(f"its indices are {where.dtype.label}")
+    require_type(where.dtype, DType.INT32, DType.INT64)
     data = t.builder.as_written(data, t.target)
     t.finish(t.emit(Gather(axis=axis), [data, where]))
 
@@ -201,20 +200,20 @@ def gather_nd(t: OnnxTranslation) -> None:
     """Translate GatherND of one axis, or by constants: the axes that are indexed become one."""
     data, shape = t.value(), t.builder.model.tensors[t.source(1)].shape
     if t.attribute("batch_dims", 0):
-        raise NotLoweredError("it has batches")
+        raise unsupported("batch_dims", t.attribute("batch_dims", 0), 0)
     lengths, rest = data.shape[: shape[-1]], data.shape[shape[-1] :]
     if math.prod(data.shape) == 0:
-        raise NotLoweredError("it reads nothing")
+        raise NotLoweredError(f"an empty input, {data.shape}, is unsupported")
     indices = t.builder.array(t.source(1))
     if len(lengths) == 1:
         where = t.builder.as_written(t.value(1), t.target)
         where = t.builder.reshaped(where, shape[:-1], t.target)
     elif indices is None:
-        raise NotLoweredError("its indices, of several axes, are not constant")
+        raise NotLoweredError("indices of several axes must be constant")
     else:
         whole = np.where(indices < 0, indices + np.array(lengths, np.int64), indices)
         if np.any(whole < 0) or np.any(whole >= lengths):
-            raise NotLoweredError("an index is beyond what it reads")
+            raise NotLoweredError(f"an index is outside the indexed axes, {lengths}")
         where = t.builder.constant(
             np.ravel_multi_index(tuple(np.moveaxis(whole, -1, 0)), lengths).astype(np.int64),
             t.source(1),
@@ -258,15 +257,13 @@ _MAX_DEPTH = 1 << 20
 def one_hot(t: OnnxTranslation) -> None:
     """Translate OneHot: indices are compared with all there are, counted from either end."""
     indices = t.builder.as_written(t.value(0), t.target)
-    if indices.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError(f"its indices are {indices.dtype.label}")
-    if t.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
-        raise NotLoweredError(f"it makes {t.dtype.label}")
+    require_type(indices.dtype, DType.INT32, DType.INT64)
+    require_type(t.dtype, DType.FLOAT32, DType.INT32, DType.INT64)
     rank = len(t.shape)
     axis = t.axis(-1, rank)
     depth = t.shape[axis]
     if depth > _MAX_DEPTH:
-        raise NotLoweredError(f"it compares with {depth} indices, of at most {_MAX_DEPTH}")
+        raise unsupported("depth", depth, f"up to {_MAX_DEPTH}")
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     indices = t.builder.reshaped(indices, shape, t.target)
     row = [depth if each == axis else 1 for each in range(rank)]
@@ -298,11 +295,13 @@ def _numbers(t: OnnxTranslation, rank: int) -> list[Value]:
 @translates("ScatterElements")
 def scatter_elements(t: OnnxTranslation) -> None:
     """Translate a sum scattered over one axis to the places that a MaxPool told."""
-    if t.attribute("reduction", "none") != "add" or len(t.shape) != 1:
-        raise NotLoweredError("it is no sum over one axis")
+    if t.attribute("reduction", "none") != "add":
+        raise unsupported("reduction", t.attribute("reduction", "none"), "add")
+    if len(t.shape) != 1:
+        raise unsupported("output rank", len(t.shape), 1)
     maker = _behind_views(t, t.source(1))
     if maker is None or maker.operator.label != "MaxPool":
-        raise NotLoweredError("its indices, which may count from the end, are not of a MaxPool")
+        raise NotLoweredError("indices are only supported from a MaxPool, others may be negative")
     indices, updates = (t.builder.as_written(t.value(p), t.target) for p in (1, 2))
     if _are_zeros(t, t.source(0)):
         t.finish(t.emit(ScatterAdd(), [indices, updates]))
@@ -336,12 +335,17 @@ def resize(t: OnnxTranslation) -> None:
     value = t.value()
     rank = len(value.shape)
     mode = t.attribute("mode", "nearest")
-    if t.dtype is not DType.FLOAT32 or rank != 4:
-        raise NotLoweredError(f"it resizes {t.dtype.label} of rank {rank}")
+    require_type(t.dtype, DType.FLOAT32)
+    if rank != 4:
+        raise unsupported("input rank", rank, 4)
     if value.shape[:2] != t.shape[:2]:
-        raise NotLoweredError("it resizes more than rows and columns")
-    if mode not in ("nearest", "linear") or t.attribute("antialias", 0):
-        raise NotLoweredError(f"its mode is {mode!r}")
+        raise NotLoweredError(
+            f"resizing {value.shape} to {t.shape} is unsupported, batch and channels must stay"
+        )
+    if mode not in ("nearest", "linear"):
+        raise unsupported("mode", mode, "nearest", "linear")
+    if t.attribute("antialias", 0):
+        raise unsupported("antialias", 1, 0)
     value = t.builder.in_order(value, channels_last(4), t.target)
     scales = _scales(t)
     axes = [_source_places(t, value.shape[axis], t.shape[axis], scales[axis]) for axis in (2, 3)]
@@ -381,7 +385,10 @@ def _source_places(t: OnnxTranslation, old: int, new: int, scale: float) -> Arra
         return (x + np.float32(0.5)) / factor - np.float32(0.5)
     if mode == "pytorch_half_pixel":
         return np.zeros(new, np.float32)
-    raise NotLoweredError(f"its coordinates are {mode!r}")
+    raise unsupported(
+        "coordinate_transformation_mode", mode, "half_pixel", "pytorch_half_pixel",
+        "align_corners", "asymmetric",
+    )  # fmt: skip
 
 
 def _rounded(t: OnnxTranslation, places: Array) -> Array:
@@ -395,5 +402,5 @@ def _rounded(t: OnnxTranslation, places: Array) -> Array:
         "ceil": np.ceil,
     }
     if mode not in rounding:
-        raise NotLoweredError(f"its rounding is {mode!r}")
+        raise unsupported("nearest_mode", mode, *rounding)
     return rounding[mode](places)

@@ -16,7 +16,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.planner.tensors import Quantisation
 from arenite.runtime.lowering.builder import ProgramBuilder
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Value
 from arenite.runtime.lowering.onnx import elementwise, movement
 from arenite.runtime.lowering.onnx import quantised_kernels as kernels
@@ -104,7 +104,7 @@ class Quantised:
         """Return a tensor of integers as signed ones."""
         quantisation = self._quantisations.get(name)
         if quantisation is None:
-            raise NotLoweredError(f"the scale of {name!r} is not one constant")
+            raise NotLoweredError(f"tensor {name!r} needs one constant scale and zero point")
         alias = self._twin(name)
         if alias == name or self._builder.has(alias):
             return self._builder.value(alias)
@@ -201,7 +201,7 @@ class Quantised:
             return self._padded(call, source)
         if kind in MOVES:
             return self._moved(call, source)
-        raise NotLoweredError("there is no kernel for integers")
+        raise NotLoweredError("no kernel for 8-bit integers")
 
     def _operand(self, t: OnnxTranslation, name: str) -> Value:
         """Return the integers that DequantizeLinear made an operand from."""
@@ -210,7 +210,9 @@ class Quantised:
             return self._value(producer.inputs[0])
         weights = dequantised(self._model, name) if producer is None else None
         if weights is None or len(weights.scales) != 1:
-            raise NotLoweredError(f"{name!r} is not made from integers")
+            raise NotLoweredError(
+                f"input {name!r} is not dequantised from 8-bit integers with one scale"
+            )
         quantisation = Quantisation(weights.scales, weights.zero_point)
         return self._builder.constant(weights.array, name, quantisation)
 
@@ -219,7 +221,7 @@ class Quantised:
         source = self._operand(t, t.source())
         weights = dequantised(self._model, t.source(1))
         if weights is None:
-            raise NotLoweredError("its weights are not made from integers")
+            raise NotLoweredError("the weights are not dequantised from 8-bit integers")
         bias = t.optional_array(2)
         if t.kind == "Conv":
             return kernels.convolution(call, source, weights, bias)
@@ -232,9 +234,9 @@ class Quantised:
         for name, output in zip(t.step.outputs, outputs, strict=True):
             is_read = self._num_readers[name] > 0
             if is_read and self._quantisations.get(output) is None:
-                raise NotLoweredError(f"its output {name!r} is not quantised")
+                raise NotLoweredError(f"output {name!r} is not quantised")
             if is_read and self._quantisations[self._twin(output)] != call.quantisation:
-                raise NotLoweredError("its outputs differ in scale")
+                raise NotLoweredError("the outputs have different scales")
         value = kernels.rescaled(t, source, call.quantisation, call.target)
         self._run_move(t, value, outputs)
         return self._builder.value(call.target)
@@ -242,7 +244,7 @@ class Quantised:
     def _padded(self, call: IntegerCall, source: Value) -> Value:
         t = call.t
         if t.opset < 11 or t.attribute("mode", "constant") != "constant":
-            raise NotLoweredError("it does not pad with a constant")
+            raise unsupported("mode", t.attribute("mode", "constant"), "constant")
         given = t.optional_array(2)
         number = 0.0 if given is None else float(given.reshape(()))
         steps = round(number / call.quantisation.scales[0]) + call.quantisation.zero_point
@@ -286,7 +288,7 @@ class Quantised:
             axis = 0
         weights = integers(self._model, t.source(3), t.source(4), t.source(5), axis)
         if weights is None:
-            raise NotLoweredError("its weights are not constant integers of 8 bits")
+            raise NotLoweredError("the weights are not constant 8-bit integers")
         source = self._value(t.source())
         if kind == "QLinearConv":
             return kernels.convolution(call, source, weights, t.optional_array(8))
@@ -299,7 +301,7 @@ class Quantised:
             values = [self._value(name) for name in t.step.inputs[2::3]]
             return kernels.concat(call, values)
         if t.attribute("channels_last", 0):
-            raise NotLoweredError("its channels are last")
+            raise unsupported("channels_last", 1, 0)
         if kind in _POOLS:
             return self._pool(call, kind, t.source())
         source = self._value(t.source())
@@ -310,7 +312,7 @@ class Quantised:
         if kind in ("LeakyRelu", "Sigmoid"):
             operator = elementwise.unary_operator(kind, t.attributes)
             return kernels.unary(call, operator, source)
-        raise NotLoweredError("there is no kernel for integers")
+        raise NotLoweredError("no kernel for 8-bit integers")
 
 
 def _matrix_product(
@@ -318,9 +320,12 @@ def _matrix_product(
 ) -> Value:
     t = call.t
     if t.kind == "Gemm" and t.attribute("beta", 1.0) != 1.0:
-        raise NotLoweredError("it scales its bias")
+        raise unsupported("beta", t.attribute("beta", 1.0), 1)
     if t.attribute("transA", 0) or t.attribute("alpha", 1.0) != 1.0:
-        raise NotLoweredError("it scales or transposes its input")
+        raise NotLoweredError(
+            f"transA={t.attribute('transA', 0)}, alpha={t.attribute('alpha', 1.0)} "
+            "is unsupported, supported: transA=0, alpha=1"
+        )
     if t.attribute("transB", 0):
         weights = transposed(weights)
     return kernels.linear(call, source, weights, bias)

@@ -9,7 +9,7 @@ import numpy as np
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.planner.tensors import Quantisation
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.moves import whole
 from arenite.runtime.lowering.onnx.elementwise import aligned
@@ -79,7 +79,7 @@ def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array 
     """
     t = call.t
     if len(source.shape) != 4 or weights.array.ndim != 4:
-        raise NotLoweredError("it is not a convolution over rows and columns")
+        raise unsupported("input rank", len(source.shape), 4)
     factors = _product_scales(call, source, weights, axis=0)
     groups = t.attribute("group", 1)
     num_outputs, _, *kernel = weights.array.shape
@@ -118,7 +118,7 @@ def linear(call: IntegerCall, source: Value, weights: Weights, bias: Array | Non
     """
     t = call.t
     if weights.array.ndim != 2 or len(source.shape) < 2:
-        raise NotLoweredError("it is not a product with a matrix")
+        raise unsupported("weight rank", weights.array.ndim, 2)
     factors = _product_scales(call, source, weights, axis=1)
     num_outputs = weights.array.shape[1]
     inputs = [
@@ -138,13 +138,16 @@ def _product_scales(call: IntegerCall, source: Value, weights: Weights, axis: in
     quantisation = call.t.builder.quantisation(source)
     assert quantisation is not None
     if weights.zero_point != 0:
-        raise NotLoweredError("its weights have a zero point")
+        raise unsupported("weight zero point", weights.zero_point, 0)
     if len(weights.scales) > 1 and weights.axis != axis:
-        raise NotLoweredError("its weights have scales along another axis")
+        raise unsupported("axis of the weight scales", weights.axis, axis)
     products = np.float64(quantisation.scales[0]) * np.asarray(weights.scales)
     factors = products / call.quantisation.scales[0]
     if factors.min() < 2.0**-32 or factors.max() >= 2.0**8:
-        raise NotLoweredError("its scales are too far apart")
+        raise unsupported(
+            "input scale * weight scale / output scale",
+            f"{factors.min():g} to {factors.max():g}", "2^-32 to 2^8",
+        )  # fmt: skip
     return products
 
 
@@ -152,7 +155,7 @@ def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> V
     if bias is None:
         return None
     if bias.size not in (1, count):
-        raise NotLoweredError("its bias is not one number for each output")
+        raise NotLoweredError(f"bias of {bias.size} elements does not fit {count} outputs")
     if bias.dtype != np.int32:
         limits = np.iinfo(np.int32)
         bias = np.clip(np.rint(bias.reshape(-1) / scales), limits.min, limits.max)
@@ -189,7 +192,7 @@ def softmax(call: IntegerCall, value: Value) -> Value:
     rank = len(value.shape)
     default = 1 if call.t.opset < 13 else -1
     if call.t.axis(default, rank) != rank - 1:
-        raise NotLoweredError("it is not over the last axis")
+        raise unsupported("axis", call.t.axis(default, rank), f"the last, {rank - 1}")
     value = call.t.builder.as_written(value, call.target)
     return call.emit(Softmax(), [value], value.shape, value.order)
 
@@ -198,7 +201,7 @@ def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) ->
     """Add a pool over rows and columns."""
     t = call.t
     if len(value.shape) != 4:
-        raise NotLoweredError("it is not a pool over rows and columns")
+        raise unsupported("input rank", len(value.shape), 4)
     image = t.builder.in_order(value, channels_last(4), call.target)
     if is_global:
         whole_image = (value.shape[2], value.shape[3])
@@ -209,8 +212,14 @@ def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) ->
     is_ceil = bool(t.attribute("ceil_mode", 0))
     opening = window(t, value.shape, kernel, ceil=is_ceil)
     counts = bool(t.attribute("count_include_pad", 0)) and max(opening.padding) > 0
-    if any(t.step.outputs[1:]) or (counts and is_ceil) or opening.output != t.shape[2:]:
-        raise NotLoweredError("it is a pool of another form")
+    if any(t.step.outputs[1:]):
+        raise NotLoweredError("output Indices is unsupported for 8-bit integers")
+    if counts and is_ceil:
+        raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
+    if opening.output != t.shape[2:]:
+        raise NotLoweredError(
+            f"the window gives an output of {opening.output}, the model states {t.shape[2:]}"
+        )
     operator = Pool2D(
         kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
         padding=opening.padding, count_padding=counts and kind is PoolKind.AVERAGE,

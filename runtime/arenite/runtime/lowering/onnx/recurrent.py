@@ -4,7 +4,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.recurrent import Gru, Lstm
@@ -19,9 +19,9 @@ def lstm(t: OnnxTranslation) -> None:
     """Translate LSTM without peepholes."""
     _check(t)
     if t.has(7):
-        raise NotLoweredError("it has peepholes")
+        raise NotLoweredError("peephole weights (input P) are unsupported")
     if t.attribute("input_forget", 0):
-        raise NotLoweredError("its input gate is coupled")
+        raise unsupported("input_forget", 1, 0)
     num_units = t.array(2).shape[2]
     one, other = np.split(_bias(t, 8 * num_units), 2, axis=1)
     inputs: list[Value | None] = [
@@ -59,16 +59,19 @@ def gru(t: OnnxTranslation) -> None:
 
 def _check(t: OnnxTranslation) -> None:
     source = t.value(0)
-    if source.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {source.dtype.label}")
+    require_type(source.dtype, DType.FLOAT32)
     if t.has(4) and not _is_whole(t, source):
-        raise NotLoweredError("its sequences have lengths of their own")
-    if t.attribute("layout", 0) or "clip" in t.attributes:
-        raise NotLoweredError("it has another layout, or clips")
+        raise NotLoweredError(
+            "sequence_lens is unsupported unless all sequences have the full length"
+        )
+    if t.attribute("layout", 0):
+        raise unsupported("layout", t.attribute("layout", 0), 0)
+    if "clip" in t.attributes:
+        raise unsupported("clip", repr(t.attributes["clip"]), "none")
     known = _ACTIVATIONS[t.kind]
     given = t.attributes.get("activations", known * t.array(1).shape[0])
     if given != known * t.array(1).shape[0]:
-        raise NotLoweredError(f"its activations are {given!r}")
+        raise unsupported("activations", given, known)
 
 
 def _is_whole(t: OnnxTranslation, source: Value) -> bool:

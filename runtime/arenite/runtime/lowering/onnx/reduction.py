@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
     Order,
     Shape,
@@ -54,8 +54,7 @@ REDUCTIONS = {
 def reduction(t: OnnxTranslation) -> None:
     """Translate a reduction along constant axes."""
     value = t.value()
-    if value.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
-        raise NotLoweredError(f"it computes in {value.dtype.label}")
+    require_type(value.dtype, DType.FLOAT32, DType.INT32, DType.INT64)
     rank = len(value.shape)
     axes = t.integers("axes")
     given = t.optional_array(1)
@@ -66,7 +65,7 @@ def reduction(t: OnnxTranslation) -> None:
         return
     positive = tuple(sorted({axis % rank for axis in axes})) or tuple(range(rank))
     if not positive:
-        raise NotLoweredError("it reduces a scalar")
+        raise NotLoweredError("a scalar input is unsupported")
     function = REDUCTIONS[t.kind]
     if function is R.MEAN and _is_image_mean(value, positive):
         whole = (value.shape[2], value.shape[3])
@@ -83,8 +82,7 @@ def reduction(t: OnnxTranslation) -> None:
 def arg_reduction(t: OnnxTranslation) -> None:
     """Translate ArgMax or ArgMin."""
     value = t.value()
-    if value.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
-        raise NotLoweredError(f"it compares {value.dtype.label}")
+    require_type(value.dtype, DType.FLOAT32, DType.INT32, DType.INT64)
     axis = t.axis(0, len(value.shape))
     operator = ArgReduce(
         axis=value.order.index(axis),
@@ -99,8 +97,7 @@ def arg_reduction(t: OnnxTranslation) -> None:
 def cumulative_sum(t: OnnxTranslation) -> None:
     """Translate CumSum along a constant axis."""
     value = t.value()
-    if value.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {value.dtype.label}")
+    require_type(value.dtype, DType.FLOAT32)
     axis = int(np.asarray(t.array(1)).reshape(())) % len(value.shape)
     operator = CumulativeSum(
         axis=value.order.index(axis),
@@ -130,9 +127,9 @@ def _without(value: Value, axes: tuple[int, ...], *, keep: bool) -> tuple[Shape,
 @translates("BatchNormalization", layout=InputLayout.CHANNELS_LAST)
 def batch_normalisation(t: OnnxTranslation) -> None:
     """Translate a batch norm: a scale and a shift of channels."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     if t.attribute("training_mode", 0) or any(t.step.outputs[1:]):
-        raise NotLoweredError("it is in training mode")
+        raise NotLoweredError("training mode is unsupported")
     if any(t.builder.array(t.source(position)) is None for position in range(1, 5)):
         _batch_normalisation_of_the_run(t)
         return
@@ -175,7 +172,7 @@ def _batch_normalisation_of_the_run(t: OnnxTranslation) -> None:
 @translates("InstanceNormalization", layout=InputLayout.CHANNELS_LAST)
 def instance_normalisation(t: OnnxTranslation) -> None:
     """Translate InstanceNormalization."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     rank = len(t.value().shape)
     value = t.builder.in_order(t.value(), channels_last(rank), t.target)
     operator = InstanceNorm(epsilon=t.attribute("epsilon", 1e-5))
@@ -186,9 +183,9 @@ def instance_normalisation(t: OnnxTranslation) -> None:
 @translates("LayerNormalization")
 def layer_normalisation(t: OnnxTranslation) -> None:
     """Translate LayerNormalization without its optional outputs."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     if any(t.step.outputs[1:]):
-        raise NotLoweredError("its mean or deviation is read")
+        raise NotLoweredError("outputs Mean and InvStdDev are unsupported")
     value = t.builder.as_written(t.value(), t.target)
     num_axes = len(value.shape) - t.axis(-1, len(value.shape))
     operator = LayerNorm(epsilon=t.attribute("epsilon", 1e-5), num_axes=num_axes)
@@ -207,7 +204,7 @@ def layer_normalisation(t: OnnxTranslation) -> None:
 @translates("LRN", layout=InputLayout.CHANNELS_LAST)
 def local_response_normalisation(t: OnnxTranslation) -> None:
     """Translate LRN."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     rank = len(t.value().shape)
     value = t.builder.in_order(t.value(), channels_last(rank), t.target)
     operator = LocalResponseNorm(
@@ -222,9 +219,9 @@ def local_response_normalisation(t: OnnxTranslation) -> None:
 @translates("LpNormalization")
 def lp_normalisation(t: OnnxTranslation) -> None:
     """Translate LpNormalization of order 2."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     if t.attribute("p", 2) != 2:
-        raise NotLoweredError("it is not of order 2")
+        raise unsupported("p", t.attribute("p", 2), 2)
     value = _last(t, t.value(), t.axis(-1, len(t.value().shape)))
     t.finish(t.emit(L2Norm(epsilon=0.0), [value], order=value.order))
 
@@ -243,7 +240,7 @@ def hardmax(t: OnnxTranslation) -> None:
 
 def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
     """Emit an operator that works along the last axis for one with the attribute `axis`."""
-    _check_type(t)
+    require_type(t.dtype, DType.FLOAT32)
     value = t.value()
     rank = len(value.shape)
     axis = t.axis(1 if t.opset < 13 else -1, rank)
@@ -270,8 +267,3 @@ def _last(t: OnnxTranslation, value: Value, axis: int) -> Value:
     rank = len(value.shape)
     order = (*(each for each in as_written(rank) if each != axis), axis)
     return t.builder.in_order(value, order, t.target)
-
-
-def _check_type(t: OnnxTranslation) -> None:
-    if t.dtype is not DType.FLOAT32:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")

@@ -8,7 +8,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.imported import AttributeValue, Imported
 from arenite.planner.operators.windows import AutoPad, Window, num_positions
 from arenite.planner.program import Array, Step
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.translation import StepTranslation, Translators
 from arenite.runtime.operators.base import Pair, RuntimeOperator, Sides
@@ -45,14 +45,14 @@ class OnnxTranslation(StepTranslation):
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
         if not isinstance(value, type(default)):
-            raise NotLoweredError(f"its attribute {name!r} is {value!r}")
+            raise unsupported(name, repr(value))
         return value
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return an attribute that is a list of integers; empty if it is not given."""
         value = self.attributes.get(name, ())
         if not isinstance(value, tuple):
-            raise NotLoweredError(f"its attribute {name!r} is {value!r}")
+            raise unsupported(name, repr(value))
         return tuple(int(each) for each in value)
 
     def axis(self, default: int, rank: int) -> int:
@@ -67,7 +67,7 @@ class OnnxTranslation(StepTranslation):
             batch, channels, width = value.shape
             value = self.builder.reshaped(value, (batch, channels, 1, width), self.target)
         if len(value.shape) != 4:
-            raise NotLoweredError(f"its input has rank {len(value.shape)}, not 4")
+            raise unsupported("input rank", len(value.shape), 3, 4)
         return self.builder.in_order(value, channels_last(4), self.target)
 
     def emit(
@@ -148,7 +148,7 @@ def window(
     if len(pads) == 2:
         pads = (0, pads[0], 0, pads[1])
     if len(pads) != 4 or min(pads) < 0:
-        raise NotLoweredError(f"pads={list(pads)} is unsupported")
+        raise unsupported("pads", list(pads), "2 or 4 numbers of at least 0")
     begins, ends, outputs = [], [], []
     for axis in range(2):
         size = shape[2 + axis]
@@ -182,7 +182,7 @@ def auto_pad(t: OnnxTranslation) -> AutoPad:
     """Return how an operator states its padding."""
     mode = t.attribute("auto_pad", "NOTSET")
     if mode not in set(AutoPad):
-        raise NotLoweredError(f"auto_pad={mode} is unsupported")
+        raise unsupported("auto_pad", mode, *AutoPad)
     return AutoPad(mode)
 
 

@@ -133,11 +133,11 @@ def convert(t: TfliteTranslation) -> None:
         return
     stated = t.builder.model.tensors[t.source()].dtype
     if stated not in _KNOWN or t.dtype not in _KNOWN:
-        raise NotLoweredError(f"it converts {stated.label} to {t.dtype.label}")
+        raise NotLoweredError(f"conversion from {stated.label} to {t.dtype.label} is unsupported")
     if t.kind == "CAST" and not all(
         _stands_for_itself(t, name) for name in (t.source(), t.target)
     ):
-        raise NotLoweredError("it casts the integers that a quantised tensor stores")
+        raise NotLoweredError("CAST of a quantised tensor is unsupported, use DEQUANTIZE")
     array = t.builder.array(t.source())
     if array is not None and t.dtype is DType.FLOAT32 and array.dtype.name == "float16":
         widened = t.builder.constant(array.astype("float32"), t.source())

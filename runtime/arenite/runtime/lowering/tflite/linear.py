@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner.program import Array
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
@@ -115,9 +115,9 @@ def _blocks(t: TfliteTranslation, shape: Shape) -> tuple[tuple[int, ...], Array]
     """Return the lengths of a block, and the margins of the axes behind the batch."""
     blocks, margins = t.integers(1), t.array(2).reshape(-1, 2)
     if not 0 < len(blocks) < len(shape) or len(margins) != len(blocks) or min(blocks) < 1:
-        raise NotLoweredError(f"it has blocks {blocks} of a tensor {shape}")
+        raise NotLoweredError(f"block_shape {list(blocks)} does not fit an input of shape {shape}")
     if math.prod(blocks) > _MAX_PLACES:
-        raise NotLoweredError(f"its blocks have more than {_MAX_PLACES} places")
+        raise NotLoweredError(f"block_shape {list(blocks)} has more than {_MAX_PLACES} places")
     return blocks, margins
 
 
@@ -246,7 +246,7 @@ def transpose_conv(t: TfliteTranslation) -> None:
 def fully_connected(t: TfliteTranslation) -> None:
     """Translate FULLY_CONNECTED with constant weights."""
     if t.integer("WeightsFormat", 0):
-        raise NotLoweredError("its weights are shuffled")
+        raise unsupported("weights_format", t.integer("WeightsFormat", 0), "0 (DEFAULT)")
     value, weights = t.value(0), t.weights(1)
     num_inputs = weights.shape[1]
     if not value.shape or value.shape[-1] != num_inputs:
@@ -258,7 +258,9 @@ def fully_connected(t: TfliteTranslation) -> None:
 def _rows(value: Value, num_inputs: int) -> int:
     count = int(np.prod(value.shape, dtype=np.int64))
     if num_inputs == 0 or count % num_inputs:
-        raise NotLoweredError(f"its input of {count} elements has no rows of {num_inputs}")
+        raise NotLoweredError(
+            f"an input of {count} elements does not divide into rows of {num_inputs}"
+        )
     return count // num_inputs
 
 

@@ -176,7 +176,7 @@ def _check_integers(t: TfliteTranslation) -> None:
     tensors = t.builder.model.tensors
     names = (*t.step.reads, *t.step.writes)
     if not TRANSLATORS.takes_int16(t.kind) and any(tensors[n].dtype is DType.INT16 for n in names):
-        raise NotLoweredError("it computes in int16")
+        raise NotLoweredError("element type int16 is unsupported for this operator")
 
 
 def _translate(t: TfliteTranslation) -> None:
@@ -191,7 +191,7 @@ def _translate(t: TfliteTranslation) -> None:
     except AreniteError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
-        raise NotLoweredError(f"it does not have the form of its kind: {error}") from error
+        raise NotLoweredError(f"malformed operator: {error}") from error
 
 
 def _translate_as_stated(t: TfliteTranslation) -> None:
@@ -201,6 +201,6 @@ def _translate_as_stated(t: TfliteTranslation) -> None:
         return
     translate = TRANSLATORS.find(t.kind)
     if translate is None:
-        raise NotLoweredError("there is no kernel of ours")
+        raise NotLoweredError("no kernel for this operator")
     _check_integers(t)
     translate(t)

@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
@@ -155,9 +155,13 @@ def _places(t: TfliteTranslation, count: int, shape: Shape) -> list[int | None]:
         bounds.append(dots)
     whole_axes = len(shape) - (len(bounds) - 1)
     if whole_axes < 0:
-        raise NotLoweredError("it has bounds for more axes than there are")
+        raise NotLoweredError(
+            f"bounds for {len(bounds) - 1} axes do not fit an input of shape {shape}"
+        )
     if ellipsis and not whole_axes:
-        raise NotLoweredError("its ellipsis stands for no axis, which kernels of TFLite misread")
+        raise NotLoweredError(
+            "an ellipsis for no axis is unsupported, as TFLite kernels misread it"
+        )
     found: list[int | None] = []
     for place in bounds:
         found += [None] * whole_axes if place == dots else [place]
@@ -181,7 +185,7 @@ def pad(t: TfliteTranslation) -> None:
     widths = t.array(1).reshape(-1, 2)
     before = [int(width) for width in widths[:, 0]]
     if int(widths.min(initial=0)) < 0:
-        raise NotLoweredError("it crops")
+        raise unsupported("paddings", widths.tolist(), "numbers of at least 0")
     if t.kind == "MIRROR_PAD":
         mode = "symmetric" if t.integer("Mode", 0) else "reflect"
         t.finish(t.emit(Copy(moves=padded(value, t.shape, before, mode)), [value]))
@@ -275,7 +279,7 @@ def gather(t: TfliteTranslation) -> None:
     """Translate GATHER."""
     data, indices = t.value(0), _indices(t, 1)
     if not data.shape:
-        raise NotLoweredError("it takes slices of a scalar")
+        raise NotLoweredError("a scalar input is unsupported")
     batch_axes = t.integer("BatchDims", 0) % (len(indices.shape) + 1)
     operator = Gather(axis=t.integer("Axis", 0) % len(data.shape), batch_axes=batch_axes)
     t.finish(t.emit(operator, [data, indices]))
@@ -293,10 +297,12 @@ def gather_nd(t: TfliteTranslation) -> None:
     """Translate GATHER_ND: the axes that are indexed become one, and so do their indices."""
     data, indices = t.value(0), _indices(t, 1)
     if not indices.shape:
-        raise NotLoweredError("its indices are a scalar")
+        raise NotLoweredError("scalar indices are unsupported")
     lengths = data.shape[: indices.shape[-1]]
     if len(lengths) != indices.shape[-1] or math.prod(lengths) == 0:
-        raise NotLoweredError(f"it takes {indices.shape} of a tensor {data.shape}")
+        raise NotLoweredError(
+            f"indices of shape {indices.shape} do not fit an input of shape {data.shape}"
+        )
     rest = data.shape[len(lengths) :]
     rows = t.builder.reshaped(data, (math.prod(lengths), *rest), t.target)
     places = _joined(t, indices, lengths)
@@ -311,7 +317,9 @@ def scatter_nd(t: TfliteTranslation) -> None:
     shape = t.integers(2)
     lengths = shape[: indices.shape[-1]] if indices.shape else ()
     if shape != t.shape or len(lengths) != indices.shape[-1] or math.prod(shape) == 0:
-        raise NotLoweredError(f"it puts {indices.shape} into {shape}")
+        raise NotLoweredError(
+            f"indices of shape {indices.shape} do not fit an output of shape {shape}"
+        )
     rest = shape[len(lengths) :]
     places = _joined(t, indices, lengths)
     t.finish(t.emit(ScatterAdd(), [places, updates], shape=(math.prod(lengths), *rest)))
@@ -324,7 +332,7 @@ def top_k(t: TfliteTranslation) -> None:
     (count,) = t.integers(1)
     shape = (*value.shape[:-1], count)
     if not value.shape or not 0 < count <= value.shape[-1]:
-        raise NotLoweredError(f"it takes {count} of a tensor {value.shape}")
+        raise NotLoweredError(f"k={count} does not fit an input of shape {value.shape}")
     tensors = t.builder.model.tensors
     names = t.step.outputs
     made = t.builder.emit(
@@ -372,7 +380,7 @@ def one_hot(t: TfliteTranslation) -> None:
     axis = t.integer("Axis", -1) % rank
     depth = t.shape[axis]
     if depth > _MAX_DEPTH:
-        raise NotLoweredError(f"it compares with {depth} indices, of at most {_MAX_DEPTH}")
+        raise unsupported("depth", depth, f"up to {_MAX_DEPTH}")
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     all_indices = np.arange(depth, dtype=indices.dtype.label)
     all_indices = all_indices.reshape([depth if each == axis else 1 for each in range(rank)])
@@ -391,8 +399,7 @@ def one_hot(t: TfliteTranslation) -> None:
 
 def _indices(t: TfliteTranslation, position: int) -> Value:
     indices = t.value(position)
-    if indices.dtype not in (DType.INT32, DType.INT64):
-        raise NotLoweredError(f"its indices are {indices.dtype.label}")
+    require_type(indices.dtype, DType.INT32, DType.INT64)
     return indices
 
 

@@ -3,7 +3,7 @@
 import math
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type
 from arenite.runtime.lowering.layout import Shape, as_written
 from arenite.runtime.lowering.tflite.translation import (
     TfliteTranslation,
@@ -155,5 +155,6 @@ def local_response_normalisation(t: TfliteTranslation) -> None:
 
 
 def _check_float(t: TfliteTranslation) -> None:
-    if t.dtype is not DType.FLOAT32 or math.prod(t.shape) == 0:
-        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    require_type(t.dtype, DType.FLOAT32)
+    if math.prod(t.shape) == 0:
+        raise NotLoweredError(f"an empty output, {t.shape}, is unsupported")

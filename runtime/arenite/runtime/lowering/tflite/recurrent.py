@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.tensors import Quantisation, TensorKind
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.lowering.tflite.translation import TANH, TfliteTranslation, translates
@@ -24,14 +24,15 @@ _UNKNOWN = (*range(9, 12), 16, 17, *range(20, 24))
 @translates("UNIDIRECTIONAL_SEQUENCE_LSTM", int16=True)
 def sequence_lstm(t: TfliteTranslation) -> None:
     """Translate UNIDIRECTIONAL_SEQUENCE_LSTM, of numbers or of integers of 8 bits."""
-    if t.dtype not in (DType.FLOAT32, DType.INT8):
-        raise NotLoweredError(f"it computes in {t.dtype.label}")
+    require_type(t.dtype, DType.FLOAT32, DType.INT8)
     if any(map(t.has, _UNKNOWN)):
-        raise NotLoweredError("it has peepholes, a projection or a layer norm")
+        raise NotLoweredError("peepholes, projection and layer normalisation are unsupported")
     if t.integer("FusedActivationFunction", TANH) != TANH:
-        raise NotLoweredError("its activation is not the hyperbolic tangent")
+        raise unsupported(
+            "fused_activation_function", t.integer("FusedActivationFunction", TANH), "TANH"
+        )
     if not all(map(t.has, (*_INPUT_WEIGHTS, *_RECURRENT_WEIGHTS))):
-        raise NotLoweredError("its input gate is coupled")
+        raise NotLoweredError("a coupled input gate (input gate weights left out) is unsupported")
     operator = Lstm(
         batch_major=not t.integer("TimeMajor", 0),
         keeps_state=True,
@@ -58,13 +59,13 @@ def _of_integers(t: TfliteTranslation, operator: Lstm) -> Lstm:
     """Return the operator with what its hidden state is rounded to."""
     cells = t.builder.stated_quantisation(t.source(_CELL_STATE))
     if cells is None or math.frexp(cells.scales[0])[0] != 0.5:
-        raise NotLoweredError("the scale of its cell state is not a power of 2")
+        raise NotLoweredError("the scale of the cell state is not a power of 2")
     scale = t.number("Intermediate4Scale", 0.0)
     if scale <= 0:
-        raise NotLoweredError("the file does not state the scale of its hidden state")
+        raise NotLoweredError("the model does not state the scale of the hidden state")
     zero_point = t.integer("Intermediate4ZeroPoint", 0)
     if not -128 <= zero_point <= 127:
-        raise NotLoweredError(f"the zero point of its hidden state is {zero_point}")
+        raise unsupported("zero point of the hidden state", zero_point, "-128 to 127")
     return replace(operator, hidden_scale=scale, hidden_zero_point=zero_point)
 
 
@@ -105,7 +106,7 @@ def svdf(t: TfliteTranslation) -> None:
 def read_variable(t: TfliteTranslation) -> None:
     """Translate READ_VARIABLE: the state itself, or what was assigned to it before."""
     if t.builder.model.tensors[t.source()].kind is not TensorKind.STATE:
-        raise NotLoweredError("its variable is not known before the run")
+        raise NotLoweredError("the variable has no resource that is known before the run")
     value = t.value()
     if t.builder.quantisation(value) == t.builder.stated_quantisation(t.target):
         t.finish(value)
@@ -117,8 +118,10 @@ def read_variable(t: TfliteTranslation) -> None:
 def assign_variable(t: TfliteTranslation) -> None:
     """Translate ASSIGN_VARIABLE: the state's value for what follows, and for the next run."""
     if not t.step.outputs:
-        raise NotLoweredError("its variable is not known before the run")
+        raise NotLoweredError("the variable has no resource that is known before the run")
     value = t.value()
     if value.shape != t.shape:
-        raise NotLoweredError(f"it assigns {value.shape} to a variable of {t.shape}")
+        raise NotLoweredError(
+            f"a value of shape {value.shape} does not fit a variable of shape {t.shape}"
+        )
     t.builder.assign(t.target, value)

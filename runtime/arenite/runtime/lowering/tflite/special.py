@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from arenite.planner.dtypes import DType
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import picked
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
@@ -26,12 +26,12 @@ def check_complex(t: TfliteTranslation) -> None:
     """
     read, made = (filter(t.is_complex, names) for names in (t.step.reads, t.step.writes))
     if t.kind not in _READERS and any(read):
-        raise NotLoweredError("it computes in complex numbers")
+        raise NotLoweredError("complex inputs are unsupported for this operator")
     for name in made:
         if t.kind not in _MAKERS:
-            raise NotLoweredError("it makes complex numbers")
+            raise NotLoweredError("complex outputs are unsupported for this operator")
         if name in t.builder.model.output_tensors:
-            raise NotLoweredError("its complex numbers are outputs of the model")
+            raise NotLoweredError("complex outputs of the model are unsupported")
 
 
 @translates("RFFT2D")
@@ -40,9 +40,12 @@ def rfft2d(t: TfliteTranslation) -> None:
     rows, columns = t.integers(1)
     value = t.value()
     if value.dtype is not DType.FLOAT32 or math.prod(value.shape) == 0 or len(value.shape) < 2:
-        raise NotLoweredError(f"it transforms {value.dtype.label}, {value.shape}")
+        raise NotLoweredError(
+            f"input of {value.dtype.label} and shape {value.shape} is unsupported, "
+            "supported: float32 of rank 2 or more"
+        )
     if columns < 2 or rows < 1 or (rows & (rows - 1)) or (columns & (columns - 1)):
-        raise NotLoweredError(f"it transforms {rows} rows of {columns}, no powers of 2")
+        raise unsupported("fft_length", [rows, columns], "powers of 2")
     shape = (*value.shape[:-2], rows, columns // 2 + 1, 2)
     (result,) = t.builder.emit(
         Rfft2D(rows=rows, columns=columns),
@@ -81,7 +84,7 @@ def _pairs(t: TfliteTranslation) -> Value:
     """
     pairs = t.value()
     if pairs.dtype is not DType.FLOAT32 or t.dtype is not DType.FLOAT32:
-        raise NotLoweredError("it reads complex numbers that no RFFT2D makes")
+        raise NotLoweredError("complex inputs are only supported from RFFT2D")
     return pairs
 
 
@@ -95,12 +98,15 @@ def detection_post_process(t: TfliteTranslation) -> None:
     """Translate TFLite_Detection_PostProcess; integers are dequantised before it."""
     for name in _SCALES:
         if not 0 < abs(t.number(name, 0)) < _TOO_LARGE:
-            raise NotLoweredError(f"its {name} is {t.number(name, 0)}")
+            raise unsupported(name, t.number(name, 0), "finite numbers other than 0")
     thresholds = t.number("nms_score_threshold", 0.0), t.number("nms_iou_threshold", 0.0)
     if not all(abs(each) < _TOO_LARGE for each in thresholds):
-        raise NotLoweredError(f"its thresholds are {thresholds}")
+        raise unsupported("nms_score_threshold, nms_iou_threshold", thresholds, "finite numbers")
     if len(t.step.inputs) != 3 or len(t.step.outputs) != 4:
-        raise NotLoweredError("it does not read 3 tensors and make 4")
+        raise NotLoweredError(
+            f"{len(t.step.inputs)} inputs and {len(t.step.outputs)} outputs are unsupported, "
+            "supported: 3 and 4"
+        )
     operator = DetectionPostProcess(
         num_classes=_count(t, "num_classes", 0),
         max_detections=_count(t, "max_detections", 0),
@@ -129,7 +135,7 @@ def detection_post_process(t: TfliteTranslation) -> None:
 def _count(t: TfliteTranslation, name: str, default: int) -> int:
     count = t.integer(name, default)
     if not 0 < count < 2**31:
-        raise NotLoweredError(f"its {name} is {count}")
+        raise unsupported(name, count, "1 to 2147483647")
     return count
 
 

@@ -11,7 +11,7 @@ from arenite.planner.importers.tflite.contents import Options
 from arenite.planner.operators.imported import Imported
 from arenite.planner.operators.windows import AutoPad, Window, num_positions
 from arenite.planner.program import Step
-from arenite.runtime.lowering.errors import NotLoweredError
+from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp
 from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
@@ -40,7 +40,7 @@ class TfliteTranslation(StepTranslation):
             NotLoweredError: The operator has fewer.
         """
         if position >= len(self.step.inputs):
-            raise NotLoweredError(f"it has no input {position}")
+            raise NotLoweredError(f"input {position} is missing")
         return self.step.inputs[position]
 
     def value(self, position: int = 0) -> Value:
@@ -82,7 +82,7 @@ class TfliteTranslation(StepTranslation):
         try:
             return np.dtype(self.dtype.label)
         except TypeError:
-            raise NotLoweredError(f"it makes {self.dtype.label}") from None
+            raise NotLoweredError(f"element type {self.dtype.label} is unsupported") from None
 
     @property
     def is_quantised(self) -> bool:
@@ -154,7 +154,7 @@ class TfliteTranslation(StepTranslation):
             low, high = _CLAMPS[activation]
             operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
         else:
-            raise NotLoweredError(f"its activation, number {activation}, has no kernel")
+            raise unsupported("fused_activation_function", activation, *_CLAMPS, TANH)
         (result,) = self.builder.emit(
             operator, [value], [(self.target, value.shape, value.order)],
             quantisation=self.builder.stated_quantisation(self.target),

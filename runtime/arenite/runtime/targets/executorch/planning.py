@@ -82,12 +82,12 @@ def storages(specs: Iterable[TensorSpec], alignment: int, graph: Any) -> list[Te
         root, inner = _root(spec)
         if id(root) not in planned:
             raise UnsupportedModelError(
-                names[id(spec)], "it lies inside a tensor that ExecuTorch does not plan"
+                names[id(spec)], "lies inside a tensor that ExecuTorch does not plan"
             )
         if inner % alignment:
             raise UnsupportedModelError(
                 names[id(spec)],
-                f"it begins {inner} B inside another tensor, a multiple of {alignment} expected",
+                f"begins {inner} B inside another tensor, expected a multiple of {alignment}",
             )
         groups.setdefault(id(root), []).append((spec, inner))
     found = [_storage(names[root], group, alignment) for root, group in groups.items()]
@@ -335,7 +335,7 @@ def _check_processor(found: Iterable[TensorGroup]) -> None:
             if device != "CPU" and storage.record is not None:
                 raise UnsupportedModelError(
                     storage.record.name,
-                    f"it lies on {device}, and banks are memories of the processor",
+                    f"lies on {device}, but banks are memories of the processor",
                 )
 
 

@@ -191,7 +191,7 @@ class PlannedInterpreter:
             plan = strategy(problem)
             if plan.height > probed.stock_bytes:
                 raise UnexpectedRuntimeError(
-                    f"its arena of {probed.stock_bytes} B is smaller than ours of {plan.height} B"
+                    f"the stock arena of {probed.stock_bytes} B is smaller than {plan.height} B"
                 )
         assert plan is not None
         verify(problem, plan)
@@ -237,7 +237,9 @@ class _Placement:
                 run_on_zeros(interpreter)
                 self._place(temporary=True)
         except (RuntimeError, ValueError) as error:
-            raise UnexpectedRuntimeError(f"it does not take the placement: {error}") from error
+            raise UnexpectedRuntimeError(
+                f"the interpreter refuses the placement: {error}"
+            ) from error
         self.check()
         return interpreter
 

@@ -260,7 +260,7 @@ def _objection(nodes: list[Any], stock: StockMemory, ordered: StockMemory) -> st
     if not _is_kept(nodes, ordered.order):
         return "ONNX Runtime does not keep the order"
     if ordered.tensors >= stock.tensors:
-        return "its order is as good"
+        return "the model's own order needs no more memory"
     return ""
 
 

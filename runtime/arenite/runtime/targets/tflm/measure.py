@@ -138,7 +138,7 @@ def ask(path: Path, job: dict[str, Any]) -> dict[str, Any]:
     )
     if process.returncode:
         words = process.stderr.strip().splitlines()
-        reason = words[-1] if words else f"it ended with code {process.returncode}"
+        reason = words[-1] if words else f"the process exited with code {process.returncode}"
         raise InterpreterError(path, reason)
     answer: dict[str, Any] = json.loads(process.stdout)
     if "failure" in answer:

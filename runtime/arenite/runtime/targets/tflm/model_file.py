@@ -255,7 +255,7 @@ class ModelFile:
         (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
         if vtable_bytes > 4 + 2 * _MODEL_FIELDS:
             raise UnsupportedModelError(
-                "model", "its root has fields that this version does not know"
+                "model", "the root table has fields that this version does not know"
             )
         if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
             self._number(operator, _OPERATOR_CUSTOM_OFFSET) > 1
@@ -264,7 +264,7 @@ class ModelFile:
         ):
             raise UnsupportedModelError(
                 "buffers",
-                "it keeps weights behind the FlatBuffer, where TensorFlow Lite Micro does "
+                "weights behind the FlatBuffer are unsupported, as TensorFlow Lite Micro does "
                 "not look for them",
             )
 

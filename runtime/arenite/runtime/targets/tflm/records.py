@@ -112,7 +112,7 @@ def read_tflm_model(path: Path) -> TflmModel:
             name = next(name for name, index in indexes.items() if index == twice[0])
             raise UnsupportedModelError(
                 name,
-                "its subgraph is entered from two operators, and its plan has one place for it",
+                "two operators call its subgraph, and a plan has one place for it",
             )
         return TflmModel(path, model.program, indexes, model.operators, file)
 
