@@ -21,7 +21,7 @@ _TITLES = {
 
 
 def command_line() -> str:
-    """Return the help of every command, as it prints it."""
+    """Return the help of every command."""
     parts = [_help()]
     for name, _ in commands():
         parts.append(f"## {name}\n\n{_help(name)}")
@@ -62,7 +62,7 @@ def policies() -> str:
 
 
 def heights(problem: Problem) -> str:
-    """Return what each strategy makes of the problem, as a table."""
+    """Return the height of each strategy's plan as a table."""
     lines = ["| strategy | decides | height, B | above the bound |", "|---|---|--:|--:|"]
     for strategy in STRATEGIES:
         plan = strategy(problem)
@@ -104,4 +104,4 @@ def _parameters(strategy: Strategy | OrderStrategy, block: str) -> str:
         default = getattr(strategy, parameter.name)
         meaning = " ".join(said[1].split())
         lines.append(f"- `{parameter.name}` ({default!r}): {meaning}")
-    return "**Parameters**, with what they are when nothing is said:\n\n" + "\n".join(lines)
+    return "**Parameters** with defaults:\n\n" + "\n".join(lines)
