@@ -11,7 +11,7 @@ WORDS: dict[str, str] = {
     "size": "the size of a result is known in the run alone",
     "subgraph": "it has subgraphs",
     "outputs": "its outputs are of different types",
-    "training": "it is in [Tt]raining mode",
+    "training": "training mode is unsupported",
     "version": "the version of the operator set: before 7, or newer than ONNX Runtime's",
     "runtime": "ONNX Runtime has no kernel for it either",
     "form": "a form of the operator that our kernel does not have",
@@ -19,7 +19,7 @@ WORDS: dict[str, str] = {
 """What each word means, in the order of the page."""
 
 _PATTERNS = (
-    ("training", r"[Tt]raining mode"),
+    ("training", r"training mode"),
     ("string", r"strings? "),
     ("sequence", r"sequence type|optional type"),
     ("version", r"operator set \d|[Oo]pset \d|core/graph/model(_load_utils)?\."),
@@ -29,8 +29,8 @@ _PATTERNS = (
     ("constant", r"is not constant"),
     ("size", r"not known before the run"),
     ("type", r"the runtime has no|unsupported element type|element type \w+ is unsupported|"
-             r"conversion from|operands of these types|differ in type|multiplies integers|"
-             r"CAST of a quantised"),
+             r"conversion from|it computes in|operands of these types|differ in type|"
+             r"multiplies integers|CAST of a quantised"),
     ("runtime", r"ONNX Runtime|onnxruntime"),
 )  # fmt: skip
 
