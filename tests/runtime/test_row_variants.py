@@ -39,10 +39,7 @@ def programs(lowered):
 
 
 def spilled(banded, budget):
-    return trade(
-        banded.unshared, find_policy("offload-prefetch"), budget, COSTS, rules(), PLACE,
-        banded.height,
-    )  # fmt: skip
+    return trade(banded, find_policy("offload-prefetch"), budget, COSTS, rules(), PLACE)
 
 
 @pytest.mark.parametrize("index", [-2, -1])

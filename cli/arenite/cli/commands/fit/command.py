@@ -17,13 +17,14 @@ from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
 from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.fitting import Fit, Fitting
+from arenite.pipeline.fitting import Fitting
 from arenite.pipeline.programs import SUFFIX
 from arenite.pipeline.reading import Reading
 from arenite.pipeline.report.frontier import maps_of
 from arenite.pipeline.report.page import check_packages
 from arenite.pipeline.report.row_svg import as_svg
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Link
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.several_memories import CostedMemory
@@ -162,7 +163,7 @@ def fit(
             ),
         )
         return
-    chosen: Fit
+    chosen: Candidate
     if memories:
         chosen = fitting.over(memories)
     else:
