@@ -444,7 +444,7 @@ def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None =
 
     Args:
         path: The file.
-        assembly: What it holds.
+        assembly: The parts of the file.
         check: Called with the complete temporary file; if it raises, nothing is written.
 
     Raises:
