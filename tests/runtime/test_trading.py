@@ -6,7 +6,7 @@ from arenite.pipeline.compiling import lower_model
 from arenite.pipeline.trading import Rescheduled
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.rewrites.rescheduling import SPILLED
+from arenite.planner.memory import SPILLED
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy
 from support.running import PoisonedSession

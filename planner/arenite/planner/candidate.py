@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from arenite.planner.derive import Derivation, derive
+from arenite.planner.memory import SPILLED
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling import SPILLED
 from arenite.planner.rules import Rules
 from arenite.planner.strategy import Placer
 
