@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from arenite.pipeline.programs import build_program
+from arenite.pipeline.building import build_program
 from arenite.pipeline.reading import Reading
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from arenite.compression.training.onnx_module import trainable
-from arenite.pipeline.programs import build_program
+from arenite.pipeline.building import build_program
 from arenite.pipeline.reading import Reading
 from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
-from arenite.pipeline.programs import build_program
+from arenite.pipeline.building import build_program
 from arenite.pipeline.reading import Reading
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step

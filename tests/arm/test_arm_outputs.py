@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.programs import build_program
+from arenite.pipeline.building import build_program
 from arenite.pipeline.reading import Reading
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.runtime.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.programs import build_program
+from arenite.pipeline.building import build_program
 from arenite.pipeline.reading import Reading
 from harness import MissingInputsError, vectors
 from harness.vectors import file_offset, limited

@@ -29,7 +29,8 @@ from arenite.cli.options.types import NumberType
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
-from arenite.pipeline.programs import SUFFIX, build_program, compile_by_plan, write_program
+from arenite.pipeline.building import build_program
+from arenite.pipeline.programs import SUFFIX, compile_by_plan, write_program
 from arenite.pipeline.reading import Reading
 from arenite.pipeline.text import both, duration, printable
 from arenite.planner.errors import named_instead

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.pipeline.programs import SUFFIX, build_program
+from arenite.pipeline.building import build_program
+from arenite.pipeline.programs import SUFFIX
 from arenite.pipeline.reading import Reading
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
 from arenite.runtime.session import Session
