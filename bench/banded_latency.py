@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from arenite.pipeline.calibration.measuring import measured
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.fitting import Fitting, least_seconds
-from arenite.pipeline.programs import random_inputs
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.fitting import Fitting, least_seconds
+from arenite.pipeline.making.programs import random_inputs
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate
 from arenite.planner.errors import UnmetBudgetError

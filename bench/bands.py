@@ -23,10 +23,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.pipeline.compiling import rules, runs_by_rows
-from arenite.pipeline.costs import DESKTOP, FLOAT, MachineCosts
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.trading import one_lane
+from arenite.pipeline.making.costs import DESKTOP, FLOAT, MachineCosts
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.trading import one_lane
+from arenite.pipeline.targets.compiling import rules, runs_by_rows
 from arenite.planner.candidate import Candidate
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan

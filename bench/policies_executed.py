@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules
-from arenite.pipeline.trading import Rescheduled, trade
+from arenite.pipeline.making.trading import Rescheduled, trade
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link

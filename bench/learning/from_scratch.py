@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from arenite.pipeline.building import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, make_step
 from arenite.training.writing import write_step

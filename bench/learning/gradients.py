@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from arenite.compression.training.onnx_module import trainable
-from arenite.pipeline.building import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training
 from arenite.training.step import Recipe, TrainingStep, make_step

@@ -131,7 +131,6 @@ KNOWN_TANGLES = {
         [".importers", ".importers.onnx"],
     ],
     "training": [["", ".expansions", ".losses", ".optimisers", ".rules"]],
-    "pipeline": [["", ".targets"]],
 }
 """Folders that still import each other, by component; an entry goes when its folders do not."""
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import Lowered
-from arenite.pipeline.trading import Rescheduled
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.targets.compiling import Lowered
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError, UnmetBudgetError

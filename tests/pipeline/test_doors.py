@@ -8,8 +8,8 @@ import pytest
 
 import arenite
 from arenite.cli.main import main
-from arenite.pipeline.building import build_model
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_model
 from support.running import MANY_KINDS, with_random_weights
 from support.shared_material import SHARED
 from support.tiny_onnx import parse, save

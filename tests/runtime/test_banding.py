@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from arenite.pipeline.compiling import lower_model, rules
+from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
 from arenite.strategies.bands.search import BandsSearch, InBands
 from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed

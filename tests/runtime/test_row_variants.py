@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
-from arenite.pipeline.trading import one_lane, trade
+from arenite.pipeline.making.trading import one_lane, trade
+from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run

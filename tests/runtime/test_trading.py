@@ -2,8 +2,8 @@
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model
-from arenite.pipeline.trading import Rescheduled
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.memory import SPILLED

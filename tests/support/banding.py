@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules, runs_by_rows
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules, runs_by_rows
 from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import Derivation

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules
-from arenite.pipeline.trading import one_lane, trade
+from arenite.pipeline.making.trading import one_lane, trade
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link

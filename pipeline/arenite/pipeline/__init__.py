@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arenite.pipeline.api import build, compare, fit, fit_frontier, plan
-    from arenite.pipeline.building import Built
     from arenite.pipeline.comparison.comparing import Comparison
-    from arenite.pipeline.fitting import FittedFrontier, FittedModel
-    from arenite.pipeline.planning import PlannedModel
+    from arenite.pipeline.making.building import Built
+    from arenite.pipeline.making.fitting import FittedFrontier, FittedModel
+    from arenite.pipeline.making.planning import PlannedModel
     from arenite.pipeline.session import Session
 
 __all__ = [
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Built": "building",
+    "Built": "making.building",
     "Comparison": "comparison.comparing",
-    "FittedFrontier": "fitting",
-    "FittedModel": "fitting",
-    "PlannedModel": "planning",
+    "FittedFrontier": "making.fitting",
+    "FittedModel": "making.fitting",
+    "PlannedModel": "making.planning",
     "Session": "session",
 }
 

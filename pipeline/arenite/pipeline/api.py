@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from arenite.pipeline.building import Built, build_by_plan, build_model
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
 from arenite.pipeline.comparison.model_files import model_files
 from arenite.pipeline.comparison.readings import readings_of
-from arenite.pipeline.errors import OptionsError
-from arenite.pipeline.fitting import FittedFrontier, FittedModel, Fitting, fit_model
-from arenite.pipeline.observing import SearchLimits
-from arenite.pipeline.placing import configured
-from arenite.pipeline.planning import PlannedModel, plan_model
-from arenite.pipeline.programs import code_of
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.building import Built, build_by_plan, build_model
+from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
+from arenite.pipeline.making.planning import PlannedModel, plan_model
+from arenite.pipeline.making.programs import code_of
 from arenite.planner.budget import Budget
 from arenite.planner.strategy import Strategy
 from arenite.planner.units import parse_size

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import ALIASES, ALIGNMENT
+from arenite.pipeline.targets.compiling_c import ALIASES, ALIGNMENT
 from arenite.planner.derive import derive
 from arenite.planner.importers import load
 from arenite.planner.rewrites.aliasing import AliasKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.pipeline.compiling import rules
+from arenite.pipeline.targets.compiling import rules
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
 from arenite.strategies.bands.binding import BandsLimitError, binding_of, owners_of

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
+from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
 from arenite.strategies.bands import strips_search as module

@@ -27,12 +27,12 @@ from arenite.cli.render.memories import memories_as_json, memory_rows
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
-from arenite.pipeline.building import build_by_plan, build_model
-from arenite.pipeline.placing import configured
-from arenite.pipeline.programs import code_of
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.text import both, distance, grouped, plural, printable
-from arenite.pipeline.tuning import tuned
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, grouped, plural, printable
+from arenite.pipeline.making.building import build_by_plan, build_model
+from arenite.pipeline.making.programs import code_of
+from arenite.pipeline.making.tuning import tuned
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.operators.bands import Band
 from arenite.planner.program import Step

@@ -24,12 +24,12 @@ from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.placing import configured
-from arenite.pipeline.planning import PlannedModel, plan_model
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, duration, gap, percent, plural
+from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.targets.choice import Chosen
 from arenite.pipeline.targets.table import GENERIC
-from arenite.pipeline.text import both, duration, gap, percent, plural
 from arenite.planner.planfile import PlanFile
 from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source

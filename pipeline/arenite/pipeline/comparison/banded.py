@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.policy_results import PolicyResult
-from arenite.pipeline.costs import FLOAT, MachineCosts
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.observing import SearchLimits
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.costs import FLOAT, MachineCosts
+from arenite.pipeline.making.fitting import Fitting
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from arenite.pipeline.base.text import both, percent, printable
 from arenite.pipeline.report.frontier import Point
 from arenite.pipeline.report.row_map import RowMap
 from arenite.pipeline.report.row_svg import as_svg
-from arenite.pipeline.text import both, percent, printable
 from arenite.planner.plan import Plan
 from arenite.planner.source import Source
 

@@ -22,6 +22,10 @@ from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.render import memory_map
 from arenite.cli.render.text import name
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import percent
 from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
 from arenite.pipeline.comparison.comparing import (
     Compared,
@@ -33,16 +37,12 @@ from arenite.pipeline.comparison.comparing import (
 from arenite.pipeline.comparison.model_files import model_files
 from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
 from arenite.pipeline.comparison.readings import readings_of
-from arenite.pipeline.costs import costs_of
-from arenite.pipeline.observing import SearchLimits
-from arenite.pipeline.placing import configured
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.costs import costs_of
 from arenite.pipeline.report.compression import read_compression
 from arenite.pipeline.report.page import check_packages
 from arenite.pipeline.report.tables import as_csv, as_markdown
 from arenite.pipeline.report.trace import as_trace
 from arenite.pipeline.targets.choice import check_options
-from arenite.pipeline.text import percent
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.plan import Plan

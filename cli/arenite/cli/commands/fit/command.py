@@ -16,10 +16,10 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.fitting import Fitting, fit_model
-from arenite.pipeline.programs import SUFFIX
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.fitting import Fitting, fit_model
+from arenite.pipeline.making.programs import SUFFIX
 from arenite.pipeline.report.frontier import maps_of
 from arenite.pipeline.report.page import check_packages
 from arenite.pipeline.report.row_svg import as_svg

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import click
 
-from arenite.pipeline.fitting import Fitting
+from arenite.pipeline.base.text import both, plural, printable
+from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.colours import Groups
 from arenite.pipeline.report.frontier import Frontier, maps_of
 from arenite.pipeline.report.frontier_words import frontier_columns, frontier_rows, remark
 from arenite.pipeline.report.model import Cell
 from arenite.pipeline.report.page import check_packages, render
 from arenite.pipeline.report.words import made_with
-from arenite.pipeline.text import both, plural, printable
 from arenite.planner.candidate import Candidate
 from arenite.planner.units import format_size
 

@@ -13,11 +13,7 @@ from arenite.cli.render import operator_map
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
-from arenite.pipeline.costs import in_speeds
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.report.frontier import Point
-from arenite.pipeline.report.records import record_facts
-from arenite.pipeline.text import (
+from arenite.pipeline.base.text import (
     both,
     distance,
     duration,
@@ -27,7 +23,11 @@ from arenite.pipeline.text import (
     plural,
     printable,
 )
-from arenite.pipeline.trading import Rescheduled
+from arenite.pipeline.making.costs import in_speeds
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.report.frontier import Point
+from arenite.pipeline.report.records import record_facts
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate
 from arenite.planner.operators.strips import Strips

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.pipeline.compiling import Compiled
-from arenite.pipeline.errors import OptionsError, UnloadableError
-from arenite.pipeline.memories import spread_over
-from arenite.pipeline.placing import Outcome, check_bound, check_capacity, place
-from arenite.pipeline.programs import held_bytes
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.errors import OptionsError, UnloadableError
+from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, plural
+from arenite.pipeline.making.programs import held_bytes
 from arenite.pipeline.targets.choice import Chosen, choose_as_written, choose_target
+from arenite.pipeline.targets.compiling import Compiled
 from arenite.pipeline.targets.table import ARENITE
-from arenite.pipeline.text import both, distance, plural
 from arenite.planner import planfile
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.plan import Plan

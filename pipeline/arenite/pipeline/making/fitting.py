@@ -13,22 +13,22 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.pipeline.compiling import Compiled, rules, runs_by_rows
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.errors import (
+from arenite.pipeline.base.errors import (
     OptionsError,
     SlowdownError,
     UnplannableError,
 )
-from arenite.pipeline.observing import Search
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import Outcome
-from arenite.pipeline.programs import SUFFIX, held_bytes, random_inputs, write_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.observing import Search
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import Outcome
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, exact, percent
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.programs import SUFFIX, held_bytes, random_inputs, write_program
+from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.arenite import lowered_for
+from arenite.pipeline.targets.compiling import Compiled, rules, runs_by_rows
 from arenite.pipeline.targets.table import ARENITE
-from arenite.pipeline.text import both, exact, percent
-from arenite.pipeline.trading import Rescheduled, one_lane, trade
 from arenite.planner import planfile
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.pipeline.compiling import Compiled, rules
-from arenite.pipeline.errors import PlanTargetError, UnloadableError
-from arenite.pipeline.memories import spread_as
-from arenite.pipeline.placing import Outcome
-from arenite.pipeline.reading import Reading, reading_of
+from arenite.pipeline.base.errors import PlanTargetError, UnloadableError
+from arenite.pipeline.base.memories import spread_as
+from arenite.pipeline.base.placing import Outcome
+from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
+from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.pipeline.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.derive import derive

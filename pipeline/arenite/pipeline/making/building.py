@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from arenite.pipeline.compiling import (
+from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.programs import compile_by_plan, write_program
+from arenite.pipeline.targets.arenite import compiled_for, lowered_for
+from arenite.pipeline.targets.compiling import (
     Compiled,
     Lowered,
     Tune,
     rules,
     runs_by_rows,
 )
-from arenite.pipeline.memories import spread_over
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import Outcome, check_bound, check_capacity, may_fit, place
-from arenite.pipeline.programs import compile_by_plan, write_program
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.targets.arenite import compiled_for, lowered_for
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.plan import Plan
