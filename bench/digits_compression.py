@@ -22,12 +22,10 @@ from harness import bench, emit, note, parser
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a compressed network is not what it must be."""
-    import torch
-
+    from arenite.compression.retrain import weights_of
     from digits.assets import write_assets
     from digits.comparison import RECIPES, folds, rows, shown
     from digits.layers import layer_table, layers_of
-    from digits.networks import weights_of
     from digits.recipes import first_fold
 
     options = parser(__doc__)
@@ -37,7 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = options.parse_args(arguments)
     if unknown := set(parsed.networks) - RECIPES.keys():
         options.error(f"no network is called {', '.join(sorted(unknown))}")
-    torch.set_num_threads(1)
     recipes = {name: RECIPES[name] for name in parsed.networks or RECIPES}
     if parsed.quick:
         recipes = {name: each.shortened() for name, each in recipes.items()}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import onnx
 
-from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.policies import read_program
+from arenite.pipeline.reading import Reading
 from arenite.planner.program import Program
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, make_step
+from arenite.training.step import TrainingRecipe, make_step
 from zoo import mobilenet_v2, resnet50, unet
 from zoo.batch_norms import with_batch_norms
 
@@ -44,7 +44,7 @@ def training_step(network: Network, batch: int) -> Program:
     model = network.make()
     if network.batch_statistics:
         model = with_batch_norms(model)
-    recipe = Recipe(network.loss, batch_statistics=network.batch_statistics)
+    recipe = TrainingRecipe(network.loss, batch_statistics=network.batch_statistics)
     with tempfile.TemporaryDirectory() as text:
         path = Path(text) / "network.onnx"
         onnx.save(model, path)

@@ -4,16 +4,15 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import onnx
-
+from arenite.compression.constants import with_constants
 from arenite.compression.container import unpack
 from arenite.planner.files import write_atomically
 from digits.data import num_wrong
-from digits.networks import num_bytes, to_onnx, weights_of
-from digits.recipes import Recipe, first_fold
+from digits.networks import num_bytes
+from digits.recipes import DigitsRecipe, first_fold
 
 
-def write_assets(folder: Path, recipes: Mapping[str, Recipe]) -> None:
+def write_assets(folder: Path, recipes: Mapping[str, DigitsRecipe]) -> None:
     """Write three files for each network, and `digits.json` with their sizes and errors.
 
     They are those of the first fold that each is measured on.
@@ -23,17 +22,13 @@ def write_assets(folder: Path, recipes: Mapping[str, Recipe]) -> None:
     for network, recipe in recipes.items():
         split, dense, compressed = first_fold(recipe)
         name = f"digits-{network}"
-        restored = unpack(compressed.container)
-        for file, weights in (
-            (f"{name}.onnx", weights_of(dense)),
-            (f"{name}-compressed.onnx", restored),
-        ):
-            model: onnx.ModelProto = to_onnx(dense, weights, name)
+        restored = with_constants(dense, unpack(compressed.container))
+        for file, model in ((f"{name}.onnx", dense), (f"{name}-compressed.onnx", restored)):
             write_atomically(folder / file, model.SerializeToString())
         write_atomically(folder / f"{name}.weights", compressed.container)
         facts[name] = {
             "seed": recipe.seeds[0],
-            "num_held_out": len(split.held_out[1]),
+            "num_held_out": len(split.held_out["labels"]),
             "num_wrong_dense": num_wrong(dense, split.held_out),
             "num_wrong_compressed": num_wrong(compressed.model, split.held_out),
             "dense_bytes": num_bytes(dense),

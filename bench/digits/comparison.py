@@ -16,15 +16,15 @@ from rich.table import Table
 from scipy.stats import t as student_t
 
 from digits.data import NUM_FOLDS, num_wrong, splits
-from digits.networks import lenet, num_bytes, perceptron
-from digits.recipes import Recipe, compress, train_dense, train_student
+from digits.networks import PLANE, lenet, num_bytes, perceptron
+from digits.recipes import DigitsRecipe, compress, train_dense, train_student
 from harness.tables import table
 
 LEAST_RATIO, MOST_LOSS = 35.0, 0.3
 RECIPES = {
-    "lenet-300-100": Recipe(
+    "lenet-300-100": DigitsRecipe(
         build=perceptron,
-        student=partial(perceptron, 52, 26),
+        student=partial(perceptron, first=52, second=26),
         epochs=60, weight_decay=0.01,
         densities=(0.105, 0.08, 0.35), bits=(4, 4, 4), bias_bits=5,
         rounds=6, round_epochs=20, pruning_rate=3e-3,
@@ -33,16 +33,16 @@ RECIPES = {
         noise=0.2, temperature=4.0, teaching=0.9,
         seeds=(10, 11, 12),
     ),
-    "lenet-5": Recipe(
+    "lenet-5": DigitsRecipe(
         build=lenet,
-        student=partial(lenet, 12, 22, 104),
+        student=partial(lenet, first=12, second=22, hidden=104),
         epochs=30, weight_decay=0.01,
         densities=(0.7, 0.22, 0.09, 0.25), bits=(4, 4, 3, 4), bias_bits=None,
         rounds=4, round_epochs=8, pruning_rate=2e-3,
         mask_epochs=30, mask_rate=2e-3,
         codebook_epochs=10, codebook_rate=5e-4,
         noise=0.2, temperature=2.0, teaching=0.9,
-        seeds=(0, 1, 2),
+        seeds=(0, 1, 2), image=PLANE,
     ),
 }  # fmt: skip
 
@@ -102,15 +102,15 @@ class Row:
         return self.ratio >= LEAST_RATIO and self.difference + self.margin < MOST_LOSS
 
 
-def folds(recipe: Recipe) -> Iterator[Fold]:
+def folds(recipe: DigitsRecipe) -> Iterator[Fold]:
     """Yield what is measured on each fold of each shuffle."""
     for seed in recipe.seeds:
-        for number, split in enumerate(splits(seed)):
+        for number, split in enumerate(splits(seed, recipe.image)):
             drawn = seed * NUM_FOLDS + number
             dense = train_dense(recipe, split.training, drawn)
             compressed = compress(recipe, dense, split.training, drawn)
             student, student_bytes = train_student(recipe, dense, split.training, drawn)
-            count = len(split.held_out[1])
+            count = len(split.held_out["labels"])
             dense_error, compressed_error, student_error = (
                 100 * num_wrong(model, split.held_out) / count
                 for model in (dense, compressed.model, student)

@@ -1,61 +1,72 @@
 """1,797 handwritten digits of 8 x 8 pixels, and how they are split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-import torch
+import numpy as np
+import onnx
+from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
-Labelled: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+from arenite.compression.retrain import Distillation
+from arenite.training.losses import DistillationLoss
+from digits.networks import FLAT, scores_of
+
+Labelled: TypeAlias = Mapping[str, NDArray[Any]]
+"""`image`, float32 from 0 to 1, and `labels`."""
+
 NUM_FOLDS = 10
 BATCH_SIZE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Digits to train on and digits held out.
-
-    Attributes:
-        training: Images, (N, 64) float32 from 0 to 1, and labels.
-        held_out: The same.
-    """
+    """Digits to train on and digits held out."""
 
     training: Labelled
     held_out: Labelled
 
 
 class Noisy:
-    """Batches of shuffled images with fresh noise: what a teacher is asked besides the digits."""
+    """Batches of shuffled images with fresh noise: the digits that a teacher answers for."""
 
     def __init__(self, digits: Labelled, noise: float, seed: int) -> None:
-        self._images, self._labels = digits
+        self._digits = digits
         self._noise = noise
-        self._generator = torch.Generator().manual_seed(seed)
+        self._random = np.random.default_rng(seed)
 
     def __iter__(self) -> Iterator[Labelled]:
-        """Yield the batches of an epoch."""
-        order = torch.randperm(len(self._images), generator=self._generator)
-        for chosen in order.split(BATCH_SIZE):
-            images = self._images[chosen]
-            noise = torch.randn(images.shape, generator=self._generator)
-            yield images + self._noise * noise, self._labels[chosen]
+        """Yield the batches of an epoch; the last is filled up with the first images."""
+        order = self._random.permutation(len(self._digits["labels"]))
+        for chosen in np.resize(order, (-(-len(order) // BATCH_SIZE), BATCH_SIZE)):
+            image = self._digits["image"][chosen]
+            noise = self._random.standard_normal(image.shape, np.float32)
+            yield {"image": image + self._noise * noise, "labels": self._digits["labels"][chosen]}
 
 
-def splits(seed: int) -> Iterator[Split]:
-    """Yield the folds of a shuffle, each class in proportion; each digit is held out once."""
+def splits(seed: int, shape: tuple[int, ...] = FLAT) -> Iterator[Split]:
+    """Yield the folds of a shuffle, each class in proportion; each digit is held out once.
+
+    Args:
+        seed: Seed of the shuffle.
+        shape: Shape of an image.
+    """
     pixels, labels = load_digits(return_X_y=True)
-    images = torch.from_numpy(pixels / 16).float()
-    targets = torch.from_numpy(labels).long()
+    images = (pixels / 16).astype(np.float32).reshape(-1, *shape)
+    digits = {"image": images, "labels": labels.astype(np.int64)}
     folds = StratifiedKFold(NUM_FOLDS, shuffle=True, random_state=seed)
-    for training, held_out in folds.split(pixels, labels):
-        yield Split((images[training], targets[training]), (images[held_out], targets[held_out]))
+    for chosen in folds.split(pixels, labels):
+        yield Split(*({name: each[part] for name, each in digits.items()} for part in chosen))
 
 
-def num_wrong(model: torch.nn.Module, digits: Labelled) -> int:
-    """Return how many digits a model names wrongly."""
-    images, labels = digits
-    model.eval()
-    with torch.no_grad():
-        return int((model(images).argmax(1) != labels).sum())
+def num_wrong(model: onnx.ModelProto, digits: Labelled) -> int:
+    """Return the number of digits that a model classifies wrongly."""
+    found = scores_of(model)(digits).argmax(1)
+    return int((found != digits["labels"]).sum())
+
+
+def taught_by(dense: onnx.ModelProto, temperature: float, weight: float) -> Distillation:
+    """Return the distillation from a dense network."""
+    return Distillation(scores_of(dense), DistillationLoss(temperature, weight))

@@ -1,84 +1,101 @@
-"""The networks, as PyTorch modules and as ONNX models."""
+"""The networks as ONNX models with random weights."""
 
-from collections import OrderedDict
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from torch import nn
 
 SIDE = 8
 """Pixels of an image in a row."""
 
+FLAT, PLANE = (SIDE * SIDE,), (1, SIDE, SIDE)
+"""Shapes of an image in `perceptron` and in `lenet`."""
 
-def perceptron(first: int = 300, second: int = 100) -> nn.Sequential:
+
+def perceptron(seed: int, first: int = 300, second: int = 100) -> onnx.ModelProto:
     """Return LeNet-300-100 for 64 pixels, or one of other widths."""
-    return nn.Sequential(OrderedDict(
-        ip1=nn.Linear(SIDE * SIDE, first), relu1=nn.ReLU(),
-        ip2=nn.Linear(first, second), relu2=nn.ReLU(),
-        ip3=nn.Linear(second, 10),
-    ))  # fmt: skip
+    shapes = {"ip1": (first, SIDE * SIDE), "ip2": (second, first), "ip3": (10, second)}
+    layers = {"ip1": _PRODUCT, "relu1": _RELU, "ip2": _PRODUCT, "relu2": _RELU, "ip3": _PRODUCT}
+    return _network("digits-lenet-300-100", FLAT, layers, shapes, seed)
 
 
-def lenet(first: int = 20, second: int = 50, hidden: int = 500) -> nn.Sequential:
+def lenet(seed: int, first: int = 20, second: int = 50, hidden: int = 500) -> onnx.ModelProto:
     """Return LeNet-5 with convolutions of 3 x 3, or one of other widths."""
-    return nn.Sequential(OrderedDict(
-        image=nn.Unflatten(1, (1, SIDE, SIDE)),
-        conv1=nn.Conv2d(1, first, 3, padding=1), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),
-        conv2=nn.Conv2d(first, second, 3, padding=1), relu2=nn.ReLU(), pool2=nn.MaxPool2d(2),
-        flat=nn.Flatten(),
-        ip1=nn.Linear(4 * second, hidden), relu3=nn.ReLU(),
-        ip2=nn.Linear(hidden, 10),
-    ))  # fmt: skip
+    shapes = {
+        "conv1": (first, 1, 3, 3), "conv2": (second, first, 3, 3),
+        "ip1": (hidden, 4 * second), "ip2": (10, hidden),
+    }  # fmt: skip
+    layers = {
+        "conv1": _FILTERS, "relu1": _RELU, "pool1": _POOL,
+        "conv2": _FILTERS, "relu2": _RELU, "pool2": _POOL, "flat": ("Flatten", {}),
+        "ip1": _PRODUCT, "relu3": _RELU, "ip2": _PRODUCT,
+    }  # fmt: skip
+    return _network("digits-lenet-5", PLANE, layers, shapes, seed)
 
 
-def weights_of(model: nn.Module) -> dict[str, NDArray[np.float32]]:
-    """Return weights and biases by name."""
-    return {name: each.detach().numpy().copy() for name, each in model.named_parameters()}
+_RELU: tuple[str, dict[str, Any]] = ("Relu", {})
+_PRODUCT: tuple[str, dict[str, Any]] = ("Gemm", {"transB": 1})
+_FILTERS: tuple[str, dict[str, Any]] = ("Conv", {"pads": [1, 1, 1, 1]})
+_POOL: tuple[str, dict[str, Any]] = ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]})
 
 
-def num_bytes(model: nn.Module) -> int:
-    """Return the bytes of weights and biases as 32-bit floats."""
-    return sum(4 * each.numel() for each in model.parameters())
-
-
-def to_onnx(
-    model: nn.Sequential, weights: Mapping[str, NDArray[np.float32]], name: str
+def _network(
+    name: str,
+    image: tuple[int, ...],
+    layers: Mapping[str, tuple[str, dict[str, Any]]],
+    shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
 ) -> onnx.ModelProto:
-    """Return the network for one image with weights by parameter name."""
-    nodes: list[onnx.NodeProto] = []
-    last, is_image = "image", False
-    for label, module in model.named_children():
-        operands = [last, f"{label}.weight", f"{label}.bias"]
-        if isinstance(module, nn.Unflatten):
-            is_image = True
-            continue
-        if isinstance(module, nn.Linear):
-            node = helper.make_node("Gemm", operands, [label], transB=1)
-        elif isinstance(module, nn.Conv2d):
-            node = helper.make_node("Conv", operands, [label], pads=[1, 1, 1, 1])
-        elif isinstance(module, nn.MaxPool2d):
-            node = helper.make_node(
-                "MaxPool", [last], [label], kernel_shape=[2, 2], strides=[2, 2]
-            )
-        else:
-            node = helper.make_node(
-                "Flatten" if isinstance(module, nn.Flatten) else "Relu", [last], [label]
-            )
-        node.name = label
-        nodes.append(node)
+    """Return a chain of layers for one image, weights and biases drawn as PyTorch draws them."""
+    random = np.random.default_rng(seed)
+    nodes, weights, last = [], [], "image"
+    for label, (op_type, attributes) in layers.items():
+        operands = [last]
+        if label in shapes:
+            bound = 1 / math.sqrt(math.prod(shapes[label][1:]))
+            for kind, shape in (("weight", shapes[label]), ("bias", shapes[label][:1])):
+                operands.append(f"{label}.{kind}")
+                drawn = random.uniform(-bound, bound, shape).astype(np.float32)
+                weights.append(numpy_helper.from_array(drawn, operands[-1]))
+        nodes.append(helper.make_node(op_type, operands, [label], label, **attributes))
         last = label
-    shape = [1, 1, SIDE, SIDE] if is_image else [1, SIDE * SIDE]
     graph = helper.make_graph(
         nodes, name,
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, *image])],
         [helper.make_tensor_value_info(last, TensorProto.FLOAT, [1, 10])],
-        [numpy_helper.from_array(each, label) for label, each in weights.items()],
+        weights,
     )  # fmt: skip
     made = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8, producer_name="arenite"
     )
     onnx.checker.check_model(made)
     return made
+
+
+def num_bytes(model: onnx.ModelProto) -> int:
+    """Return the bytes of weights and biases as 32-bit floats."""
+    return sum(4 * math.prod(each.dims) for each in model.graph.initializer)
+
+
+def scores_of(model: onnx.ModelProto) -> Callable[[Mapping[str, NDArray[Any]]], NDArray[Any]]:
+    """Return a function that computes the scores of a batch of images in ONNX Runtime."""
+    free = onnx.ModelProto()
+    free.CopyFrom(model)
+    for value in (*free.graph.input, *free.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "n"
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        free.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+    def scores(batch: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        found: NDArray[Any] = session.run(None, {"image": batch["image"]})[0]
+        return found
+
+    return scores

@@ -4,32 +4,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
+import onnx
 from numpy.typing import NDArray
-from torch import nn
 
+from arenite.compression.constants import with_constants
 from arenite.compression.container import pack
 from arenite.compression.huffman import compress as huffman_code
-from arenite.compression.share import share
-from arenite.compression.training import (
-    Distillation,
+from arenite.compression.retrain import (
     Schedule,
     falling_densities,
     fine_tune,
     prune_gradually,
     tune_codebooks,
+    weights_of,
 )
-from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits
-from digits.networks import weights_of
+from arenite.compression.share import share
+from arenite.pipeline.steps import open_step
+from arenite.training.step import TrainingRecipe
+from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits, taught_by
+from digits.networks import FLAT
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class DigitsRecipe:
     """All that is chosen beforehand for one network.
 
     Attributes:
-        build: Makes the network.
-        student: Makes the small dense one.
+        build: Returns the network with weights drawn by a seed.
+        student: Returns the small dense one.
         epochs: Of training the dense network.
         weight_decay: In training the dense network.
         densities: Of each layer, the share of its weights that is kept.
@@ -46,10 +48,11 @@ class Recipe:
         temperature: Of distillation.
         teaching: The teacher's share of the loss.
         seeds: Of the shuffles it is measured on.
+        image: Shape of an image.
     """
 
-    build: Callable[[], nn.Sequential]
-    student: Callable[[], nn.Sequential]
+    build: Callable[[int], onnx.ModelProto]
+    student: Callable[[int], onnx.ModelProto]
     epochs: int
     weight_decay: float
     densities: Sequence[float]
@@ -66,13 +69,14 @@ class Recipe:
     temperature: float
     teaching: float
     seeds: Sequence[int]
+    image: tuple[int, ...] = FLAT
 
     @property
     def compression_epochs(self) -> int:
         """All epochs but those of the dense network."""
         return self.rounds * self.round_epochs + self.mask_epochs + self.codebook_epochs
 
-    def shortened(self) -> "Recipe":
+    def shortened(self) -> "DigitsRecipe":
         """Return it with an epoch of each kind, to try whether it runs."""
         return replace(self, epochs=1, rounds=1, round_epochs=1, mask_epochs=1, codebook_epochs=1)
 
@@ -86,32 +90,33 @@ class Compressed:
         container: Weights and biases, coded.
     """
 
-    model: nn.Module
+    model: onnx.ModelProto
     container: bytes
 
 
-def train_dense(recipe: Recipe, digits: Labelled, seed: int) -> nn.Sequential:
+def train_dense(recipe: DigitsRecipe, digits: Labelled, seed: int) -> onnx.ModelProto:
     """Return the network, trained."""
-    schedule = Schedule(recipe.epochs, optimiser=_decaying(recipe.weight_decay), seed=seed)
-    trained = fine_tune(_drawn(recipe.build, seed), {}, digits, schedule).model
-    assert isinstance(trained, nn.Sequential)
-    return trained
+    schedule = Schedule(recipe.epochs, seed=seed, recipe=_decaying(recipe))
+    return fine_tune(recipe.build(seed), {}, digits, schedule, load=open_step).model
 
 
-def compress(recipe: Recipe, dense: nn.Module, digits: Labelled, seed: int) -> Compressed:
+def compress(
+    recipe: DigitsRecipe, dense: onnx.ModelProto, digits: Labelled, seed: int
+) -> Compressed:
     """Return the dense network pruned, its weights shared, taught by what it was."""
-    teacher = Distillation(dense, recipe.temperature, recipe.teaching)
+    teacher = taught_by(dense, recipe.temperature, recipe.teaching)
     noisy = Noisy(digits, recipe.noise, seed)
-    layers = [name for name, each in dense.named_parameters() if each.ndim > 1]
+    layers = [name for name, each in weights_of(dense).items() if each.ndim > 1]
     pruned = prune_gradually(
         dense,
         falling_densities(dict(zip(layers, recipe.densities, strict=True)), recipe.rounds),
         noisy,
-        Schedule(recipe.round_epochs, recipe.pruning_rate, seed=seed),
+        Schedule(recipe.round_epochs, recipe.pruning_rate),
         teacher,
+        load=open_step,
     )
-    schedule = Schedule(recipe.mask_epochs, recipe.mask_rate, seed=seed)
-    masked = fine_tune(pruned.model, pruned.masks, noisy, schedule, teacher).model
+    schedule = Schedule(recipe.mask_epochs, recipe.mask_rate)
+    masked = fine_tune(pruned.model, pruned.masks, noisy, schedule, teacher, load=open_step).model
     weights = weights_of(masked)
     shared = {
         name: share(weights[name], bits, mask=pruned.masks[name])
@@ -123,22 +128,22 @@ def compress(recipe: Recipe, dense: nn.Module, digits: Labelled, seed: int) -> C
             for name, bias in weights.items()
             if name not in shared
         }
-    schedule = Schedule(recipe.codebook_epochs, recipe.codebook_rate, seed=seed)
-    tuned = tune_codebooks(masked, shared, noisy, schedule, teacher, half=True)
+    schedule = Schedule(recipe.codebook_epochs, recipe.codebook_rate)
+    tuned = tune_codebooks(masked, shared, noisy, schedule, teacher, half=True, load=open_step)
     return Compressed(tuned.model, pack(weights_of(tuned.model)))
 
 
-def first_fold(recipe: Recipe) -> tuple[Split, nn.Sequential, Compressed]:
+def first_fold(recipe: DigitsRecipe) -> tuple[Split, onnx.ModelProto, Compressed]:
     """Return the first fold that the recipe is measured on, and the networks of it."""
     shuffle = recipe.seeds[0]
-    split = next(splits(shuffle))
+    split = next(splits(shuffle, recipe.image))
     dense = train_dense(recipe, split.training, shuffle * NUM_FOLDS)
     return split, dense, compress(recipe, dense, split.training, shuffle * NUM_FOLDS)
 
 
 def train_student(
-    recipe: Recipe, dense: nn.Module, digits: Labelled, seed: int
-) -> tuple[nn.Module, int]:
+    recipe: DigitsRecipe, dense: onnx.ModelProto, digits: Labelled, seed: int
+) -> tuple[onnx.ModelProto, int]:
     """Return the small dense network, its weights rounded to int8, and its bytes.
 
     It has the same teacher and as many epochs as training and compressing took together. Its
@@ -146,38 +151,27 @@ def train_student(
     32 bits a layer, biases of 16 bits, and nothing for names and shapes.
     """
     epochs = recipe.epochs + recipe.compression_epochs
-    schedule = Schedule(epochs, optimiser=_decaying(recipe.weight_decay), seed=seed)
-    teacher = Distillation(dense, recipe.temperature, recipe.teaching)
+    schedule = Schedule(epochs, recipe=_decaying(recipe))
+    teacher = taught_by(dense, recipe.temperature, recipe.teaching)
     noisy = Noisy(digits, recipe.noise, seed)
-    student = fine_tune(_drawn(recipe.student, seed), {}, noisy, schedule, teacher).model
+    student = fine_tune(recipe.student(seed), {}, noisy, schedule, teacher, load=open_step).model
     size = 0
-    with torch.no_grad():
-        for parameter in student.parameters():
-            if parameter.ndim == 1:
-                parameter.copy_(parameter.half())
-                size += 2 * parameter.numel()
-                continue
-            scale = parameter.abs().max() / 127
-            rounded = (parameter / scale).round()
-            parameter.copy_(rounded * scale)
-            size += 4 + _coded_size(rounded.numpy().astype(np.int8).view(np.uint8))
-    return student, size
+    rounded = {}
+    for name, weights in weights_of(student).items():
+        if weights.ndim == 1:
+            rounded[name] = weights.astype(np.float16).astype(np.float32)
+            size += 2 * weights.size
+            continue
+        scale = np.abs(weights).max() / np.float32(127)
+        levels = np.round(weights / scale)
+        rounded[name] = levels * scale
+        size += 4 + _coded_size(levels.astype(np.int8).view(np.uint8))
+    return with_constants(student, rounded), size
 
 
 def _coded_size(symbols: NDArray[np.uint8]) -> int:
     return min(symbols.size, len(huffman_code(symbols.reshape(-1))))
 
 
-def _drawn(build: Callable[[], nn.Sequential], seed: int) -> nn.Sequential:
-    """Return a network with random weights."""
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        return build()
-
-
-def _decaying(
-    weight_decay: float,
-) -> Callable[[Sequence[torch.Tensor], float], torch.optim.Optimizer]:
-    return lambda parameters, rate: torch.optim.AdamW(
-        parameters, lr=rate, weight_decay=weight_decay
-    )
+def _decaying(recipe: DigitsRecipe) -> TrainingRecipe:
+    return TrainingRecipe("cross-entropy", "adam", weight_decay=recipe.weight_decay)

@@ -9,21 +9,22 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import build_program
+from arenite.compression.constants import with_constants
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, make_step
+from arenite.training.step import TrainingRecipe, make_step
 from arenite.training.writing import write_step
 from digits.data import num_wrong, splits
-from digits.networks import lenet, perceptron, to_onnx, weights_of
+from digits.networks import FLAT, PLANE, lenet, perceptron
 from harness.processes import in_fresh_process, peak_rss_bytes
 from learning.here import BATCH, train_here
+from learning.torch_network import first_weights, loss_of
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-NETWORKS = {"lenet-300-100": perceptron, "lenet-5": lenet}
+NETWORKS = {"lenet-300-100": (perceptron, FLAT), "lenet-5": (lenet, PLANE)}
 RATE, EPOCHS = 0.05, 12
 
 
@@ -61,51 +62,45 @@ def learned(name: str, seed: int, epochs: int = EPOCHS) -> Learned:
 
 
 def _learned(folder: Path, name: str, seed: int, epochs: int) -> Learned:
-    torch.manual_seed(seed)
-    module = NETWORKS[name]()
-    split = next(splits(seed))
-    images, labels = (each.numpy() for each in split.training)
+    build, shape = NETWORKS[name]
+    model = build(seed)
+    split = next(splits(seed, shape))
+    labels = split.training["labels"]
     order = np.random.default_rng(seed)
     chosen = np.concatenate([
         order.permutation(len(labels))[: len(labels) // BATCH * BATCH] for _ in range(epochs)
     ])  # fmt: skip
-    model = to_onnx(module, weights_of(module), "digits")
-    shape = [axis.dim_value for axis in model.graph.input[0].type.tensor_type.shape.dim]
-    np.savez(folder / "batches.npz", image=images[chosen].reshape(-1, *shape[1:]),
-             labels=labels[chosen])  # fmt: skip
+    np.savez(folder / "batches.npz", image=split.training["image"][chosen], labels=labels[chosen])
     onnx.save(model, folder / "model.onnx")
-    torch.save(module.state_dict(), folder / "first.pt")
     program = read_for_training(folder / "model.onnx", BATCH)
-    step = make_step(program, Recipe("cross-entropy", "momentum", RATE))
+    step = make_step(program, TrainingRecipe("cross-entropy", "momentum", RATE))
     write_step(folder / "step.onnx", step.model)
     build_program(folder / "step.onnx", folder / "step.arena", reading=Reading())
     arena, states, our_rss = in_fresh_process(train_here, str(folder))
-    rss = in_fresh_process(train_in_pytorch, str(folder), name)
+    rss = in_fresh_process(train_in_pytorch, str(folder))
     wrong = []
     for trained in ("here.npz", "pytorch.npz"):
         with np.load(folder / trained) as saved:
-            state = {key: torch.from_numpy(saved[key]) for key in module.state_dict()}
-        module.load_state_dict(state)
-        wrong.append(num_wrong(module, split.held_out))
+            wrong.append(num_wrong(with_constants(model, saved), split.held_out))
     ours, theirs = wrong
-    count = len(split.held_out[1])
+    count = len(split.held_out["labels"])
     return Learned(name, seed, count, ours, theirs, arena, states, our_rss, rss)
 
 
-def train_in_pytorch(folder: str, name: str) -> int:
+def train_in_pytorch(folder: str) -> int:
     """Train in PyTorch; return the bytes of the process."""
     torch.set_num_threads(1)
     data = np.load(Path(folder) / "batches.npz")
-    images = torch.from_numpy(data["image"]).flatten(1)
-    labels = torch.from_numpy(data["labels"])
-    module = NETWORKS[name]()
-    module.load_state_dict(torch.load(Path(folder) / "first.pt"))
-    optimiser = torch.optim.SGD(module.parameters(), RATE, momentum=0.9)
-    for start in range(0, len(labels), BATCH):
+    model = onnx.load(Path(folder) / "model.onnx")
+    weights = {
+        name: torch.tensor(each).requires_grad_() for name, each in first_weights(model).items()
+    }
+    optimiser = torch.optim.SGD(weights.values(), RATE, momentum=0.9)
+    for start in range(0, len(data["labels"]), BATCH):
+        feeds = {name: data[name][start : start + BATCH] for name in ("image", "labels")}
         optimiser.zero_grad()
-        found = module(images[start : start + BATCH])
-        functional.cross_entropy(found, labels[start : start + BATCH]).backward()
+        loss_of(model, weights, feeds, "cross-entropy").backward()
         optimiser.step()
-    arrays: dict[str, Any] = dict(weights_of(module))
+    arrays: dict[str, Any] = {name: each.detach().numpy() for name, each in weights.items()}
     np.savez(Path(folder) / "pytorch.npz", **arrays)
     return peak_rss_bytes()

@@ -12,15 +12,14 @@ import onnx.numpy_helper
 import onnxruntime
 import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
-from arenite.compression.training.onnx_module import trainable
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import build_program
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, TrainingStep, make_step
+from arenite.training.step import TrainingRecipe, TrainingStep, make_step
 from arenite.training.writing import write_step
+from learning.torch_network import gradients
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -74,11 +73,13 @@ def measured(name: str) -> Gradients:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
-        step = make_step(read_for_training(path, batch), Recipe(loss, "momentum", 1.0))
+        step = make_step(read_for_training(path, batch), TrainingRecipe(loss, "momentum", 1.0))
         feeds = _feeds(step)
         native = _by_session(step, Path(folder), feeds)
-    exact = _by_pytorch(model, feeds, loss, torch.float64)
-    theirs = _by_pytorch(model, feeds, loss, torch.float32)
+    exact, theirs = (
+        gradients(model, feeds, loss, dtype=dtype, batch_statistics=False)[1]
+        for dtype in (torch.float64, torch.float32)
+    )
     count = sum(each.size for each in exact.values())
     ours = _by_step(step, feeds)
     return Gradients(
@@ -118,30 +119,6 @@ def _by_step(step: TrainingStep, feeds: Arrays) -> Arrays:
     }
     names = [step.states[f"{name}/momentum"] for name in step.trained]
     return dict(zip(step.trained, session.run(names, feeds | zeros), strict=True))
-
-
-def _by_pytorch(model: onnx.ModelProto, feeds: Arrays, loss: str, dtype: torch.dtype) -> Arrays:
-    scores = onnx.ModelProto()
-    scores.CopyFrom(model)
-    if scores.graph.node[-1].op_type in ("Softmax", "Sigmoid"):  # part of the loss
-        last = scores.graph.node.pop()
-        scores.graph.output[0].name = last.input[0]
-    made = trainable(scores)
-    module = made.module.to(dtype)
-    found = module(torch.from_numpy(feeds["image"]).to(dtype))
-    if loss == "cross-entropy":
-        value = functional.cross_entropy(found, torch.from_numpy(feeds["labels"]))
-    else:
-        targets = torch.from_numpy(feeds["targets"]).to(dtype)
-        value = functional.binary_cross_entropy_with_logits(found, targets)
-    value.backward()
-    return made.by_initialiser(
-        {
-            name: each.grad.numpy()
-            for name, each in module.named_parameters()
-            if each.grad is not None
-        }
-    )
 
 
 def _distance(found: Arrays, exact: Arrays) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, make_step
+from arenite.training.step import TrainingRecipe, make_step
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 BATCH = 8
@@ -47,6 +47,6 @@ def peak(name: str) -> Peak:
         path = Path(folder) / "model.onnx"
         onnx.save(build(), path)
         program = read_for_training(path, BATCH)
-    step = make_step(program, Recipe(loss))
+    step = make_step(program, TrainingRecipe(loss))
     states = sum(each.size for each in step.state_types.values())
     return Peak(name, len(step.model.graph.node), step.peak, states)

@@ -9,26 +9,21 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import build_program
+from arenite.pipeline.programs import build_program
+from arenite.pipeline.reading import Reading
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, make_step
+from arenite.training.step import TrainingRecipe, make_step
 from arenite.training.writing import write_step
+from digits.networks import lenet, perceptron
 from zoo import mobilenet_v2, resnet50, unet
 
 BATCH = 2
 
 
 def networks() -> Iterator[tuple[str, onnx.ModelProto, str]]:
-    """Yield networks with their loss: those of the digits too, where PyTorch makes them."""
-    try:
-        from digits.networks import lenet, perceptron, to_onnx, weights_of
-    except ImportError:
-        pass
-    else:
-        for name, make in (("lenet-300-100", perceptron), ("lenet-5", lenet)):
-            module = make()
-            yield name, to_onnx(module, weights_of(module), "digits"), "cross-entropy"
+    """Yield networks with their loss."""
+    yield "lenet-300-100", perceptron(0), "cross-entropy"
+    yield "lenet-5", lenet(0), "cross-entropy"
     yield "mobilenet-v2, 64 px", mobilenet_v2.network(64, 10), "cross-entropy"
     yield "resnet50, 64 px", resnet50.network(64, 10), "cross-entropy"
     yield "unet, 32 px", unet.network(32), "bce"
@@ -38,7 +33,7 @@ def prepare(folder: Path, model: onnx.ModelProto, loss: str, batch: int = BATCH)
     """Write a step for both runtimes, with what it is fed."""
     onnx.save(model, folder / "model.onnx")
     step = make_step(
-        read_for_training(folder / "model.onnx", batch), Recipe(loss, "momentum", 1e-3)
+        read_for_training(folder / "model.onnx", batch), TrainingRecipe(loss, "momentum", 1e-3)
     )
     write_step(folder / "step.onnx", step.model)
     build_program(folder / "step.onnx", folder / "step.arena", reading=Reading())

@@ -4,18 +4,19 @@ import json
 from typing import NamedTuple
 
 import numpy as np
+import onnx
 import pytest
 
-torch = pytest.importorskip("torch", reason="the extra 'train' is not installed")
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
-from arenite.compression.container import unpack  # noqa: E402
-from digits.comparison import RECIPES, Fold, rows  # noqa: E402
-from digits.data import NUM_FOLDS, Labelled, splits  # noqa: E402
-from digits.layers import layers_of  # noqa: E402
-from digits.networks import num_bytes, weights_of  # noqa: E402
-from digits.recipes import Compressed, Recipe, compress, train_dense, train_student  # noqa: E402
-from digits_compression import main  # noqa: E402
+from arenite.compression.container import unpack
+from arenite.compression.retrain import weights_of
+from digits.comparison import RECIPES, Fold, rows
+from digits.data import NUM_FOLDS, Labelled, splits
+from digits.layers import layers_of
+from digits.networks import num_bytes
+from digits.recipes import Compressed, DigitsRecipe, compress, train_dense, train_student
+from digits_compression import main
 
 
 def fold(dense: float, compressed: float, compressed_bytes: int = 20) -> Fold:
@@ -25,38 +26,29 @@ def fold(dense: float, compressed: float, compressed_bytes: int = 20) -> Fold:
 def test_each_digit_is_held_out_once_and_never_trained_on():
     folds = list(splits(7))
     assert len(folds) == NUM_FOLDS
-    assert sum(len(each.held_out[1]) for each in folds) == 1797
+    assert sum(len(each.held_out["labels"]) for each in folds) == 1797
     for split in folds:
-        assert len(split.training[1]) + len(split.held_out[1]) == 1797
-        assert np.bincount(split.held_out[1], minlength=10).min() >= 17
+        assert len(split.training["labels"]) + len(split.held_out["labels"]) == 1797
+        assert np.bincount(split.held_out["labels"], minlength=10).min() >= 17
 
 
 class Trained(NamedTuple):
     """A network after an epoch of each kind."""
 
-    recipe: Recipe
+    recipe: DigitsRecipe
     digits: Labelled
-    dense: "torch.nn.Sequential"
+    dense: onnx.ModelProto
     compressed: Compressed
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Leave the other processors alone; on small networks one is faster, too."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module", params=RECIPES)
-def trained(request, one_thread):
+def trained(request):
     recipe = RECIPES[request.param].shortened()
-    digits = next(splits(100)).training
+    digits = next(splits(100, recipe.image)).training
     dense = train_dense(recipe, digits, 0)
-    before = {name: each.tobytes() for name, each in weights_of(dense).items()}
+    before = dense.SerializeToString()
     compressed = compress(recipe, dense, digits, 0)
-    assert {name: each.tobytes() for name, each in weights_of(dense).items()} == before
+    assert dense.SerializeToString() == before
     return Trained(recipe, digits, dense, compressed)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the extra 'train' is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (make torch)")
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
 import training_steps  # noqa: E402

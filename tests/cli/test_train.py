@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.cli.commands.run import engines
+from arenite.pipeline import steps as pipeline_steps
 from arenite.planner.errors import UnsupportedModelError
 from arenite.training.errors import TrainingError
 from arenite.training.rules.table import RULES
@@ -150,7 +150,7 @@ def test_onnxruntime_runs_what_our_runtime_does_not(step, batch, run_json, tmp_p
     def refuses(*_, **__):
         raise UnsupportedModelError("Conv", "not today")
 
-    monkeypatch.setattr(engines, "build_program", refuses)
+    monkeypatch.setattr(pipeline_steps, "build_program", refuses)
     state = tmp_path / "state.npz"
     said = run_json("run", step, "--input", batch, "--steps", "5", "--state", state)
     assert said["engine"] == "onnxruntime"
@@ -168,20 +168,14 @@ def test_the_loss_is_shown_as_it_goes(step, batch, run):
 
 
 def test_an_interrupt_keeps_the_states_so_far(step, batch, run_json, tmp_path, monkeypatch):
-    made = engines._Ours.__init__
+    run, counts = pipeline_steps.OpenStep.run, iter(range(1000))
 
-    def interrupting(self, session):
-        made(self, session)
-        run, counts = self.run, iter(range(1000))
+    def run_and_press(self, feeds):
+        if next(counts) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return run(self, feeds)
 
-        def run_and_press(feeds):
-            if next(counts) == 2:
-                signal.raise_signal(signal.SIGINT)
-            return run(feeds)
-
-        self.run = run_and_press
-
-    monkeypatch.setattr(engines._Ours, "__init__", interrupting)
+    monkeypatch.setattr(pipeline_steps.OpenStep, "run", run_and_press)
     state = tmp_path / "state.npz"
     said = run_json("run", step, "--input", batch, "--state", state, "--steps", "1000")
     assert said["interrupted"]
@@ -228,7 +222,7 @@ def test_options_of_a_single_run_are_refused(step, batch, misused):
 def test_without_onnx_the_extra_is_named(command, step, model, batch, refused, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("arenite.training")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "arenite.cli.commands.run.engines", raising=False)
+    monkeypatch.delitem(sys.modules, "arenite.pipeline.steps", raising=False)
     monkeypatch.setitem(sys.modules, "onnx", None)
     arguments = {
         "train": (model, "-o", model.with_name("s.onnx"), "--loss", "mse"),

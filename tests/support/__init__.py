@@ -2,7 +2,7 @@
 
 Judges that share no code with what they judge: `oracle`, `brute_force`, `optimal_clusters`,
 `profiles`, `arena_interpreter`, `sliding_kernels`; of training, `gradients` by central
-differences, the `wide_reference` in 64 bits, and `torch_network`.
+differences and the `wide_reference` in 64 bits.
 
 Problems: `small_problems` written down, `problems` drawn by Hypothesis, `tilings` whose lowest
 plan is known, `banded` as networks that run row by row make them, a `stub_strategy`,
@@ -32,7 +32,4 @@ same steps whole, `banding` networks in bands, `trading` steps that policies rew
 network with skips, `parts` a tensor in parts, `children` that are forked, `c_library` built and
 installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it,
 `shared_material` that may lie beside the checkout.
-
-Beside them: `documentation` with the blocks of the pages, `entry_points` with those that a
-checkout states.
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe, TrainingStep, make_step
+from arenite.training.step import Masks, TrainingRecipe, TrainingStep, make_step
 from support.wide_reference import evaluator
 
 Array = NDArray[Any]
@@ -28,11 +29,17 @@ def randomised(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     return model
 
 
-def step_of(folder: Path, model: onnx.ModelProto, recipe: Recipe, **how: Any) -> TrainingStep:
+def step_of(
+    folder: Path,
+    model: onnx.ModelProto,
+    recipe: TrainingRecipe,
+    masks: Masks = MappingProxyType({}),
+    **how: Any,
+) -> TrainingStep:
     """Return the training step of a model; it passes the checker of the onnx package."""
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    step = make_step(read_for_training(path, **how), recipe)
+    step = make_step(read_for_training(path, **how), recipe, masks)
     onnx.checker.check_model(step.model, full_check=True)
     return step
 

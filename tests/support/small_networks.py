@@ -7,7 +7,7 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
-from arenite.training.step import Recipe
+from arenite.training.step import TrainingRecipe
 from support.tiny_onnx import parse
 
 _NORM = "BatchNormalization"
@@ -82,19 +82,19 @@ LSTM = """(float[20,3,6] x) => (y)
   axes = Constant<value=int64[1]{0}>() l = Squeeze(h, axes) y = Gemm<transB=1>(l, f, g) }"""
 
 NETWORKS = {
-    "lenet-5": (LENET_5, Recipe("cross-entropy", "momentum", 1.0)),
-    "mobilenet-v2": (MOBILENET_V2, Recipe("cross-entropy", "momentum", 1.0)),
+    "lenet-5": (LENET_5, TrainingRecipe("cross-entropy", "momentum", 1.0)),
+    "mobilenet-v2": (MOBILENET_V2, TrainingRecipe("cross-entropy", "momentum", 1.0)),
     "mobilenet-v2, batch statistics": (
-        MOBILENET_V2, Recipe("cross-entropy", "momentum", 1.0, batch_statistics=True),
+        MOBILENET_V2, TrainingRecipe("cross-entropy", "momentum", 1.0, batch_statistics=True),
     ),
-    "resnet": (RESNET, Recipe("cross-entropy", "momentum", 1.0)),
+    "resnet": (RESNET, TrainingRecipe("cross-entropy", "momentum", 1.0)),
     "resnet, batch statistics": (
-        RESNET, Recipe("cross-entropy", "momentum", 1.0, batch_statistics=True),
+        RESNET, TrainingRecipe("cross-entropy", "momentum", 1.0, batch_statistics=True),
     ),
-    "vgg": (VGG, Recipe("cross-entropy", "momentum", 1.0)),
-    "u-net": (UNET, Recipe("bce", "momentum", 1.0)),
-    "gru": (GRU, Recipe("cross-entropy", "momentum", 1.0)),
-    "lstm": (LSTM, Recipe("cross-entropy", "momentum", 1.0)),
+    "vgg": (VGG, TrainingRecipe("cross-entropy", "momentum", 1.0)),
+    "u-net": (UNET, TrainingRecipe("bce", "momentum", 1.0)),
+    "gru": (GRU, TrainingRecipe("cross-entropy", "momentum", 1.0)),
+    "lstm": (LSTM, TrainingRecipe("cross-entropy", "momentum", 1.0)),
 }  # fmt: skip
 """Networks and how they are trained, by name."""
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from arenite.pipeline.making.trading import one_lane, trade
-from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
+from arenite.pipeline.compiling import Lowered, lower_model, rules
+from arenite.pipeline.trading import Traded, one_lane, trade
 from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import derive
 from arenite.planner.policy import Policy
 from arenite.planner.strategy import run
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Assembly
 from arenite.runtime.session import SessionPort
 from arenite.strategies import find
-from arenite.training.step import Recipe
+from arenite.training.step import TrainingRecipe
 from support.gradients import randomised, step_of
 from support.tiny_onnx import parse
 
@@ -48,20 +48,20 @@ def swish_layers(num_layers: int = 5) -> onnx.ModelProto:
 
 def step_file(folder: Path) -> Path:
     """Return the training step of a small network, of which most is carried at its peak."""
-    step = step_of(folder, swish_layers(), Recipe("cross-entropy", "momentum", 0.01))
+    step = step_of(folder, swish_layers(), TrainingRecipe("cross-entropy", "momentum", 0.01))
     path = folder / "step.onnx"
     onnx.save(step.model, path)
     return path
 
 
-def traded(lowered: Lowered, policy: Policy, budget: Budget, costs: Costs = COSTS) -> Candidate:
+def traded(lowered: Lowered, policy: Policy, budget: Budget, costs: Costs = COSTS) -> Traded:
     """Return what a policy makes of a model."""
     place = partial(run, find("best"))
-    given = Candidate.of(lowered.program, rules(), place, 0.0)
-    return trade(given, policy, budget, costs, rules(), place)
+    height = place(derive(lowered.program, rules()).problem).height
+    return trade(lowered.program, policy, budget, costs, rules(), place, height)
 
 
-def assembled(lowered: Lowered, found: Candidate) -> Assembly:
+def assembled(lowered: Lowered, found: Traded) -> Assembly:
     """Return the program file of it, in parts."""
     return lowered.compiled(found.derivation).assemble(found.plan)
 

@@ -94,23 +94,30 @@ class Erf(OpRun):  # type: ignore[misc]  # the onnx package ships no types
 
 
 class Pad(OpRun):  # type: ignore[misc]  # the onnx package ships no types
-    """With a constant; negative padding cuts."""
+    """In any mode, along some axes; negative padding cuts."""
 
     op_domain: ClassVar[str] = ""
 
     def _run(
-        self, x: Array, pads: Array, value: Array | None = None, axes: None = None, **how: Any
+        self,
+        x: Array,
+        pads: Array,
+        value: Array | None = None,
+        axes: Array | None = None,
+        **how: Any,
     ) -> tuple[Array]:
-        assert axes is None
-        assert how["mode"] in (None, "constant")
-        sides = pads.reshape(2, -1).T
+        sides = np.zeros((x.ndim, 2), np.int64)
+        sides[range(x.ndim) if axes is None else axes] = pads.reshape(2, -1).T
         cut = x[
             tuple(
                 slice(max(0, -b), n + min(0, e)) for (b, e), n in zip(sides, x.shape, strict=True)
             )
         ]
+        around = np.maximum(sides, 0)
+        if how["mode"] not in (None, "constant"):
+            return (np.pad(cut, around, how["mode"]),)
         fill = 0 if value is None else value.item()
-        return (np.pad(cut, np.maximum(sides, 0), constant_values=fill),)
+        return (np.pad(cut, around, constant_values=fill),)
 
 
 def evaluator(model: onnx.ModelProto) -> ReferenceEvaluator:

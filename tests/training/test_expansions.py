@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from arenite.training.errors import NotDifferentiableError
-from arenite.training.step import Recipe
+from arenite.training.step import TrainingRecipe
 from support.gradients import check_gradients, feeds_of, randomised, step_of
 from support.tiny_onnx import parse
 from support.wide_reference import evaluator
@@ -44,7 +44,7 @@ LAYERS = {
 @pytest.mark.parametrize("layer", [name for name in LAYERS if "both" not in name])
 def test_a_recurrent_layer_makes_what_it_did(layer, tmp_path):
     model = LAYERS[layer]
-    step = step_of(tmp_path, model, Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
     feeds = feeds_of(step)
     if "reverse" in str(model.graph.node[0].attribute):
         feeds["x"] = feeds["x"][::-1]
@@ -64,7 +64,7 @@ def test_a_recurrent_layer_makes_what_it_did(layer, tmp_path):
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_recurrent_layer_has_gradients(layer, tmp_path):
-    step = step_of(tmp_path, LAYERS[layer], Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, LAYERS[layer], TrainingRecipe("mse", "sgd", 1.0))
     check_gradients(step, feeds_of(step))
 
 
@@ -73,7 +73,7 @@ def test_the_last_hidden_state_alone_has_gradients(tmp_path):
     model.graph.output[0].name = "h"
     model.graph.output[0].type.tensor_type.ClearField("shape")
     model.graph.node[0].output[0] = ""
-    step = step_of(tmp_path, model, Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
     check_gradients(step, feeds_of(step))
 
 
@@ -87,7 +87,7 @@ def test_the_last_hidden_state_alone_has_gradients(tmp_path):
 def test_what_is_not_written_out_is_refused_by_name(attributes, reason, tmp_path):
     model = sequence("LSTM", 4, attributes=attributes)
     with pytest.raises(NotDifferentiableError, match=reason) as caught:
-        step_of(tmp_path, model, Recipe("mse"))
+        step_of(tmp_path, model, TrainingRecipe("mse"))
     assert caught.value.operator == "LSTM"
 
 
@@ -96,7 +96,7 @@ def test_a_frozen_layer_stays_as_it_is(tmp_path):
         "(double[4,2,3] x) => (y) <double[1,20,3] w, double[1,20,5] r, double[5,2] head>"
         "{ h, l, c = LSTM<hidden_size=5>(x, w, r) y = MatMul(h, head) }"
     )
-    step = step_of(tmp_path, randomised(parse(text)), Recipe("mse", train_only=("head",)))
+    step = step_of(tmp_path, randomised(parse(text)), TrainingRecipe("mse", train_only=("head",)))
     assert [node.op_type for node in step.model.graph.node].count("LSTM") == 1
     assert step.trained == ("head",)
 
@@ -113,14 +113,41 @@ NORMS = {
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_normalisation_has_gradients(norm, tmp_path):
-    step = step_of(tmp_path, randomised(parse(NORMS[norm])), Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, randomised(parse(NORMS[norm])), TrainingRecipe("mse", "sgd", 1.0))
     check_gradients(step, feeds_of(step))
 
 
-def test_gelu_has_gradients(tmp_path):
-    text = "(double[4,6] x) => (y) <double[6] s> { z = Mul(x, s) y = Gelu(z) }"
-    step = step_of(tmp_path, randomised(parse(text, opset=20)), Recipe("mse", "sgd", 1.0))
-    check_gradients(step, feeds_of(step))
+MOVES = "(double[2,3,5,6] x) => (y) <double[2,3,5,6] a{more}> {{ z = Add(x, a) {body} }}"
+OTHERS = {
+    "Gelu": MOVES.format(more="", body="y = Gelu(z)"),
+    "Gelu by a Tanh": MOVES.format(more="", body='y = Gelu<approximate="tanh">(z)'),
+    "Mish": MOVES.format(more="", body="y = Mish(z)"),
+    "Pad by a constant along axes": MOVES.format(
+        more=", int64[2] p = {2,1}, int64[1] n = {2}", body="y = Pad(z, p, , n)"
+    ),
+    "Pad by reflection": MOVES.format(
+        more=", int64[8] p = {0,0,2,1,0,0,1,3}", body='y = Pad<mode="reflect">(z, p)'
+    ),
+    "Pad by the edge": MOVES.format(
+        more=", int64[4] p = {2,-1,0,3}, int64[2] n = {2,-1}",
+        body='y = Pad<mode="edge">(z, p, , n)',
+    ),
+    "Slice backwards": MOVES.format(
+        more=", int64[2] s = {1,8}, int64[2] e = {5,-10}, int64[2] n = {1,2}, int64[2] t = {2,-3}",
+        body="y = Slice(z, s, e, n, t)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_an_expanded_operator_computes_the_same_and_has_gradients(case, tmp_path):
+    model = randomised(parse(OTHERS[case], opset=20))
+    step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
+    feeds = feeds_of(step)
+    (y,) = evaluator(model).run(["y"], {"x": feeds["x"]})
+    (loss,) = evaluator(step.model).run(["loss"], feeds)
+    assert float(loss) == pytest.approx(((y - feeds["targets"]) ** 2).mean(), rel=1e-8)
+    check_gradients(step, feeds)
 
 
 BATCH_NORM = """(double[3,2,4,4] x) => (y)
@@ -130,7 +157,7 @@ BATCH_NORM = """(double[3,2,4,4] x) => (y)
 
 def test_statistics_of_the_batch_have_gradients_and_are_kept(tmp_path):
     model = randomised(parse(BATCH_NORM))
-    recipe = Recipe("mse", "sgd", 1.0, batch_statistics=True)
+    recipe = TrainingRecipe("mse", "sgd", 1.0, batch_statistics=True)
     step = step_of(tmp_path, model, recipe)
     feeds = feeds_of(step)
     check_gradients(step, feeds)
@@ -153,6 +180,6 @@ def test_a_frozen_norm_takes_the_statistics_that_the_model_states(tmp_path):
     for tensor in model.graph.initializer:
         if tensor.name == "v":
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.full(4, 0.5), "v"))
-    step = step_of(tmp_path, model, Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
     assert set(step.states) == {"w", "s", "b"}
     check_gradients(step, feeds_of(step))

@@ -3,7 +3,7 @@
 import pytest
 
 from arenite.training.rules.table import RULES
-from arenite.training.step import Recipe
+from arenite.training.step import TrainingRecipe
 from support.gradients import check_gradients, feeds_of, randomised, step_of
 from support.tiny_onnx import parse
 
@@ -116,6 +116,7 @@ CASES = {
     "Div": row("y = Div(a, w)", "double[5] w"),
     "Div of a constant": positive("y = Div(w, p)", "double[5] w"),
     "Pow": positive("e = Constant<value=double{2.5}>() y = Pow(p, e)"),
+    "Pow of several": positive("y = Pow(p, e)", "double[5] e = {2.0,1.0,0.5,3.0,-1.0}"),
     "Pow of 2": row("e = Constant<value=double{2.0}>() y = Pow(a, e)"),
     "Neg": row("y = Neg(a)"),
     "Exp": row("y = Exp(a)"),
@@ -163,6 +164,11 @@ CASES = {
                   "s = Constant<value=int64[3]{1,4,1}>() y = Expand(u, s)"),
     "Tile": row("r = Constant<value=int64[2]{2,3}>() y = Tile(a, r)"),
     "Gather": row("n = Constant<value=int64[2,2]{1,4,1,0}>() y = Gather<axis=1>(a, n)"),
+    "Gather of 32-bit indices": image(
+        "n = Constant<value=int32[3]{2,0,2}>() y = Gather<axis=1>(a, n)"
+    ),
+    "Gather of a codebook": row("n = Constant<value=int32[5,4]{2,0,2,1,0,0,0,0,1,1,2,2,1,0,1,2,2,"
+                                "1,0,1}>() t = Gather(w, n) y = MatMul(a, t)", "double[4] w"),
     "Gather of rows": row("n = Constant<value=int64[4]{2,0,2,2}>() t = Gather(w, n)"
                           "y = MatMul(t, a)", "double[3,3] w"),
     "Resize": image("s = Constant<value=float[4]{1.0,1.0,2.0,3.0}>()"
@@ -180,7 +186,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_gradient_is_how_the_loss_changes(case, tmp_path):
     model = randomised(parse(CASES[case]))
-    step = step_of(tmp_path, model, Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
     narrow = case == "Cast"  # through 32 bits
     check_gradients(
         step,

@@ -12,7 +12,7 @@ from arenite.planner.importers.onnx import read_onnx
 from arenite.training import step as steps
 from arenite.training.errors import BatchError, NotDifferentiableError, NothingToTrainError
 from arenite.training.prepare import read_for_training
-from arenite.training.step import Recipe
+from arenite.training.step import TrainingRecipe
 from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
 from support.small_networks import NETWORKS, network
 from support.tiny_onnx import parse
@@ -40,7 +40,7 @@ def test_a_step_is_made_of_standard_operators_alone(tmp_path):
 
 
 def test_the_metadata_name_states_and_recipe(tmp_path):
-    step = step_of(tmp_path, two_layers(), Recipe("mse", "momentum"))
+    step = step_of(tmp_path, two_layers(), TrainingRecipe("mse", "momentum"))
     said = {each.key: json.loads(each.value) for each in step.model.metadata_props}
     assert said["arenite.states"] == dict(step.states)
     assert said["arenite.states"]["head_w/momentum"] == "head_w/momentum/next"
@@ -49,14 +49,16 @@ def test_the_metadata_name_states_and_recipe(tmp_path):
 
 
 def test_single_numbers_are_trained_only_if_they_are_named(tmp_path):
-    step = step_of(tmp_path, two_layers(), Recipe("mse"))
+    step = step_of(tmp_path, two_layers(), TrainingRecipe("mse"))
     assert set(step.trained) == {"body_w", "body_b", "head_w", "head_b"}
-    assert step_of(tmp_path, two_layers(), Recipe("mse", train_only=("k",))).trained == ("k",)
+    assert step_of(tmp_path, two_layers(), TrainingRecipe("mse", train_only=("k",))).trained == (
+        "k",
+    )
 
 
 def test_gradients_that_nothing_needs_are_not_computed(tmp_path):
-    whole = step_of(tmp_path, two_layers(), Recipe("mse"))
-    head = step_of(tmp_path, two_layers(), Recipe("mse", train_only=("head*",)))
+    whole = step_of(tmp_path, two_layers(), TrainingRecipe("mse"))
+    head = step_of(tmp_path, two_layers(), TrainingRecipe("mse", train_only=("head*",)))
     assert set(head.states) == {"head_w", "head_b"}
     assert "Sign" in operators(whole)  # back through Relu
     assert "Sign" not in operators(head)
@@ -73,19 +75,19 @@ def test_gradients_that_nothing_needs_are_not_computed(tmp_path):
 
 def test_a_pattern_that_names_nothing_is_refused(tmp_path):
     with pytest.raises(NothingToTrainError, match=r"'tail\*'.*'body_w'") as caught:
-        step_of(tmp_path, two_layers(), Recipe("mse", train_only=("tail*",)))
+        step_of(tmp_path, two_layers(), TrainingRecipe("mse", train_only=("tail*",)))
     assert "head_b" in caught.value.known
 
 
 def test_a_model_without_weights_is_refused(tmp_path):
     with pytest.raises(NothingToTrainError, match="no weights"):
-        step_of(tmp_path, parse("(float[2,3] x) => (y) { y = Relu(x) }"), Recipe("mse"))
+        step_of(tmp_path, parse("(float[2,3] x) => (y) { y = Relu(x) }"), TrainingRecipe("mse"))
 
 
 def test_a_loss_that_depends_on_no_parameter_is_refused(tmp_path):
     text = "(float[2,3] x) => (y) <float[3] w> { a = Add(x, w) y = Floor(a) }"
     with pytest.raises(NothingToTrainError, match="depends on none"):
-        step_of(tmp_path, randomised(parse(text)), Recipe("mse"))
+        step_of(tmp_path, randomised(parse(text)), TrainingRecipe("mse"))
 
 
 @pytest.mark.parametrize(
@@ -99,21 +101,21 @@ def test_an_operator_without_a_rule_is_refused_by_name(text, operator, reason, t
     output = "z" if " z = " in text else "y"
     model = randomised(parse(f"(float[2,3] x) => ({output}) <float[3] w> {text}"))
     with pytest.raises(NotDifferentiableError, match=reason) as caught:
-        step_of(tmp_path, model, Recipe("mse"))
+        step_of(tmp_path, model, TrainingRecipe("mse"))
     assert caught.value.operator == operator
     assert "--train-only" in str(caught.value)
 
 
 def test_an_operator_without_a_rule_may_stand_before_what_is_trained(tmp_path):
     text = "(float[2,3] x) => (y) <float[3,2] w> { a = Atan(x) y = MatMul(a, w) }"
-    step = step_of(tmp_path, randomised(parse(text)), Recipe("mse"))
+    step = step_of(tmp_path, randomised(parse(text)), TrainingRecipe("mse"))
     assert operators(step).count("Atan") == 1
 
 
 def test_a_batch_sets_the_first_axis_and_the_shapes_that_state_it(tmp_path):
     text = """(float[1,2,3] x) => (y) <float[6,4] w>
     { s = Constant<value=int64[2]{1,6}>() a = Reshape(x, s) y = MatMul(a, w) }"""
-    step = step_of(tmp_path, randomised(parse(text)), Recipe("mse"), batch=8)
+    step = step_of(tmp_path, randomised(parse(text)), TrainingRecipe("mse"), batch=8)
     assert step.inputs["x"].shape == (8, 2, 3)
     assert step.inputs["targets"].shape == (8, 4)
 
@@ -128,14 +130,14 @@ def test_a_model_that_takes_no_such_batch_is_refused(tmp_path):
 
 def test_an_older_operator_set_is_brought_to_a_newer_one(tmp_path):
     text = "(float[2,6] x) => (y) <float[6,4] w> { a = MatMul(x, w) y = Softmax<axis=1>(a) }"
-    step = step_of(tmp_path, randomised(parse(text, opset=9)), Recipe("cross-entropy"))
+    step = step_of(tmp_path, randomised(parse(text, opset=9)), TrainingRecipe("cross-entropy"))
     assert step.model.opset_import[0].version == 17
 
 
 def test_a_weight_that_is_read_twice_is_changed_once(tmp_path):
     text = """(double[2,4] x) => (y) <double[4,4] w>
     { a = MatMul(x, w) b = Tanh(a) y = MatMul(b, w) }"""
-    step = step_of(tmp_path, randomised(parse(text)), Recipe("mse", "sgd", 1.0))
+    step = step_of(tmp_path, randomised(parse(text)), TrainingRecipe("mse", "sgd", 1.0))
     check_gradients(step, feeds_of(step))
 
 
@@ -172,13 +174,13 @@ def test_a_sum_is_made_image_by_image_only_where_that_lowers_the_peak(tmp_path):
 def test_a_unet_of_eight_images_fits_900_megabytes(tmp_path):
     path = tmp_path / "unet.onnx"
     onnx.save(unet.network(), path)
-    step = steps.make_step(read_for_training(path, 8), Recipe("bce"))
+    step = steps.make_step(read_for_training(path, 8), TrainingRecipe("bce"))
     states = sum(each.size for each in step.state_types.values())
     assert step.peak + states <= 900_000_000
 
 
 def test_states_are_live_throughout_and_take_their_new_value_in_place(tmp_path):
-    step = step_of(tmp_path, network("lenet-5"), Recipe("cross-entropy", "momentum"))
+    step = step_of(tmp_path, network("lenet-5"), TrainingRecipe("cross-entropy", "momentum"))
     path = tmp_path / "step.onnx"
     onnx.save(step.model, path)
     program = read_onnx(path)
@@ -213,7 +215,7 @@ def test_broadcasting_is_undone_whatever_the_shapes(shapes, op, tmp_path_factory
         "({} u, {} x) => (y) <{} v, {} w> {{ b = Mul(u, v) a = ".format(*types)
         + f"{op}(b, w) y = Mul(a, x) }}"
     ))  # fmt: skip
-    recipe = Recipe("mse", "sgd", 1.0, train_only=("v", "w"))
+    recipe = TrainingRecipe("mse", "sgd", 1.0, train_only=("v", "w"))
     step = step_of(tmp_path_factory.mktemp("broadcast"), model, recipe)
     feeds = feeds_of(step)
     feeds["u"] = feeds["u"] + 0.5

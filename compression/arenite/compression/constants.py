@@ -1,6 +1,7 @@
 """The constants of an ONNX graph: its initialisers, and what its Constant nodes hold."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,6 +51,16 @@ def array_of(name: str, tensor: onnx.TensorProto) -> Array:
 def set_array(tensor: onnx.TensorProto, array: Array) -> None:
     """Give a tensor other elements of its own type; its name stays."""
     tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), tensor.name))
+
+
+def with_constants(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> onnx.ModelProto:
+    """Return a copy of a model with other elements in some constants, by name."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for name, tensor in constants_of(copy.graph).items():
+        if name in arrays:
+            set_array(tensor, arrays[name])
+    return copy
 
 
 def packed_size(tensor: onnx.TensorProto) -> int | None:

@@ -17,7 +17,7 @@ from arenite.compression.constants import (
     constants_of,
     drop_unused,
     packed_size,
-    set_array,
+    with_constants,
 )
 from arenite.compression.errors import NoLayerError, NonFiniteWeightsError
 from arenite.compression.structured import Narrowed, group_of, remove_channels
@@ -111,12 +111,9 @@ class OnnxModel:
 
     def with_weights(self, weights: Mapping[str, Array]) -> onnx.ModelProto:
         """Return the model with weights replaced, by layer name."""
-        model = onnx.ModelProto()
-        model.CopyFrom(self._model)
-        for name, tensor in constants_of(model.graph).items():
-            if name in weights:
-                set_array(tensor, np.asarray(weights[name], np.float32))
-        return model
+        return with_constants(
+            self._model, {name: np.asarray(each, np.float32) for name, each in weights.items()}
+        )
 
     def num_other_bytes(self) -> int:
         """Return the bytes of the constants that are no layer and stay as they are."""

@@ -8,10 +8,10 @@ import onnx
 import onnx.helper
 import pytest
 
-from arenite.pipeline.targets.compiling import compile_model
+from arenite.pipeline.compiling import compile_model
 from arenite.planner.dtypes import DType
 from arenite.runtime.operators.convolution import WeightGradient
-from arenite.training.builder import Builder
+from arenite.training.graph import StepGraph
 from arenite.training.rules.convolution import to_weights
 from arenite.training.rules.windows import Windows
 from support.running import (
@@ -43,7 +43,7 @@ def model_of(graph, inputs, output):
 
 
 def gradient_model(windows, batch, groups, inner, made, *, image_by_image, dtype=DType.FLOAT32):
-    graph = Builder()
+    graph = StepGraph()
     x = graph.define("x", dtype, (batch, groups * inner, *windows.lengths))
     g = graph.define("g", dtype, (batch, groups * made, *windows.counts))
     how = SimpleNamespace(graph=graph, image_by_image=image_by_image)

@@ -2,7 +2,7 @@
 
 The way through, one module an arrow::
 
-    Program -> forward -> Graph -> a loss -> backward, by the rules -> an optimiser -> STEP.onnx
+    Program -> forward -> StepGraph -> loss -> backward (rules) -> optimiser -> STEP.onnx
 
 `step` does it for a whole model. What comes out has no operator of ours: any runtime of ONNX runs
 it. Its weights are states, inputs that an output replaces for the next run.

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from arenite.training.builder import Builder
 from arenite.training.errors import NotDifferentiableError
-from arenite.training.graph import Array, Node, Value
+from arenite.training.graph import Array, Node, StepGraph, Value
 
 
 class NoRuleError(Exception):
@@ -27,7 +26,7 @@ class Backward:
         given: The gradients of inputs that the rule has given, by position.
     """
 
-    graph: Builder
+    graph: StepGraph
     node: Node
     gradients: Sequence[Value | None]
     wanted: frozenset[int]
@@ -98,7 +97,7 @@ Rule: TypeAlias = Callable[[Backward], None]
 
 
 def differentiate(
-    graph: Builder,
+    graph: StepGraph,
     nodes: Sequence[Node],
     seeds: Mapping[str, Value],
     wanted: Sequence[str],

@@ -51,3 +51,7 @@ class UnfitLossError(TrainingError):
 
 class BatchError(TrainingError):
     """The model cannot take a batch of the size that was asked for."""
+
+
+class MaskError(TrainingError):
+    """A mask or a codebook fits no trained parameter."""

@@ -2,18 +2,24 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from arenite.planner.importers.onnx.node import Origin
 from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program, Step
 from arenite.planner.tensors import TensorKind
-from arenite.training.builder import Builder
 from arenite.training.errors import NotDifferentiableError
-from arenite.training.expansions.call import Call, NotExpandedError
-from arenite.training.expansions.normalising import batch_normalization
-from arenite.training.expansions.table import EXPANSIONS
-from arenite.training.graph import Node, Value
+from arenite.training.expansions import (
+    EXPANSIONS,
+    Call,
+    NotExpandedError,
+    batch_normalization,
+)
+from arenite.training.graph import Node, StepGraph, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,34 @@ class Forward:
     statistics: list[Statistics] = field(default_factory=list)
 
 
+class SharedWeights(Protocol):
+    """Weights that take the few values of a codebook."""
+
+    @property
+    def codebook(self) -> NDArray[np.float32]:
+        """The values, one axis."""
+
+    @property
+    def indices(self) -> NDArray[np.uint8]:
+        """Index of the value of each weight, in the shape of the weights."""
+
+
+Codebooks: TypeAlias = Mapping[str, SharedWeights]
+"""Shared weights by parameter name."""
+
+
+def codebook_name(parameter: str) -> str:
+    """Return the name of the state that holds the codebook of a parameter."""
+    return f"{parameter}/codebook"
+
+
 def write_forward(
-    graph: Builder, program: Program, trained: Collection[str], *, batch_statistics: bool
+    graph: StepGraph,
+    program: Program,
+    trained: Collection[str],
+    shared: Codebooks,
+    *,
+    batch_statistics: bool,
 ) -> Forward:
     """Write a program's steps into a graph; those that are differentiated, by simpler ones.
 
@@ -53,24 +85,27 @@ def write_forward(
         graph: The graph, empty.
         program: A model of ONNX, read with its weights.
         trained: Names of the parameters to train.
+        shared: Parameters that are read from a codebook.
         batch_statistics: Whether batch norms that are differentiated take the statistics of
             the batch.
 
     Raises:
         NotDifferentiableError: A step cannot be written, or not as simpler ones.
     """
-    return _Writer(graph, program, trained, batch_statistics=batch_statistics).write()
+    return _Writer(graph, program, trained, shared, batch_statistics=batch_statistics).write()
 
 
 class _Writer:
     def __init__(
         self,
-        graph: Builder,
+        graph: StepGraph,
         program: Program,
         trained: Collection[str],
+        shared: Codebooks,
         *,
         batch_statistics: bool,
     ) -> None:
+        self._shared = shared
         self._graph = graph
         self._program = program
         self._active = set(trained)
@@ -130,6 +165,8 @@ class _Writer:
             made = expansion(call)
         except NotExpandedError as reason:
             raise NotDifferentiableError(node.name, node.op_type, str(reason)) from reason
+        if made is None:
+            return False
         for name, value in zip(node.outputs, made, strict=False):
             if name:
                 if value is None:
@@ -149,9 +186,16 @@ class _Writer:
         """Return the graph's value of a tensor, constants when they are first read."""
         found = self._values.get(name)
         if found is None:
-            tensor = self._program.tensors[name]
-            array = self._program.constants[name]
-            found = self._graph.keep(name, array.reshape(tensor.shape), tensor.dtype)
+            tensor, graph = self._program.tensors[name], self._graph
+            if name in self._shared:
+                shared = self._shared[name]
+                book = graph.keep(codebook_name(name), shared.codebook, tensor.dtype)
+                indices = graph.constant(shared.indices.astype(np.int32))
+                graph.named(f"{name}/")
+                found = graph.node("Gather", [book, indices], tensor.shape)
+            else:
+                array = self._program.constants[name]
+                found = graph.keep(name, array.reshape(tensor.shape), tensor.dtype)
             self._values[name] = found
         return found
 

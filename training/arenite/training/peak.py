@@ -11,7 +11,7 @@ from arenite.planner.liveness import liveness
 from arenite.planner.program import Program, Step
 from arenite.planner.rewrites.aliasing import AliasKind, share
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.training.graph import Graph, Node
+from arenite.training.graph import Node, StepGraph
 
 _SHARED = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.SLICES)
 _FORMER = {"Slice": ("starts", "ends", "axes", "steps"), "Pad": ("pads",)}
@@ -19,7 +19,7 @@ _FORMER = {"Slice": ("starts", "ends", "axes", "steps"), "Pad": ("pads",)}
 
 
 def loads(
-    graph: Graph,
+    graph: StepGraph,
     nodes: Sequence[Node],
     inputs: Collection[str],
     states: Mapping[str, str],
@@ -57,7 +57,7 @@ def loads(
     return dict(zip(found.steps, np.cumsum(change).tolist(), strict=False))
 
 
-def _step(graph: Graph, node: Node) -> Step:
+def _step(graph: StepGraph, node: Node) -> Step:
     attributes = dict(node.attributes)
     for position, name in enumerate(_FORMER.get(node.op_type, ()), 1):
         if position < len(node.inputs) and node.inputs[position] in graph.constants:

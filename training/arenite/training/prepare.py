@@ -33,23 +33,43 @@ def read_for_training(
     dims: Mapping[str, int] = _NO_DIMS,
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
 ) -> Program:
-    """Return the program of an ONNX model, with its weights.
-
-    Args:
-        path: The model.
-        batch: How many images or sequences a step takes: the length of the first axis of every
-            input. By default what the model states.
-        dims: Values of free dimensions by name.
-        shapes: Whole shapes of inputs by name.
+    """Return the program of an ONNX file, with its weights; `program_for_training` does the rest.
 
     Raises:
         ModelError: It cannot be read.
-        TrainingError: It cannot be brought to a newer operator set.
+        TrainingError: It cannot be converted to a newer operator set.
         BatchError: It does not take a batch of this size.
     """
     model = load_model(path)
     with about_file(path):
         embed(model.graph, path.parent)
+    return program_for_training(model, batch, dims=dims, shapes=shapes, path=path)
+
+
+def program_for_training(
+    model: onnx.ModelProto,
+    batch: int | None = None,
+    *,
+    dims: Mapping[str, int] = _NO_DIMS,
+    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    path: Path = Path("model.onnx"),
+) -> Program:
+    """Return the program of an ONNX model, with its weights.
+
+    Args:
+        model: The model, its weights inside; changed in place.
+        batch: Images or sequences per step: the length of the first axis of every input. By
+            default the model's own.
+        dims: Values of free dimensions by name.
+        shapes: Whole shapes of inputs by name.
+        path: File to name in errors.
+
+    Raises:
+        ModelError: It cannot be read.
+        TrainingError: It cannot be converted to a newer operator set.
+        BatchError: It does not take a batch of this size.
+    """
+    with about_file(path):
         model = _converted(model)
         stated = dict(shapes)
         if batch is not None:

@@ -1,8 +1,9 @@
 """Run a training step in stock ONNX Runtime, and keep its states from one run to the next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import onnx
@@ -16,6 +17,8 @@ from arenite.planner.importers.onnx.states import take_states
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 Array: TypeAlias = NDArray[Any]
+StepInputs: TypeAlias = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+"""Type and shape of the inputs of a step by name, its states left out."""
 
 
 class StateFileError(FileError):
@@ -26,8 +29,23 @@ class StepInputError(FileError):
     """What a training step is fed does not fit it."""
 
 
+class StepEngine(Protocol):
+    """Runs a training step and keeps its states."""
+
+    @property
+    def inputs(self) -> StepInputs:
+        """Type and shape of the inputs besides the states, by name."""
+
+    @property
+    def states(self) -> dict[str, Array]:
+        """The current states; writing to an array changes the state."""
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run once, and return the outputs besides the states."""
+
+
 class StepRunner:
-    """A training step and its states.
+    """A training step and its states in ONNX Runtime.
 
     Attributes:
         states: The states as they are now, by name.
@@ -105,6 +123,30 @@ class StepRunner:
         return made
 
 
+@contextmanager
+def stock_engine(path: Path) -> Iterator[StepRunner]:
+    """Open the file of a training step in ONNX Runtime."""
+    yield StepRunner(path)
+
+
+def fitted_feeds(feeds: Mapping[str, Array], inputs: StepInputs) -> dict[str, Array]:
+    """Return the feeds of a run: the inputs of the step, in their types.
+
+    Raises:
+        StepInputError: An input is missing, or has another shape.
+    """
+    found: dict[str, Array] = {}
+    for name, (dtype, shape) in inputs.items():
+        if name not in feeds:
+            raise StepInputError(f"input {name!r} of the step is missing; given: {[*feeds]}")
+        found[name] = np.asarray(feeds[name], dtype)
+        if found[name].shape != shape:
+            raise StepInputError(
+                f"input {name!r} has shape {list(found[name].shape)}; the step takes {list(shape)}"
+            )
+    return found
+
+
 def restore(states: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
     """Write what was saved into states; those that it leaves out stay as they are.
 
@@ -143,7 +185,7 @@ class Batches:
     def __init__(
         self,
         arrays: Mapping[str, Array],
-        inputs: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
+        inputs: StepInputs,
     ) -> None:
         wrong = {*arrays} ^ {*inputs}
         if wrong:

@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TypeAlias
 
+import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
+from numpy.typing import NDArray
 
 from arenite.planner.importers.onnx.node import Dialect, Origin
 from arenite.planner.importers.onnx.types import TensorType, write_type
 from arenite.planner.operators.imported import Imported
 from arenite.planner.program import Program
 from arenite.training.backward import differentiate
-from arenite.training.builder import Builder
-from arenite.training.errors import NothingToTrainError, UnfitLossError
-from arenite.training.forward import Forward, write_forward
-from arenite.training.graph import Node, Value
-from arenite.training.losses.table import LOSSES
-from arenite.training.optimisers.optimiser import Update
-from arenite.training.optimisers.table import OPTIMISERS
+from arenite.training.errors import MaskError, NothingToTrainError, UnfitLossError
+from arenite.training.forward import Codebooks, Forward, codebook_name, write_forward
+from arenite.training.graph import Node, StepGraph, Value
+from arenite.training.losses import LOSSES, Loss
+from arenite.training.optimisers import OPTIMISERS, StateUpdate
 from arenite.training.parameters import chosen
 from arenite.training.peak import loads
 from arenite.training.rules.table import RULES
@@ -26,27 +29,36 @@ from arenite.training.states import state_metadata, training_metadata
 
 _OPSET, _IR_VERSION = 17, 8
 
+Masks: TypeAlias = Mapping[str, NDArray[np.bool_]]
+"""Masks by parameter name, True for trained weights; parameters without a mask train whole."""
+
+_NO_MASKS: Masks = MappingProxyType({})
+_NO_CODEBOOKS: Codebooks = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TrainingRecipe:
     """What a step trains, and how.
 
     Attributes:
-        loss: Name of the loss.
+        loss: Name of the loss function, or the function.
         optimiser: Name of the optimiser.
-        rate: Learning rate; None for an input of the step, `rate`.
-        train_only: Patterns of the names of the parameters to train; all without any.
-        batch_statistics: Whether batch norms take the statistics of the batch and keep their
-            average, instead of those that the model states.
-        output: The output that the loss is of; None where the model has only one.
+        rate: Learning rate; None makes it an input of the step, `rate`.
+        train_only: Patterns of the names of the parameters to train; empty for all.
+        batch_statistics: Whether batch norms use the statistics of the batch and update their
+            running averages, instead of using the averages in the model.
+        output: Output that the loss function reads; None if the model has only one.
+        weight_decay: Share of a weight, times the learning rate, that each update subtracts
+            (decoupled from the gradient, as in AdamW).
     """
 
-    loss: str
+    loss: str | Loss
     optimiser: str = "sgd"
     rate: float | None = 0.01
     train_only: tuple[str, ...] = ()
     batch_statistics: bool = False
     output: str | None = None
+    weight_decay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +86,42 @@ class TrainingStep:
     num_gradients: int
 
 
-def make_step(program: Program, recipe: Recipe) -> TrainingStep:
+def make_step(
+    program: Program,
+    recipe: TrainingRecipe,
+    masks: Masks = _NO_MASKS,
+    shared: Codebooks = _NO_CODEBOOKS,
+) -> TrainingStep:
     """Return the training step of a model.
 
-    The gradients of the weights of convolutions are summed an image at a time where the whole
-    batch at once would raise the peak.
+    The gradients of convolution weights are summed image by image where the whole batch at once
+    would raise the peak.
 
     Args:
         program: A model of ONNX of operator set 17 or later, read with its weights.
         recipe: What to train, and how.
+        masks: Where a mask is False the gradient is 0: a weight of 0 stays 0.
+        shared: Parameters that take the values of a codebook, by name. The step trains the
+            codebook, a state `NAME/codebook` that may have a mask; its gradient is the sum over
+            the weights of each value.
 
     Raises:
         NothingToTrainError: There are no such parameters, or the loss does not depend on them.
+        MaskError: A mask or a codebook fits no trained parameter.
         NotDifferentiableError: An operator between the parameters and the loss has no rule.
         UnfitLossError: The loss does not go with the output.
 
     Cost: the steps three times, if the batch has several images.
     """
-    drafts = [_Draft(program, recipe, lambda _: False)]
+    draft_of = partial(_Draft, program, recipe, masks=masks, shared=shared)
+    drafts = [draft_of(lambda _: False)]
     if any(program.tensors[name].shape[:1] > (1,) for name in program.input_tensors):
-        drafts.append(_Draft(program, recipe, lambda _: True))
+        drafts.append(draft_of(lambda _: True))
         whole, single = (draft.loads() for draft in drafts)
         limit = max(single.values())
         if max(whole.values()) > limit:
             high = [name for name, load in whole.items() if load > limit]
-            drafts.append(_Draft(program, recipe, lambda node: _leads_to(node, high)))
+            drafts.append(draft_of(lambda node: _leads_to(node, high)))
     best = min(drafts, key=lambda draft: (max(draft.loads().values()), len(draft.graph.nodes)))
     return best.finished(program.name)
 
@@ -113,21 +136,31 @@ def _prefix(node: Node) -> str:
 
 
 class _Draft:
-    """A step with the choice of what is summed an image at a time."""
+    """A step, with a choice of the nodes whose gradients are summed image by image."""
 
     def __init__(
-        self, program: Program, recipe: Recipe, image_by_image: Callable[[Node], bool]
+        self,
+        program: Program,
+        recipe: TrainingRecipe,
+        image_by_image: Callable[[Node], bool],
+        masks: Masks = _NO_MASKS,
+        shared: Codebooks = _NO_CODEBOOKS,
     ) -> None:
         self._recipe = recipe
-        self._updates: list[Update] = []
+        self._masks = masks
+        self._updates: list[StateUpdate] = []
         self._trained: list[str] = []
         self._loads: dict[str, int] = {}
         self._dialect = _dialect(program)
         self._rates: list[Value] = []
-        names = {*program.tensors, *_boundary(program)}
-        self.graph = graph = Builder(names)
-        wanted = chosen(program, recipe.train_only)
-        forward = write_forward(graph, program, wanted, batch_statistics=recipe.batch_statistics)
+        self.graph = graph = StepGraph({*program.tensors, *_boundary(program)})
+        names = chosen(program, recipe.train_only)
+        _check_codebooks(program, names, shared)
+        forward = write_forward(
+            graph, program, names, shared, batch_statistics=recipe.batch_statistics
+        )
+        wanted = [codebook_name(name) if name in shared else name for name in names]
+        _check_masks(graph, wanted, masks)
         self._inputs = [forward.values[name] for name in program.input_tensors]
         nodes = tuple(graph.nodes)
         seeds = self._measure(forward.values[_output(program, recipe)], nodes)
@@ -141,18 +174,19 @@ class _Draft:
     def _measure(self, output: Value, nodes: tuple[Node, ...]) -> dict[str, Value]:
         graph, recipe = self.graph, self._recipe
         graph.named("loss/")
-        rate = self._rate(output)
+        rate = self._learning_rate = self._rate(output)
         self._optimiser = OPTIMISERS[recipe.optimiser]()
         scale: Value | float = 1.0
         if self._optimiser.scales_seed:
             scale = rate if recipe.rate is None else recipe.rate
         makers = {name: node for node in nodes for name in node.outputs}
-        measured = LOSSES[recipe.loss](graph, output, makers, scale)
+        loss = LOSSES[recipe.loss] if isinstance(recipe.loss, str) else recipe.loss
+        written = loss(graph, output, makers, scale)
         graph.named(f"{recipe.optimiser}/")
         self._updates += self._optimiser.begin(graph, rate)
-        self._loss = measured.loss
-        self._inputs.append(measured.target)
-        return {measured.source.name: measured.seed}
+        self._loss = written.loss
+        self._inputs += written.targets
+        return {written.source.name: written.seed}
 
     def _rate(self, output: Value) -> Value:
         if self._recipe.rate is not None:
@@ -162,9 +196,16 @@ class _Draft:
         return rate
 
     def _update(self, name: str, gradient: Value) -> None:
-        self.graph.named(f"{self._recipe.optimiser}/{name}/")
-        weight = self.graph.values[name]
-        self._updates += self._optimiser.update(self.graph, weight, gradient)
+        graph = self.graph
+        graph.named(f"{self._recipe.optimiser}/{name}/")
+        weight = kept = graph.values[name]
+        if name in self._masks:
+            gradient = graph.masked(graph.constant(self._masks[name]), gradient)
+        moved, moments = self._optimiser.update(graph, weight, gradient)
+        if self._recipe.weight_decay:
+            decay = graph.scaled(self._learning_rate, self._recipe.weight_decay)
+            kept = graph.minus(weight, graph.times(weight, decay))
+        self._updates += [StateUpdate(weight, graph.minus(kept, moved)), *moments]
         self._trained.append(name)
 
     def _keep_statistics(self, forward: Forward) -> None:
@@ -176,7 +217,7 @@ class _Draft:
                 raise AssertionError(each.name)
             kept = graph.scaled(state, each.momentum)
             new = graph.plus(kept, graph.scaled(each.value, 1 - each.momentum))
-            self._updates.append(Update(state, new))
+            self._updates.append(StateUpdate(state, new))
 
     def _finish(self) -> None:
         """Drop what leads to no result."""
@@ -233,7 +274,7 @@ class _Draft:
         recipe = self._recipe
         training_metadata(
             model,
-            {"loss": recipe.loss, "optimiser": recipe.optimiser, "trained": self._trained},
+            {"loss": str(recipe.loss), "optimiser": recipe.optimiser, "trained": self._trained},
         )
         return TrainingStep(
             model,
@@ -250,6 +291,24 @@ class _Draft:
         )
 
 
+def _check_codebooks(program: Program, trained: Collection[str], shared: Codebooks) -> None:
+    for name, each in shared.items():
+        if name not in trained:
+            raise MaskError(f"codebook {name!r}: the step trains no parameter of this name")
+        shape, found = program.tensors[name].shape, each.indices.shape
+        if found != shape:
+            raise MaskError(f"indices {name!r} have shape {list(found)}, not {list(shape)}")
+
+
+def _check_masks(graph: StepGraph, trained: Collection[str], masks: Masks) -> None:
+    for name, mask in masks.items():
+        if name not in trained:
+            raise MaskError(f"mask {name!r}: the step trains no parameter of this name")
+        shape = graph.values[name].shape
+        if mask.shape != shape:
+            raise MaskError(f"mask {name!r} has shape {list(mask.shape)}, not {list(shape)}")
+
+
 def _declare(field: onnx.ValueInfoProto, name: str, value: Value) -> None:
     field.name = name
     write_type(field.type, TensorType(value.dtype, value.shape))
@@ -260,7 +319,7 @@ def _boundary(program: Program) -> set[str]:
     return {"loss", *(f"{name}/next" for name in program.tensors)}
 
 
-def _output(program: Program, recipe: Recipe) -> str:
+def _output(program: Program, recipe: TrainingRecipe) -> str:
     """Return the tensor that the loss is of.
 
     Raises:

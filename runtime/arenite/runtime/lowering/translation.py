@@ -1,4 +1,4 @@
-"""Shared parts of both formats: registration of translators, context of a step, folding."""
+"""What the translators of both formats share: registration, a step's context, folding."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Bases of the operators of our runtime, and their rows.
+"""What the operators of our runtime have in common, and rows.
 
 Images are stored channels last: N, H, W, C. Axes count stored axes. Padding is top, right,
 bottom, left.

@@ -21,7 +21,7 @@ from arenite.runtime.operators.base import (
 
 
 class PoolKind(StrEnum):
-    """Function of a pool."""
+    """What a pool computes of its window."""
 
     MAXIMUM = "maximum"
     AVERAGE = "average"
@@ -75,7 +75,7 @@ _MOST_SUMMED = 1 << 23
 
 
 class ReduceFunction(StrEnum):
-    """Function of a reduction."""
+    """What a reduction computes."""
 
     SUM = "sum"
     MEAN = "mean"

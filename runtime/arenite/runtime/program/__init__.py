@@ -1,1 +1,1 @@
-"""The program file of the native core: steps over tensors at their planned places."""
+"""What the native core runs: steps over tensors that lie where the plan put them."""

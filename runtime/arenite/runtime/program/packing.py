@@ -35,7 +35,7 @@ class Loop:
 
     Attributes:
         turns: The turns as they run the first time.
-        times: Number of times that they run.
+        times: How often they run.
     """
 
     turns: tuple[FileTurn, ...]

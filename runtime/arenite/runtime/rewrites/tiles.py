@@ -1,13 +1,8 @@
-"""Compute 3 x 3 convolutions after Winograd, where that is quicker and working memory is free.
+"""How quick convolutions of 3 x 3 are, directly and by tiles.
 
-A convolution by tiles takes fewer multiplications and more working memory, which lies in the arena
-while the step runs and at no other time: in a gap that the plan has there anyway. So plans and
-their heights are the same with and without. Results differ from those of the direct kernel by
-rounding.
-
-The table has classes of layers, and the speed of each kernel on one processor; others are assumed
-to rank the kernels alike. `bench/convolution_speeds.py` measures it; `arenite build --tune`
-measures the kernels of one model on this machine.
+Classes of layers, and what each kernel reached on one processor; another is assumed to rank them
+alike. `bench/convolution_speeds.py` measures the table. What is quickest on a machine is found out
+by `arenite build --tune`.
 """
 
 import sys
@@ -35,7 +30,7 @@ Speeds: TypeAlias = Mapping[tuple[int, int], tuple[float, float, float]]
 second, as the direct kernel counts them, directly and by tiles of 2 and of 4."""
 
 PROCESSOR = "AMD EPYC"
-"""The processor of `SPEEDS`: one core with AVX-512."""
+"""Whose speeds these are: one core with AVX-512."""
 
 SPEEDS: Speeds = MappingProxyType(
     {
@@ -68,7 +63,7 @@ SPEEDS: Speeds = MappingProxyType(
 """Measured by processor time, medians of 3 interleaved rounds; other work ran on the machine."""
 
 _WORTH_IT = 1.05
-"""Least gain in speed that is worth different rounding."""
+"""Less is no reason to round differently."""
 
 
 def quickest_first(
@@ -79,9 +74,9 @@ def quickest_first(
     Args:
         inputs: Channels of the image.
         outputs: Channels of the result: where they are few, panels are not full.
-        rows: Rows of the result.
-        columns: Columns of the result.
-        speeds: Speeds of a processor; `SPEEDS` by default.
+        rows: Of the result.
+        columns: The same.
+        speeds: Of a processor; by default those of `PROCESSOR`.
     """
     table = SPEEDS if speeds is None else speeds
     channels, length = min(inputs, outputs), min(rows, columns)
@@ -107,7 +102,7 @@ _ALIGNMENT = 64
 
 
 class Kernels(StrEnum):
-    """Kernels of convolutions."""
+    """Which kernels compute convolutions."""
 
     DIRECT = "direct"
     """Those that need no working memory."""

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TypeAlias
 
-from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
-from arenite.planner.derive import derive
+from arenite.planner.derive import Derivation, derive
 from arenite.planner.liveness import Boundary
 from arenite.planner.ordering import ShouldStop, never
+from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
-from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.paths import (
@@ -28,6 +27,8 @@ from arenite.strategies.bands.paths import (
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.strips import unfold
 
+Place: TypeAlias = Callable[[Problem], Plan]
+
 _LEVELS = 8
 """Peaks that a frontier is asked for, from that of the whole program to the least."""
 _LEVELS_BELOW = 2
@@ -37,22 +38,40 @@ _ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class InBands:
-    """Which parts of a candidate run in bands.
+class Banded:
+    """A program of which parts run in bands, with a plan.
 
     Attributes:
+        derivation: The program, its storage shared, and its records.
+        plan: Where they lie.
         base: The program of whose steps the regions are; some may be several in strips.
-        regions: The regions.
+        regions: What runs in bands.
+        seconds: Estimated time of what can run in bands.
+        unshared: The program that it was derived from, none of its storage shared.
     """
 
+    derivation: Derivation
+    plan: Plan
     base: Program
     regions: tuple[Region, ...]
+    seconds: float
+    unshared: Program
 
-    @classmethod
-    def of(cls, candidate: Candidate) -> Self:
-        """Return the note of a candidate; without regions if nothing in it runs in bands."""
-        found = candidate.note(cls)
-        return cls(candidate.unshared, ()) if found is None else found
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of a run."""
+        program = self.derivation.program
+        return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
+
+    @property
+    def num_turns(self) -> int:
+        """Steps that run, each band of one counted."""
+        return len(self.derivation.program.steps)
 
 
 class BandsSearch:
@@ -68,10 +87,10 @@ class BandsSearch:
         program: Program,
         rules: Rules,
         costs: Costs,
-        place: Placer,
+        place: Place,
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
-        above: Candidate | None = None,
+        above: Banded | None = None,
     ) -> None:
         """Find what can run in bands.
 
@@ -91,7 +110,7 @@ class BandsSearch:
         self._regions = Regions(
             program, costs, is_allowed, outside if rules.boundary is Boundary.EXCLUDE else ()
         )
-        self._known: dict[tuple[Region, ...], Candidate] = {}
+        self._known: dict[tuple[Region, ...], Banded] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
         self._edges = Edges(self._regions, loads, should_stop)
@@ -100,10 +119,10 @@ class BandsSearch:
             self.whole = self.lowest = above
             return
         self._levels, self._top = _LEVELS, max(loads, default=0)
-        seconds = sum(self._edges.whole(step).seconds for step in range(len(program.steps)))
-        plan = place(whole.problem)
-        self.whole = Candidate(whole.program, whole.problem, plan, seconds, program)
-        self.lowest = self.whole
+        self.whole = self.lowest = Banded(
+            whole, place(whole.problem), program, (),
+            sum(self._edges.whole(step).seconds for step in range(len(program.steps))), program,
+        )  # fmt: skip
 
     @property
     def program(self) -> Program:
@@ -114,7 +133,7 @@ class BandsSearch:
         """Tell whether each of some steps can run row by row."""
         return all(self._regions.steps[step] is not None for step in steps)
 
-    def within(self, budget: int) -> Candidate:
+    def within(self, budget: int) -> Banded:
         """Return the quickest program whose plan fits a budget.
 
         Raises:
@@ -140,10 +159,10 @@ class BandsSearch:
             return min(fitting, key=lambda each: each.seconds)
         lowest = min(found, key=lambda each: each.height)
         is_stopped = is_stopped or self._edges.should_stop()
-        binding = binding_of(lowest)
+        binding = binding_of(lowest.derivation)
         raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)
 
-    def frontier(self) -> Iterator[Candidate]:
+    def frontier(self) -> Iterator[Banded]:
         """Yield programs that need less and less, and take longer and longer."""
         lowest = self.whole
         yield lowest
@@ -155,7 +174,7 @@ class BandsSearch:
         except SearchStoppedError:
             return
 
-    def above(self, room: int, byte_s: float) -> Candidate:
+    def above(self, room: int, byte_s: float) -> Banded:
         """Return what is the quickest where steps that run whole may exceed a room, at a price.
 
         Args:
@@ -171,7 +190,7 @@ class BandsSearch:
         except SearchStoppedError:
             return self.whole
 
-    def _lower(self) -> Iterator[Candidate]:
+    def _lower(self) -> Iterator[Banded]:
         top, levels, least = self._top, self._levels, least_peak(self._edges)
         for level in range(1, levels + 1):
             peak = max(least, int(top * (least / top) ** (level / levels)))
@@ -182,17 +201,16 @@ class BandsSearch:
         if path is not None:
             yield self._planned(path)
 
-    def _planned(self, path: Path) -> Candidate:
+    def _planned(self, path: Path) -> Banded:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            known = self._known[regions] = Candidate.of(
-                run_in_bands(self._regions, regions),
-                self._rules,
-                self._place,
-                sum(edge.seconds for edge in path),
-                self.whole.whole,
-                (InBands(self.program, regions),),
+            unshared = run_in_bands(self._regions, regions)
+            found = derive(unshared, self._rules)
+            plan = self._place(found.problem)
+            seconds = sum(edge.seconds for edge in path)
+            known = self._known[regions] = Banded(
+                found, plan, self.program, regions, seconds, unshared
             )
             self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known

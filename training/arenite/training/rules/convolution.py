@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from arenite.training.backward import Backward, NoRuleError
-from arenite.training.builder import Builder
-from arenite.training.graph import Value
+from arenite.training.graph import StepGraph, Value
 from arenite.training.rules.windows import Windows, windows_of
 
 
@@ -66,13 +65,13 @@ def _bias(s: Backward) -> None:
         s.give(2, s.graph.reduce_sum(s.gradient, axes))
 
 
-def to_image(graph: Builder, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
+def to_image(graph: StepGraph, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
     """Return the gradient of the image of a convolution."""
     shape = (g.shape[0], weights.shape[1] * groups, *windows.lengths)
     return graph.node("ConvTranspose", [g, weights], shape, group=groups, **windows.scatter())
 
 
-def _gather(graph: Builder, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
+def _gather(graph: StepGraph, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
     """Return the convolution of the gradient of a transposed one's result."""
     rest = [max(0, -each) for each in windows.after]
     cut = graph.pad(g, [0] * g.rank, [0, 0, *(-each for each in rest)])
@@ -88,7 +87,7 @@ def _gather(graph: Builder, g: Value, weights: Value, windows: Windows, groups: 
     )
 
 
-_Form: TypeAlias = Callable[[Builder, Value, Value, Windows, int, Value | None], Value]
+_Form: TypeAlias = Callable[[StepGraph, Value, Value, Windows, int, Value | None], Value]
 _FEWEST_CHANNELS = 16
 """From how many on a product of matrices for each tap is quicker than the convolution."""
 
@@ -117,7 +116,7 @@ def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: in
 
 
 def _image_by_image(
-    graph: Builder, form: _Form, image: Value, g: Value, windows: Windows, groups: int
+    graph: StepGraph, form: _Form, image: Value, g: Value, windows: Windows, groups: int
 ) -> Value:
     total: Value | None = None
     for number in range(image.shape[0]):
@@ -128,7 +127,7 @@ def _image_by_image(
 
 
 def _by_convolution(
-    graph: Builder, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
+    graph: StepGraph, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
 ) -> Value:
     """Return the gradient as (C / groups, M, taps): strides and dilations change places."""
     batch, channels, *lengths = image.shape
@@ -154,7 +153,7 @@ def _by_convolution(
 
 
 def _by_taps(
-    graph: Builder, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
+    graph: StepGraph, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
 ) -> Value:
     """Return the gradient as (M, C, number of taps): a product of matrices for each tap."""
     del groups

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from arenite.training.backward import Backward, NoRuleError
 
 
@@ -44,15 +46,12 @@ def divide(s: Backward) -> None:
 def power(s: Backward) -> None:
     """Power of a constant exponent p: g p a^(p - 1)."""
     if s.needs(1):
-        raise NoRuleError("the exponent would be trained")
-    exponent = s.constant(1)
-    if exponent.size != 1:
-        raise NoRuleError("its exponents differ from element to element")
-    number, source = float(exponent.reshape(-1)[0]), s.input(0)
-    slope = source
-    if number != 2:
-        slope = s.graph.binary("Pow", source, s.graph.scalar(number - 1, source))
-    s.give(0, s.graph.times(s.gradient, s.graph.scaled(slope, number)))
+        raise NoRuleError("training the exponent is unsupported")
+    exponent, slope = s.constant(1), s.input(0)
+    if np.any(exponent != 2):
+        slope = s.graph.binary("Pow", slope, s.graph.constant(exponent - 1, slope.dtype))
+    slope = s.graph.times(slope, s.graph.constant(exponent, slope.dtype))
+    s.give(0, s.graph.times(s.gradient, slope))
 
 
 def negate(s: Backward) -> None:

@@ -1,8 +1,7 @@
 """Reductions."""
 
 from arenite.training.backward import Backward, NoRuleError
-from arenite.training.builder import reduced
-from arenite.training.graph import Value
+from arenite.training.graph import Value, reduced
 from arenite.training.rules.pooling import give_to_equal
 
 

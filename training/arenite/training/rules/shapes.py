@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from arenite.planner.dtypes import DType
 from arenite.training.backward import Backward, NoRuleError
 from arenite.training.graph import Array, Value
 
@@ -49,8 +50,6 @@ def cut(s: Backward) -> None:
     steps = [int(each) for each in _stated(s, "steps", 4, [1] * len(starts))]
     before, after = [0] * source.rank, [0] * source.rank
     for axis, start, step in zip(axes, starts, steps, strict=True):
-        if step < 1:
-            raise NoRuleError("it goes backwards")
         length, count = source.shape[axis], g.shape[axis]
         first = min(max(start + length if start < 0 else start, 0), length)
         if step > 1 and count > 1:
@@ -81,14 +80,13 @@ def _apart(s: Backward, g: Value, axis: int, step: int) -> Value:
 
 
 def pad(s: Backward) -> None:
-    """Pad with a constant: cut off again."""
-    if s.node.attributes.get("mode", "constant") != "constant":
-        raise NoRuleError(f"its mode is {s.node.attributes['mode']!r}")
-    if s.has(3):
-        raise NoRuleError("it states axes")
-    pads = _stated(s, "pads", 1)
+    """Pad with a constant: the pads are cut off."""
     rank = s.input(0).rank
-    s.give(0, s.graph.pad(s.gradient, [-p for p in pads[:rank]], [-p for p in pads[rank:]]))
+    pads, axes = _stated(s, "pads", 1), _stated(s, "axes", 3, range(rank))
+    before, after = [0] * rank, [0] * rank
+    for axis, first, last in zip(axes, pads, pads[len(axes) :], strict=False):
+        before[axis], after[axis] = -first, -last
+    s.give(0, s.graph.pad(s.gradient, before, after))
 
 
 def expand(s: Backward) -> None:
@@ -108,17 +106,22 @@ def tile(s: Backward) -> None:
 
 
 def gather(s: Backward) -> None:
-    """Gather: added up where the elements came from."""
+    """Gather: gradients are summed by index."""
     if s.needs(1):
-        raise NoRuleError("its indices would be trained")
-    source, indices, g = s.input(0), s.input(1), s.gradient
+        raise NoRuleError("training the indices is unsupported")
+    source, indices, g, graph = s.input(0), s.input(1), s.gradient, s.graph
+    count = indices.num_elements
+    if source.rank == 1:
+        places, updates = (graph.reshape(each, (count,)) for each in (indices, g))
+        operands = [graph.zeros_like(source), places, updates]
+        s.give(0, graph.node("ScatterElements", operands, source.shape, reduction="add"))
+        return
     axis = int(s.node.attributes.get("axis", 0)) % source.rank
-    graph = s.graph
     order = [*range(axis, axis + indices.rank), *range(axis), *range(axis + indices.rank, g.rank)]
     moved = [axis, *(each for each in range(source.rank) if each != axis)]
     rest = [source.shape[each] for each in moved[1:]]
-    updates = graph.reshape(graph.transpose(g, order), (indices.num_elements, *rest))
-    places = graph.reshape(indices, (indices.num_elements, 1))
+    updates = graph.reshape(graph.transpose(g, order), (count, *rest))
+    places = graph.cast(graph.reshape(indices, (count, 1)), DType.INT64)
     zeros = graph.transpose(graph.zeros_like(source), moved)
     found = graph.node("ScatterND", [zeros, places, updates], zeros.shape, reduction="add")
     s.give(0, graph.transpose(found, [int(each) for each in np.argsort(moved)]))

@@ -12,8 +12,8 @@ from arenite.cli.commands.compress.stages import Int8, Narrowing
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.weights import weights_rows
-from arenite.pipeline.base.text import both, percent, plural
-from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
+from arenite.pipeline.compiling import Compiled as CompiledProgram
+from arenite.pipeline.text import both, percent, plural
 
 if TYPE_CHECKING:
     from arenite.compression.evaluate import Quality
@@ -214,7 +214,7 @@ def summary_rows(
         text = f"{_quality(int8.quality)} {on}, {both(int8.size)}, by ONNX Runtime's quantiser"
         rows.append(("int8", text))
     if compressed.pruned:
-        rows.append(("note", "pruned without retraining; see `arenite.compression.training`"))
+        rows.append(("note", "pruned without retraining; see `arenite.compression.retrain`"))
     if program is not None:
         rows += weights_rows(program)
     if sizes.grown is not None:

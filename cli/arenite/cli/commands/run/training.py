@@ -17,7 +17,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.pipeline.base.text import both
+from arenite.pipeline.text import both
 from arenite.planner.errors import MissingDependencyError, about_file
 
 _SECONDS_APART = 0.5
@@ -56,14 +56,14 @@ def run_steps(
     results = Results(as_json=as_json)
     results.reserve(state, sources=(model, *(feed.path for feed in feeds)))
     try:
-        from arenite.cli.commands.run.engines import engine_for
+        from arenite.pipeline.steps import open_step
         from arenite.training.runner import Batches, restore
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
         raise MissingDependencyError("onnx", "onnx", "running a training step") from error
     losses, interrupted = list[float](), False
-    with engine_for(model, threads) as engine:
+    with open_step(model, threads) as engine:
         if state is not None and state.exists():
             with about_file(state):
                 restore(engine.states, arrays_of(Feed(state)))

@@ -15,12 +15,12 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.pipeline.base.text import both, plural, printable
+from arenite.pipeline.text import both, plural, printable
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
-    from arenite.training.step import Recipe, TrainingStep
+    from arenite.training.step import TrainingRecipe, TrainingStep
 
 _LOSSES = ("cross-entropy", "bce", "mse")
 _OPTIMISERS = ("sgd", "momentum", "adam")
@@ -111,13 +111,13 @@ def train(
     results.reserve(output, sources=(model,))
     try:
         from arenite.training.prepare import read_for_training
-        from arenite.training.step import Recipe, make_step
+        from arenite.training.step import TrainingRecipe, make_step
         from arenite.training.writing import write_step
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
         raise MissingDependencyError("onnx", "onnx", "making a training step") from error
-    recipe = Recipe(
+    recipe = TrainingRecipe(
         loss,
         optimiser,
         None if math.isnan(rate) else rate,
@@ -143,7 +143,7 @@ def _state_bytes(step: "TrainingStep") -> int:
 def _as_json(
     model: Path,
     output: Path,
-    recipe: "Recipe",
+    recipe: "TrainingRecipe",
     step: "TrainingStep",
     size: int,
     notes: Sequence[str],
@@ -173,7 +173,7 @@ def _print(
     console: Console,
     model: Path,
     output: Path,
-    recipe: "Recipe",
+    recipe: "TrainingRecipe",
     step: "TrainingStep",
     size: int,
     notes: Sequence[str],

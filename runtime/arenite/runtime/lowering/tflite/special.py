@@ -90,7 +90,7 @@ def _pairs(t: TfliteTranslation) -> Value:
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 _TOO_LARGE = 1e30
-"""Bound of numbers that become 32-bit floats."""
+"""Of a number that is to be a 32-bit float."""
 
 
 @translates("TFLite_Detection_PostProcess")

@@ -54,11 +54,11 @@ class InterpreterError(AreniteError):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Memory of the interpreter, in bytes.
+    """What the interpreter used, in bytes.
 
     Attributes:
         head: Planned tensors and kernel scratch.
-        tail: Structures that live as long as the interpreter; smaller on a 32-bit target.
+        tail: What is kept as long as the interpreter; smaller on a 32-bit target.
         total: Head and tail.
         smallest: The smallest arena it works in, found by bisection.
         outputs: Digest of all outputs of `NUM_RUNS` runs on random inputs.

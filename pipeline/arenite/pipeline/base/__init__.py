@@ -1,1 +1,0 @@
-"""What all of the pipeline uses: readings, limits, observers, one search, errors."""

@@ -1,0 +1,146 @@
+"""From a model to a placed program: whole, or in bands of rows where they cost nothing."""
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from arenite.pipeline.compiling import (
+    Compiled,
+    Lowered,
+    Tune,
+    rules,
+    runs_by_rows,
+)
+from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.placing import Outcome, check_bound, check_capacity, may_fit, place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.arenite import lowered_for
+from arenite.planner.costs import SD_CARD
+from arenite.planner.derive import Derivation, derive
+from arenite.planner.row_step import RowStep
+from arenite.planner.rules import Rules
+from arenite.planner.strategy import Strategy
+from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
+from arenite.strategies.bands.cache import in_bands
+from arenite.strategies.bands.regions import Regions
+from arenite.strategies.base import native
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program and its plan.
+
+    Attributes:
+        compiled: The program, its kernels chosen.
+        outcome: Its plan.
+        height: Bytes of the plan by which every step runs whole, without working memory of tiles.
+    """
+
+    compiled: Compiled
+    outcome: Outcome
+    height: int
+
+    @classmethod
+    def of(cls, compiled: Compiled, outcome: Outcome, height: int | None = None) -> Self:
+        """Return a program with its kernels chosen, and what becomes of its plan.
+
+        Args:
+            compiled: The program.
+            outcome: Its plan.
+            height: That of the plan by which every step runs whole; None if this is it.
+        """
+        compiled, plan = compiled.tiled(outcome.plan)
+        return cls(
+            compiled,
+            replace(outcome, plan=plan),
+            outcome.plan.height if height is None else height,
+        )
+
+    def is_better_than(self, other: Self) -> bool:
+        """Tell whether the arena is smaller or convolutions are quicker, and neither is worse."""
+        ours, theirs = self.compiled.program, other.compiled.program
+        height, other_height = self.outcome.plan.height, other.outcome.plan.height
+        if height > other_height or has_slower_tiles(ours, theirs):
+            return False
+        return height < other_height or has_slower_tiles(theirs, ours)
+
+
+def compile_and_place(
+    reading: Reading,
+    model: Path,
+    strategy: Strategy,
+    *,
+    capacity: int | None = None,
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
+    is_whole: bool = False,
+) -> Built:
+    """Return the program of a model in the best order, and the plan of a strategy.
+
+    Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
+    smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.
+
+    Args:
+        reading: How the model is read.
+        model: The file.
+        strategy: Makes the plan.
+        capacity: Most bytes that the arena may take; None for no limit.
+        kernels: Which kernels compute convolutions.
+        tune: Measures them; None to go by a table.
+        is_whole: Run every step whole.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget of its weights cannot be met.
+        InfeasibleError: No plan fits the capacity.
+        SearchLimitError: That of the strategy does not.
+    """
+    lowered = lowered_for(reading, model)
+    tuning = None if tune is None else tune(lowered.program)
+    order = order_finder(reading.order_name or "best", reading.limits)
+    ordered = derive(lowered.program, rules(capacity), order)
+    found = lowered.ahead(ordered, rules(capacity))
+    in_rows = partial(_in_bands, lowered, ordered, replace(rules(capacity), outlines=True))
+    if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
+        check_bound(found.problem)
+    outcome = place(strategy, found.problem, reading.limits)
+    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
+    built = Built.of(compiled, outcome)
+    by_tiles = steps_by_tiles(built.compiled.program)
+    banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
+    if banded is not None:
+        outcome = place(strategy, banded.problem, reading.limits)
+        compiled = replace(compiled, source=lowered.compiled(banded).source, room=built.height)
+        other = Built.of(compiled, outcome, built.height)
+        built = other if other.is_better_than(built) else built
+    check_capacity(built.compiled.source.problem, built.outcome, strategy)
+    return built
+
+
+def _in_bands(
+    lowered: Lowered, ordered: Derivation, counted: Rules, whole: Container[str] = ()
+) -> Derivation | None:
+    """Return a model in bands, and its records; None if nothing is to be gained by them.
+
+    Args:
+        lowered: The model.
+        ordered: Its program in order.
+        counted: How its memory is counted.
+        whole: Names of steps that run whole.
+    """
+    if not native.is_built():
+        return None
+    program = lowered.in_order(ordered)
+
+    def may_run(each: RowStep) -> bool:
+        return each.step.name not in whole and runs_by_rows(program, each)
+
+    in_rows = in_bands(Regions(program, SD_CARD, may_run))  # no time is asked of it: any costs do
+    return None if in_rows is None else lowered.ahead(derive(in_rows, counted), counted)
+
+
+def _may_fit(found: Derivation | None) -> bool:
+    """Tell whether there may be a plan within the capacity."""
+    return found is not None and may_fit(found.problem)

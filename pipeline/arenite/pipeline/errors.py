@@ -1,0 +1,93 @@
+"""Failures of the pipeline."""
+
+from pathlib import Path
+
+from arenite.pipeline.text import percent
+from arenite.planner.errors import AreniteError, FileError, PlanError
+
+
+class OptionsError(AreniteError):
+    """Options exclude each other, or a target decides what they ask for."""
+
+
+class PlanTargetError(AreniteError):
+    """A plan is not one of our runtime's.
+
+    Attributes:
+        path: The plan file.
+        target: Whose plan it is.
+    """
+
+    def __init__(self, path: Path, target: str) -> None:
+        super().__init__(
+            f"{path}: made for --target {target}; our runtime runs plans for --target "
+            f"arenite alone"
+        )
+        self.path = path
+        self.target = target
+
+
+class UnloadableError(AreniteError):
+    """No session runs a program that was just made.
+
+    Attributes:
+        model: What it was made of.
+        reason: Why our runtime does not run it.
+    """
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"{model}: our runtime does not run it: {reason}; nothing was written")
+        self.model = model
+        self.reason = reason
+
+
+class UnplannableError(PlanError):
+    """A plan file cannot state a program.
+
+    Attributes:
+        policy: What made it.
+    """
+
+    def __init__(self, policy: str) -> None:
+        super().__init__(
+            f"{policy!r} makes tensors again or spills them, which a plan file does not state; "
+            f"write a program, -o *.arena"
+        )
+        self.policy = policy
+
+
+class SlowdownError(PlanError):
+    """The budget can be met, but not at the price.
+
+    Attributes:
+        budget: Bytes.
+        slowdown: The least that is predicted.
+        allowed: The most that is wanted.
+    """
+
+    def __init__(self, budget: int, slowdown: float, allowed: float) -> None:
+        super().__init__(
+            f"a budget of {budget} B is predicted to take {percent(slowdown)} more time, "
+            f"{percent(allowed)} is allowed; raise --slowdown or --budget"
+        )
+        self.budget = budget
+        self.slowdown = slowdown
+        self.allowed = allowed
+
+
+class CostsFileError(FileError):
+    """A file of costs is not to be used: damaged, of another version, or with speeds of none."""
+
+    remedy = "; `arenite calibrate` writes one"
+
+
+class EngineError(AreniteError):
+    """An engine does not run the model.
+
+    Attributes:
+        engine: Its name.
+    """
+
+    def __init__(self, engine: str, reason: str) -> None:
+        super().__init__(f"engine {engine!r} does not run the model: {reason}")
+        self.engine = engine

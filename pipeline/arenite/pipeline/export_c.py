@@ -1,0 +1,153 @@
+"""`arenite export --to c`: a model as C source, in a folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from arenite.pipeline.errors import OptionsError
+from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.placing import place
+from arenite.pipeline.reading import Reading
+from arenite.pipeline.targets.arenite import compiled_for
+from arenite.pipeline.targets.c import in_order, lowered_for_c
+from arenite.planner.budget import Budget
+from arenite.planner.costs import Costs, Link
+from arenite.planner.derive import derive
+from arenite.planner.plan import Plan
+from arenite.planner.strategy import Strategy
+from arenite.runtime.cexport.bands import has_kernel_by_rows
+from arenite.runtime.cexport.base.layout import Interface
+from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
+from arenite.runtime.cexport.base.text import identifier
+from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
+from arenite.runtime.cexport.export import CExport, export_c
+from arenite.runtime.cexport.folder import check_folder, write_folder
+from arenite.runtime.cexport.reference import vectors
+from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
+from arenite.runtime.program import file as program_file
+from arenite.runtime.session import Session
+from arenite.strategies import find
+from arenite.strategies.bands.strips_search import StripsSearch
+
+MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
+"""A small core: 30 million multiply-adds a second, 100 MB/s of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class CRequest:
+    """What to export as C, and how.
+
+    Attributes:
+        model: The model.
+        folder: Where to write.
+        reading: How the model is read.
+        strategy: What places the records.
+        name: Prefix of names; None for the model's.
+        rounding: Of products of integers.
+        budget: Of the arena; None for what the whole program takes.
+        extension: Of the processor, for CMSIS-NN's kernels; None for ours.
+    """
+
+    model: Path
+    folder: Path
+    reading: Reading
+    strategy: Strategy
+    name: str | None
+    rounding: Rounding
+    budget: Budget | None = None
+    extension: Extension | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedC:
+    """What was written.
+
+    Attributes:
+        request: What was asked for.
+        export: The files.
+        plan: The plan.
+        reference: What computed the outputs that the test checks.
+    """
+
+    request: CRequest
+    export: CExport
+    plan: Plan
+    reference: str
+
+
+def write_c(request: CRequest) -> ExportedC:
+    """Write a model as C source and return what was written.
+
+    Raises:
+        ModelError: It cannot be read, or has no C kernels; nothing is written.
+        OutputError: The folder cannot be written.
+    """
+    check_folder(request.folder, request.model)
+    if request.name is not None and identifier(request.name) != request.name:
+        raise OptionsError(
+            f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
+        )
+    own = lowered = lowered_for_c(request.reading, request.model)
+    if request.extension is not None:
+        steps = for_cmsis_nn(own.program, own.shifted, request.extension)
+        lowered = replace(own, program=steps)
+    compiled = in_order(request.reading, lowered)
+    plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
+    if request.budget is not None:
+        size = request.budget.bytes_of(plan.height)
+        assert size is not None
+        if plan.height > size:
+            compiled, plan = _within(request, lowered, size)
+    checked: list[Vectors] = []
+
+    def check(interface: Interface) -> Vectors:
+        checked.append(
+            vectors(
+                request.model,
+                own.program,
+                interface,
+                lambda inputs: _run(request, inputs),
+                double_rounding=request.rounding == "double",
+            )
+        )
+        return checked[0]
+
+    options = COptions(request.name, request.rounding, version=version("arenite"))
+    export = export_c(compiled, plan, options, check)
+    write_folder(request.folder, export.files)
+    return ExportedC(request, export, plan, checked[0].reference)
+
+
+def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
+    """Return the program in bands of rows whose plan fits a budget.
+
+    Raises:
+        UnmetBudgetError: None does.
+    """
+    order = order_finder(request.reading.order_name or "best", request.reading.limits)
+    program = derive(lowered.program, lowered.rules_in_bands, order)
+    ordered = lowered.program.reordered([step.name for step in program.program.steps])
+    banding = StripsSearch(
+        ordered,
+        lowered.rules_in_bands,
+        MICROCONTROLLER,
+        lambda problem: place(request.strategy, problem, request.reading.limits).plan,
+        is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
+    )
+    banded = banding.within(size)
+    return lowered.compiled(banded.derivation), banded.plan
+
+
+def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Return what our runtime makes of inputs."""
+    reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
+    compiled = compiled_for(reading, request.model)
+    plan = find("greedy-by-size")(compiled.source.problem)
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    with Session.of_pieces(pieces, compiled.source.name) as session:
+        return session.run(inputs)

@@ -1,1 +1,0 @@
-"""A model to a plan, a program, a budget, another runtime."""

@@ -1,0 +1,184 @@
+"""Run one strategy within limits, observed, and verify its plan."""
+
+import dataclasses
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from arenite.pipeline.observing import UNLIMITED, Search, SearchLimits
+from arenite.pipeline.text import exact, gap
+from arenite.planner.errors import InfeasibleError, SearchLimitError
+from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import Anytime, Strategy, run
+from arenite.planner.verify import verify
+from arenite.strategies.best import Best
+
+logger = logging.getLogger(__name__)
+
+_SLOW_TO_VERIFY = 50_000
+"""Records; it takes a fraction of a second."""
+
+_LIMITS_OF_WORK = {"max_nodes", "max_nodes_to_fit", "max_work"}
+"""Parameters that end a search after so much work, with None for no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The plan of a strategy, verified.
+
+    Attributes:
+        plan: The plan.
+        seconds: Wall-clock time of the strategy.
+        interrupted: Whether the user cut the search short.
+    """
+
+    plan: Plan
+    seconds: float
+    interrupted: bool
+
+
+def configured(
+    strategy: Strategy, *, seed: int | None = None, time_limit_s: float | None = None
+) -> Strategy:
+    """Return the strategy with this seed, and without limits of work that the clock replaces.
+
+    Args:
+        strategy: What will run.
+        seed: Of its random numbers, if it draws any.
+        time_limit_s: Seconds that the search will have, if the user limits them.
+    """
+    if not dataclasses.is_dataclass(strategy) or isinstance(strategy, type):
+        return strategy
+    own = {parameter.name for parameter in dataclasses.fields(strategy)}
+    changes: dict[str, object] = {}
+    if time_limit_s is not None:
+        changes |= dict.fromkeys(own & _LIMITS_OF_WORK)
+    if seed is not None and "seed" in own:
+        changes["seed"] = seed
+    elif seed is not None:
+        logger.info("strategy %r takes no seed", strategy.name)
+    return dataclasses.replace(strategy, **changes)
+
+
+def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED) -> Outcome:
+    """Return the verified plan of a strategy.
+
+    An anytime strategy is shown to the observer while it runs, and keeps its best plan when the
+    observer or the time limit stops it.
+
+    Args:
+        strategy: What to run.
+        problem: What to place; its capacity is the caller's to check.
+        limits: How long the strategy may search, and who observes it.
+
+    Raises:
+        PlanError: It made no plan, or a wrong one.
+    """
+    boundless = problem.with_capacity(None)
+    verified = None
+    is_anytime = isinstance(strategy, Anytime)
+    with limits.observer.searching(strategy.name, "plan" if is_anytime else "") as found:
+        if is_anytime:
+            # Computed here: until it is known, Ctrl-C ends the program.
+            logger.debug("%s: lower bound %d B", strategy.name, problem.lower_bound)
+            started = time.perf_counter()
+            watcher = _Watcher(found, strategy.name, limits.is_over(), boundless)
+            plan = run(strategy, problem, watcher)
+            verified = watcher.verified
+        else:
+            started = time.perf_counter()
+            plan = run(strategy, problem)
+    seconds = time.perf_counter() - started
+    logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
+    if plan is not verified:
+        verify(boundless, plan)
+    return Outcome(plan, seconds, interrupted=found.was_stopped)
+
+
+def may_fit(problem: Problem) -> bool:
+    """Tell whether the lower bound leaves room for a plan within the capacity."""
+    return problem.capacity is None or problem.lower_bound <= problem.capacity
+
+
+def check_bound(problem: Problem) -> None:
+    """Return if a plan may fit the capacity; asked before the search.
+
+    Raises:
+        InfeasibleError: None can.
+    """
+    if problem.capacity is not None and not may_fit(problem):
+        raise InfeasibleError(problem.capacity, problem.lower_bound)
+
+
+def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> None:
+    """Return if the plan fits.
+
+    Args:
+        problem: What was placed, with the bytes that the arena may have if that is limited.
+        outcome: What was found.
+        strategy: What made it.
+
+    Raises:
+        InfeasibleError: No plan fits.
+        SearchLimitError: This one does not; another may.
+    """
+    plan, capacity = outcome.plan, problem.capacity
+    if capacity is None or plan.height <= capacity:
+        return
+    if plan.lower_bound > capacity:
+        raise InfeasibleError(capacity, plan.lower_bound)
+    raise SearchLimitError(
+        f"strategy {strategy.name!r} found no plan within {capacity} B: its lowest takes "
+        f"{plan.height} B, but one may exist: the lower bound is {plan.lower_bound} B. Raise "
+        f"--capacity{_or_what_helps(strategy, problem)}",
+        capacity,
+    )
+
+
+def _or_what_helps(strategy: Strategy, problem: Problem) -> str:
+    """Return what else may find a lower plan: time is of use to a search alone."""
+    if not isinstance(strategy, Anytime):
+        return " or try --strategy best"
+    reason = strategy.why_not_searched(problem) if isinstance(strategy, Best) else None
+    if reason is not None:
+        return f"; it cannot search for a lower one, since the exact search {reason}"
+    return " or try a longer --time-limit"
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """Shows a search and ends it when the observer or the time limit stops it.
+
+    Plans of many records are verified as they are found, so that stopping is quick.
+    """
+
+    search: Search
+    strategy: str
+    is_over: Callable[[], bool]
+    problem: Problem
+    verified: Plan | None = field(default=None, init=False)
+
+    def __call__(self, best: Plan | None, lower_bound: int) -> bool:
+        stops = self.search.should_stop()
+        is_new = best is not None and best is not self.verified
+        if best is not None and is_new and len(best.offsets) >= _SLOW_TO_VERIFY:
+            verify(self.problem, best)
+            self.verified = best
+        self.search.show(_progress(self.strategy, best, lower_bound))
+        return stops or self.is_over()
+
+    def abandoning(self) -> AbstractContextManager[None]:
+        """Return a block that the observer may end at once."""
+        return self.search.abandoning()
+
+
+def _progress(strategy: str, best: Plan | None, lower_bound: int) -> str:
+    if best is None:
+        return f"{strategy}: no plan yet, bound {exact(lower_bound)}"
+    return (
+        f"{strategy}: height {exact(best.height)}, bound {exact(lower_bound)}, "
+        f"gap {gap(best.height, lower_bound)}  (Ctrl-C keeps the best)"
+    )

@@ -1,0 +1,225 @@
+"""Models made into programs, for the commands that run them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.pipeline.building import compile_and_place
+from arenite.pipeline.compiling import Compiled, rules
+from arenite.pipeline.errors import PlanTargetError, UnloadableError
+from arenite.pipeline.memories import spread_as
+from arenite.pipeline.placing import Outcome
+from arenite.pipeline.reading import Reading, reading_of
+from arenite.pipeline.targets.arenite import compiled_by
+from arenite.pipeline.targets.table import ARENITE
+from arenite.planner import planfile
+from arenite.planner.derive import derive
+from arenite.planner.errors import MissingDependencyError, OrderError, about_file
+from arenite.planner.files import model_digest
+from arenite.planner.plan import Plan
+from arenite.planner.planfile.errors import StaleRecordsError
+from arenite.planner.program import Program
+from arenite.planner.source import Source
+from arenite.planner.strategy import Strategy
+from arenite.runtime.errors import ProgramError
+from arenite.runtime.program import file as program_file
+from arenite.runtime.program.file import Code
+from arenite.runtime.session import Session, SessionMemory
+from arenite.strategies import find
+
+SUFFIX = ".arena"
+"""Of a program file."""
+
+
+def build_program(
+    model: Path,
+    output: Path,
+    *,
+    reading: Reading,
+    strategy: Strategy | None = None,
+) -> Compiled:
+    """Write the program of a model, planned, and return it.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanError: There is no plan.
+        OutputError: The file cannot be written.
+    """
+    built = compile_and_place(reading, model, strategy or find("best"))
+    write_program(output, built.compiled, built.outcome)
+    return built.compiled
+
+
+def compile_by_plan(
+    model: Path, plan_path: Path, stated: Reading | None = None
+) -> tuple[Compiled, Outcome]:
+    """Return the program of a model in the order of a plan file, and that plan.
+
+    Args:
+        model: The model.
+        plan_path: The plan.
+        stated: Sizes and values, where they are not to be the plan's.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanFileError: The plan file is damaged, or was made for another model or program.
+        PlanTargetError: It was made for another runtime.
+    """
+    plan_file = planfile.read(plan_path)
+    with about_file(plan_path):
+        plan_file.check_digest(model_digest(model))
+    if plan_file.target != ARENITE.name:
+        raise PlanTargetError(plan_path, plan_file.target)
+    reading = reading_of(plan_file, stated or Reading())
+    try:
+        compiled = compiled_by(reading, model, plan_file)
+    except OrderError as error:
+        raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
+    compiled = replace(compiled, source=spread_as(compiled.source, plan_file))
+    with about_file(plan_path):
+        plan_file.check_against(compiled.source.digest, compiled.source.problem)
+        plan_file.check_run(compiled.program)
+    return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
+
+
+def write_program(
+    output: Path, compiled: Compiled, outcome: Outcome, *, code: Code | None = None
+) -> SessionMemory:
+    """Write a program with its plan, once it has been loaded, and return what it then holds.
+
+    Args:
+        output: The file.
+        compiled: The program.
+        outcome: Its plan.
+        code: Codes weights, as `code_of` does; None to leave them as they are.
+
+    Raises:
+        InvalidPlanError: The plan is not right for the program.
+        UnloadableError: No session runs the program; nothing is written.
+        OutputError: The file cannot be written.
+    """
+    held: list[SessionMemory] = []
+
+    def load(temporary: Path) -> None:
+        try:
+            with Session(temporary) as session:
+                held.append(session.memory())
+        except ProgramError as error:
+            raise UnloadableError(compiled.source.name, error.reason) from error
+
+    program_file.write(output, compiled.assemble(outcome.plan, code), load)
+    return held[0]
+
+
+def code_of(*, huffman: bool = True) -> Code:
+    """Return what codes the weights that share few values.
+
+    Args:
+        huffman: Whether symbols are Huffman-coded.
+
+    Raises:
+        MissingDependencyError: Zstandard's package is absent.
+    """
+    if find_spec("zstandard") is None:
+        raise MissingDependencyError("zstandard", "compression", "coding weights")
+    from arenite.compression import coding
+
+    def code(weights: NDArray[Any]) -> bytes | None:
+        if weights.dtype != np.float32:
+            return None
+        found = coding.code(weights, huffman=huffman)
+        return None if found is None else bytes(found)
+
+    return code
+
+
+def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:
+    """Return the bytes that a session of a program holds, to the byte.
+
+    Raises:
+        UnloadableError: No session runs it.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    with session_by_plan(compiled, plan) as session:
+        return session.memory()
+
+
+def session_by_plan(compiled: Compiled, plan: Plan) -> Session:
+    """Return a session of a program with its plan, for the caller to close.
+
+    Raises:
+        InvalidPlanError: The plan is not right for the program.
+        UnloadableError: No session runs it.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    try:
+        return Session.of_pieces(pieces, compiled.source.name)
+    except ProgramError as error:
+        raise UnloadableError(compiled.source.name, error.reason) from error
+
+
+def backends(compiled: Compiled) -> tuple[str, ...]:
+    """Return whose kernel runs each step of a program.
+
+    Raises:
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
+    plan = find("greedy-by-size")(compiled.source.problem)  # any will do: kernels are the same
+    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    with Session.of_pieces(pieces, compiled.source.name) as session:
+        return session.backends()
+
+
+def session_of(program: Program) -> Session:
+    """Return a session of a lowered program, for the caller to close.
+
+    Raises:
+        UnloadableError: No session runs it.
+    """
+    found = derive(program, rules())
+    source = Source(program.name, "", found.program, found.problem)
+    compiled = Compiled(source)
+    pieces = list(program_file.pieces(compiled.assemble(find("greedy-by-size")(found.problem))))
+    try:
+        return Session.of_pieces(pieces, program.name)
+    except ProgramError as error:
+        raise UnloadableError(program.name, error.reason) from error
+
+
+def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
+    """Return an array of random numbers for each input of a model, small ones for integers."""
+    generator = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for port in program.inputs:
+        tensor = program.tensors[port.tensor]
+        dtype, shape = np.dtype(tensor.dtype.label), port.shape(tensor.shape)
+        if dtype.kind == "f":
+            arrays[port.name] = generator.standard_normal(shape).astype(dtype)
+        elif dtype.kind == "b":
+            arrays[port.name] = generator.integers(0, 2, shape).astype(dtype)
+        else:
+            low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
+            arrays[port.name] = generator.integers(low, high, shape).astype(dtype)
+    return arrays
+
+
+def with_fixed(
+    model: Path, reading: Reading, arrays: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return the inputs of an ONNX model in its order, those among them that are fixed.
+
+    Args:
+        model: The file.
+        reading: How it was read.
+        arrays: What the program made of it takes.
+    """
+    from arenite.planner.importers.onnx.binding import fixed_arrays
+
+    stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
+    return {name: arrays[name] if array is None else array for name, array in stated.items()}

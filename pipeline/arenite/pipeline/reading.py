@@ -1,0 +1,50 @@
+"""How a model is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from arenite.pipeline.observing import UNLIMITED, SearchLimits
+from arenite.planner.importers import InputValues, Shapes
+from arenite.planner.liveness import Boundary
+from arenite.planner.planfile import PlanFile
+from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.runtime.rewrites.streaming import WeightBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the model files of a command are read; what is None the target decides.
+
+    Attributes:
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of graph inputs, by name.
+        values: Inputs fixed at a value, by name.
+        boundary: Whether graph inputs and outputs lie in the arena.
+        alignment: Bytes of every offset.
+        aliases: What may share storage.
+        order_name: What orders the operators.
+        target: Whose memory is planned.
+        weight_budget: Weights that may be resident in a run; None for all.
+        limits: Limits of each search, and its observer.
+    """
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=dict)
+    values: InputValues = field(default_factory=dict)
+    boundary: Boundary = Boundary.INCLUDE
+    alignment: int | None = None
+    aliases: tuple[AliasKind, ...] | None = None
+    order_name: str | None = None
+    target: str | None = None
+    weight_budget: WeightBudget | None = None
+    limits: SearchLimits = field(default=UNLIMITED, compare=False)
+
+
+def reading_of(plan_file: PlanFile, stated: Reading) -> Reading:
+    """Return how the model of a plan is read: what is stated, and else as for the plan."""
+    model = plan_file.model
+    return Reading(
+        {**model.dims, **stated.dims},
+        {**model.shapes, **stated.shapes},
+        {**model.values, **stated.values},
+    )

@@ -1,0 +1,44 @@
+"""The kernels of a model's convolutions, measured on this machine step by step."""
+
+import statistics
+from collections import defaultdict
+
+from arenite.pipeline.compiling import Tuning
+from arenite.pipeline.observing import SILENT, Observer
+from arenite.pipeline.programs import random_inputs, session_of
+from arenite.planner.program import Program
+from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by, measured, takes_tiles
+from arenite.runtime.session.stated import processor_name
+
+_ROUNDS = 7
+_SEED = 0
+
+
+def tuned(program: Program, observer: Observer = SILENT) -> Tuning:
+    """Return which tiles are the quickest on this processor.
+
+    Every candidate runs the whole program on one thread, in turn, so that each step is measured
+    with the caches as its neighbours leave them, and what else the machine does meets all alike.
+
+    Raises:
+        UnloadableError: No session runs the program.
+    """
+    if not any(takes_tiles(program, step) for step in program.steps):
+        return Tuning(processor_name(), measured({}))
+    arrays = random_inputs(program, _SEED)
+    times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    sessions = {tile: session_of(all_by(program, tile)) for tile in (DIRECT, *TILES)}
+    with observer.searching("tune") as search:
+        for number in range(_ROUNDS):
+            search.show(f"tune: round {number + 1} of {_ROUNDS}")
+            for tile, session in sessions.items():
+                session.run(arrays)
+                for step in session.profile():
+                    times[step.name][tile].append(step.nanoseconds)
+    for session in sessions.values():
+        session.close()
+    medians = {
+        name: {tile: statistics.median(each) for tile, each in by_tile.items()}
+        for name, by_tile in times.items()
+    }
+    return Tuning(processor_name(), measured(medians))

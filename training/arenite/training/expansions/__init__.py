@@ -1,1 +1,0 @@
-"""Operators written as simpler ones, which have rules: a file a family."""

@@ -1,1 +1,0 @@
-"""Losses: what a step lowers, a file each."""

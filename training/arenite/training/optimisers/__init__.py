@@ -1,1 +1,0 @@
-"""Optimisers: how a gradient changes a weight, a file each."""
