@@ -7,7 +7,7 @@ order for the same bytes, so it costs nothing until an operator needs a certain 
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from arenite.planner.dtypes import DType
@@ -63,13 +63,6 @@ def strides(shape: Shape, order: Order) -> tuple[int, ...]:
         found[axis] = step
         step *= shape[axis]
     return tuple(found)
-
-
-def aligned_to(shape: Shape, order: Order, rank: int) -> tuple[Shape, Order]:
-    """Return shape and order with axes of length 1 in front, to a total of `rank`."""
-    missing = rank - len(shape)
-    padded = (*(1,) * missing, *shape)
-    return padded, (*range(missing), *(axis + missing for axis in order))
 
 
 def without_axes(order: Order, removed: Iterable[int]) -> Order:
@@ -160,3 +153,11 @@ class Value:
     def stored(self) -> Shape:
         """Lengths of the stored axes."""
         return stored_shape(self.shape, self.order)
+
+    def aligned(self, rank: int) -> "Value":
+        """Return the value with axes of length 1 in front, to a total of `rank`."""
+        missing = rank - len(self.shape)
+        shape = (*(1,) * missing, *self.shape)
+        order = (*range(missing), *(axis + missing for axis in self.order))
+        array = None if self.array is None else self.array.reshape(shape)
+        return replace(self, shape=shape, order=order, array=array)

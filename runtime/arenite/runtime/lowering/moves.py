@@ -18,24 +18,30 @@ def copy_of(value: Value) -> Copy:
                             output_strides=(1,)),))  # fmt: skip
 
 
-def whole(part: Value, shape: Shape, order: Order, begin: Sequence[int], position: int) -> Move:
-    """Return the move of a value into a larger one of the same order.
+def joined(parts: Sequence[Value], shape: Shape, order: Order, axis: int) -> Copy:
+    """Return the operator that joins values along an axis.
 
     Args:
-        part: The value to move.
-        shape: Shape of the larger value, in the model.
-        order: Order of both.
-        begin: First index in the larger value, for each axis of the model.
-        position: Position of the value among the step's inputs.
+        parts: The values, all stored in `order`.
+        shape: Shape of the result, in the model.
+        order: Order of the result.
+        axis: The axis, of the model.
     """
-    source, target = strides(part.shape, part.order), strides(shape, order)
-    return Move(
-        input=position,
-        shape=tuple(part.shape[axis] for axis in order),
-        input_strides=tuple(source[axis] for axis in order),
-        output_start=sum(b * t for b, t in zip(begin, target, strict=True)),
-        output_strides=tuple(target[axis] for axis in order),
-    )
+    moves: list[Move] = []
+    target, begin = strides(shape, order), 0
+    for position, part in enumerate(parts):
+        source = strides(part.shape, part.order)
+        moves.append(
+            Move(
+                input=position,
+                shape=tuple(part.shape[each] for each in order),
+                input_strides=tuple(source[each] for each in order),
+                output_start=begin * target[axis],
+                output_strides=tuple(target[each] for each in order),
+            )
+        )
+        begin += part.shape[axis]
+    return Copy(moves=tuple(moves))
 
 
 def picked(

@@ -1,6 +1,6 @@
 """What the translators of both formats share: registration, a step's context, folding."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
@@ -13,11 +13,13 @@ from arenite.planner.program import Array, Program, Step
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.drafts import DraftStep
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Shape
+from arenite.runtime.lowering.layout import Order, Shape, Value
+from arenite.runtime.lowering.moves import picked
 from arenite.runtime.operators.base import Clamped
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import MultiplyAdd
 from arenite.runtime.operators.linear import FullyConnected
+from arenite.runtime.operators.movement import Copy, Move
 
 KNOWN_TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
@@ -131,6 +133,29 @@ class StepTranslation:
         if array is None:
             raise NotLoweredError(f"input {position} is not constant")
         return array
+
+    def emit_parts(self, value: Value, axis: int, sizes: Sequence[int]) -> list[tuple[str, Value]]:
+        """Add one step that cuts a value along an axis.
+
+        Args:
+            value: The value; the parts are stored in its order.
+            axis: The axis, of the model.
+            sizes: Length of the part for each output of the step.
+
+        Returns:
+            Each output that has a name, and its part.
+        """
+        first = [0] * len(value.shape)
+        moves: list[Move] = []
+        outputs: list[tuple[str, Shape, Order]] = []
+        for name, size in zip(self.step.outputs, sizes, strict=True):
+            shape = tuple(size if a == axis else n for a, n in enumerate(value.shape))
+            if name:
+                moves.append(picked(value, shape, first, (1,) * len(shape), output=len(outputs)))
+                outputs.append((name, shape, value.order))
+            first[axis] += size
+        made = self.builder.emit(Copy(moves=tuple(moves)), [value], outputs, step=self.step.name)
+        return [(name, part) for (name, _, _), part in zip(outputs, made, strict=True)]
 
     @property
     def target(self) -> str:

@@ -1,5 +1,6 @@
 """Pools and reductions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -43,6 +44,12 @@ class Pool2D(Clamped):
     dilations: Pair = (1, 1)
     padding: Sides = NO_PADDING
     count_padding: bool = False
+
+    @classmethod
+    def whole(cls, kind: PoolKind, extents: Sequence[int]) -> "Pool2D":
+        """Return the pool over all of an image, of so many rows and columns."""
+        rows, columns = extents
+        return cls(kind=kind, window=(rows, columns), strides=(rows, columns))
 
     def sliding(self, operands: Operands) -> Sliding | None:
         """Return how the window slides over the image; its places take another look at it."""

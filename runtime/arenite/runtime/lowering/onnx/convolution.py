@@ -9,10 +9,11 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.windows import AutoPad, Window
 from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.translation import (
     OnnxTranslation,
+    Opening,
     attributes_of,
     auto_pad,
     pair,
@@ -64,20 +65,7 @@ def _conv(t: OnnxTranslation, name: str) -> Value:
     num_outputs, _, *kernel = weights.shape
     opening = window(t, source.shape, (kernel[0], kernel[1]), pads)
     bias = t.value(2) if t.has(2) else None
-    operator: Conv2D | DepthwiseConv2D
-    if groups > 1 and groups == source.shape[1]:
-        operator = DepthwiseConv2D(
-            strides=opening.strides, dilations=opening.dilations, padding=opening.padding
-        )
-        order = (1, 2, 3, 0)
-    else:
-        operator = Conv2D(
-            strides=opening.strides,
-            dilations=opening.dilations,
-            padding=opening.padding,
-            groups=groups,
-        )
-        order = (0, 2, 3, 1)
+    operator, order = convolution_of(opening, groups, source.shape[1])
     if weights.array is not None:
         stored = t.builder.constant(weights.array.transpose(order), t.source(1))
     elif isinstance(operator, DepthwiseConv2D):
@@ -89,6 +77,31 @@ def _conv(t: OnnxTranslation, name: str) -> Value:
         operator, [source, stored, bias],
         shape=shape, order=channels_last(4), name=name,
     )  # fmt: skip
+
+
+def convolution_of(
+    opening: Opening, groups: int, channels: int, low: float = -math.inf, high: float = math.inf
+) -> tuple[Conv2D | DepthwiseConv2D, Order]:
+    """Return the operator of a convolution, and the order in which it stores ONNX's filter.
+
+    Args:
+        opening: Strides, dilations and padding.
+        groups: Number of groups.
+        channels: Channels of the image.
+        low: Smallest number of the result.
+        high: Largest number of the result.
+    """
+    if groups > 1 and groups == channels:
+        depthwise = DepthwiseConv2D(
+            min=low, max=high, strides=opening.strides, dilations=opening.dilations,
+            padding=opening.padding,
+        )  # fmt: skip
+        return depthwise, (1, 2, 3, 0)
+    operator = Conv2D(
+        min=low, max=high, strides=opening.strides, dilations=opening.dilations,
+        padding=opening.padding, groups=groups,
+    )  # fmt: skip
+    return operator, (0, 2, 3, 1)
 
 
 def _image_filter(t: OnnxTranslation) -> Value:
@@ -248,8 +261,7 @@ def _global(t: OnnxTranslation, function: ReduceFunction) -> None:
     value = t.builder.in_order(value, channels_last(rank), t.target)
     axes = tuple(range(1, rank - 1))
     if function is ReduceFunction.MEAN and rank == 4:
-        whole = (value.shape[2], value.shape[3])
-        pool = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
+        pool = Pool2D.whole(PoolKind.AVERAGE, value.shape[2:])
         t.finish(t.emit(pool, [value], order=channels_last(rank)))
         return
     t.finish(t.emit(Reduce(function=function, axes=axes), [value], order=channels_last(rank)))
@@ -258,27 +270,7 @@ def _global(t: OnnxTranslation, function: ReduceFunction) -> None:
 def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
     _check_pool_type(t)
     value = t.image()
-    kernel = pair(t.integers("kernel_shape"))
-    is_ceil = bool(t.attribute("ceil_mode", 0))
-    opening = window(t, value.shape, kernel, ceil=is_ceil)
-    counts_padding = kind is PoolKind.AVERAGE and bool(t.attribute("count_include_pad", 0))
-    height_width = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
-    if opening.output != height_width:
-        raise NotLoweredError(
-            f"the window gives an output of {opening.output}, the model states {height_width}"
-        )
-    has_padding = max(opening.padding) > 0
-    if counts_padding and is_ceil and has_padding:
-        raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
-    operator = Pool2D(
-        kind=kind,
-        window=kernel,
-        strides=opening.strides,
-        dilations=opening.dilations,
-        padding=opening.padding,
-        count_padding=counts_padding and has_padding,
-    )
-    shape = (*value.shape[:2], *opening.output)
+    operator, shape = pool_of(t, value, kind)
     names = [name for name in t.step.outputs if name]
     made = t.builder.emit(
         operator,
@@ -289,6 +281,34 @@ def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
     )
     for name, result in zip(names, made, strict=True):
         t.builder.bind(name, t.builder.reshaped(result, t.shape, name))
+
+
+def pool_of(t: OnnxTranslation, image: Value, kind: PoolKind) -> tuple[Pool2D, Shape]:
+    """Return the operator of a pool with a window, and the shape of its result.
+
+    Raises:
+        NotLoweredError: No kernel runs it, or the model states another shape.
+    """
+    kernel = pair(t.integers("kernel_shape"))
+    is_ceil = bool(t.attribute("ceil_mode", 0))
+    opening = window(t, image.shape, kernel, ceil=is_ceil)
+    counts_padding = (
+        kind is PoolKind.AVERAGE
+        and bool(t.attribute("count_include_pad", 0))
+        and max(opening.padding) > 0
+    )
+    if counts_padding and is_ceil:
+        raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
+    stated = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
+    if opening.output != stated:
+        raise NotLoweredError(
+            f"the window gives an output of {opening.output}, the model states {stated}"
+        )
+    operator = Pool2D(
+        kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
+        padding=opening.padding, count_padding=counts_padding,
+    )  # fmt: skip
+    return operator, (*image.shape[:2], *opening.output)
 
 
 def _check_pool_type(t: OnnxTranslation) -> None:

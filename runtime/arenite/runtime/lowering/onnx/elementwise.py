@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value, aligned_to
+from arenite.runtime.lowering.layout import Value
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
@@ -212,22 +211,15 @@ def combine(
     require_type(other.dtype, *_COMPUTED_TYPES)
     dtype = t.dtype if name == t.target else one.dtype
     rank = max(len(one.shape), len(other.shape))
-    one, other = aligned(one, rank), aligned(other, rank)
+    one, other = one.aligned(rank), other.aligned(rank)
     leader = max(one, other, key=lambda v: (v.array is None, math.prod(v.shape)))
     order = leader.order
-    operands: list[Value | None] = [t.builder.in_order(v, order, name) for v in (one, other)]
+    operands = [t.builder.in_order(v, order, name) for v in (one, other)]
     shape = tuple(b if a == 1 else a for a, b in zip(one.shape, other.shape, strict=True))
     return t.emit(
         Binary(function=function), operands,
         shape=shape, order=order, dtype=dtype, name=name,
     )  # fmt: skip
-
-
-def aligned(value: Value, rank: int) -> Value:
-    """Return the value with axes of length 1 in front, up to a rank."""
-    shape, order = aligned_to(value.shape, value.order, rank)
-    array = None if value.array is None else value.array.reshape(shape)
-    return replace(value, shape=shape, order=order, array=array)
 
 
 @translates("Where")
@@ -236,11 +228,9 @@ def where(t: OnnxTranslation) -> None:
     values = [t.value(position) for position in range(3)]
     require_type(values[1].dtype, *_COMPUTED_TYPES)
     rank = max(len(value.shape) for value in values)
-    padded = [aligned(value, rank) for value in values]
+    padded = [value.aligned(rank) for value in values]
     leader = max(padded, key=lambda v: (v.array is None, math.prod(v.shape)))
-    operands: list[Value | None] = [
-        t.builder.in_order(value, leader.order, t.target) for value in padded
-    ]
+    operands = [t.builder.in_order(value, leader.order, t.target) for value in padded]
     t.finish(t.emit(Select(), operands, order=leader.order))
 
 

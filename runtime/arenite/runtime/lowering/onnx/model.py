@@ -12,7 +12,7 @@ from arenite.planner.program import Program, Step
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
-from arenite.runtime.lowering.layout import Order, Value, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, as_written, channels_last
 from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their translators are listed
     convolution,
     elementwise,
@@ -57,9 +57,7 @@ def external(builder: ProgramBuilder, step: Step) -> None:
     refusal = _why_refused(single.model)
     if refusal is not None:
         raise NotLoweredError(refusal)
-    sources: list[Value | None] = [
-        builder.as_written(builder.value(name), step.name) for name in single.inputs
-    ]
+    sources = [builder.as_written(builder.value(name), step.name) for name in single.inputs]
     shapes = {name: tensors[name].shape for name in single.outputs}
     made = builder.emit(
         External(

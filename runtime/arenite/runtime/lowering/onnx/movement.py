@@ -9,12 +9,12 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Array, Step
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
-from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
+from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
-from arenite.runtime.operators.movement import Copy, Gather, Move, ScatterAdd
+from arenite.runtime.operators.movement import Copy, Gather, ScatterAdd
 
 
 @translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
@@ -38,15 +38,8 @@ def concat(t: OnnxTranslation) -> None:
     values = [value for value in values if math.prod(value.shape)]
     axis = t.axis(0, len(t.shape))
     order = usual(t.shape, _common_order(values))
-    parts: list[Value | None] = []
-    moves: list[Move] = []
-    begin = [0] * len(t.shape)
-    for position, value in enumerate(values):
-        part = t.builder.in_order(value, order, t.target)
-        parts.append(part)
-        moves.append(whole(part, t.shape, order, begin, position))
-        begin[axis] += value.shape[axis]
-    t.finish(t.emit(Copy(moves=tuple(moves)), parts, order=order))
+    parts = [t.builder.in_order(value, order, t.target) for value in values]
+    t.finish(t.emit(joined(parts, t.shape, order, axis), parts, order=order))
 
 
 def _common_order(values: Sequence[Value]) -> Order:
@@ -62,21 +55,9 @@ def _common_order(values: Sequence[Value]) -> Order:
 def split(t: OnnxTranslation) -> None:
     """Translate Split into one step that makes all parts."""
     value = t.value()
-    rank = len(value.shape)
-    axis = t.axis(0, rank)
-    moves: list[Move] = []
-    outputs: list[tuple[str, Shape, Order]] = []
-    first = [0] * rank
-    sizes = _split_sizes(t, value.shape[axis], axis)
-    for name, size in zip(t.step.outputs, sizes, strict=True):
-        shape = tuple(size if a == axis else n for a, n in enumerate(value.shape))
-        if name:
-            moves.append(picked(value, shape, first, (1,) * rank, output=len(outputs)))
-            outputs.append((name, shape, value.order))
-        first[axis] += size
-    made = t.builder.emit(Copy(moves=tuple(moves)), [value], outputs, step=t.step.name)
-    for (name, _, _), result in zip(outputs, made, strict=True):
-        t.builder.bind(name, result)
+    axis = t.axis(0, len(value.shape))
+    for name, part in t.emit_parts(value, axis, _split_sizes(t, value.shape[axis], axis)):
+        t.builder.bind(name, part)
 
 
 def _split_sizes(t: OnnxTranslation, total: int, axis: int) -> list[int]:

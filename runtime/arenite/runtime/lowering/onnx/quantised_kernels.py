@@ -11,15 +11,13 @@ from arenite.planner.program import Array
 from arenite.planner.tensors import Quantisation
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
-from arenite.runtime.lowering.moves import whole
-from arenite.runtime.lowering.onnx.elementwise import aligned
+from arenite.runtime.lowering.moves import joined
+from arenite.runtime.lowering.onnx.convolution import convolution_of, pool_of
 from arenite.runtime.lowering.onnx.quantisation import Weights
-from arenite.runtime.lowering.onnx.translation import OnnxTranslation, pair, window
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, window
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Unary
 from arenite.runtime.operators.linear import FullyConnected
-from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.reduction import Pool2D, PoolKind
 
@@ -84,23 +82,12 @@ def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array 
     groups = t.attribute("group", 1)
     num_outputs, _, *kernel = weights.array.shape
     opening = window(t, source.shape, (kernel[0], kernel[1]))
-    operator: Conv2D | DepthwiseConv2D
-    if groups > 1 and groups == source.shape[1]:
-        operator = DepthwiseConv2D(
-            min=call.low, max=call.high,
-            strides=opening.strides, dilations=opening.dilations, padding=opening.padding,
-        )  # fmt: skip
-        stored, axis = weights.array.transpose(1, 2, 3, 0), 3
-    else:
-        operator = Conv2D(
-            min=call.low, max=call.high, groups=groups,
-            strides=opening.strides, dilations=opening.dilations, padding=opening.padding,
-        )  # fmt: skip
-        stored, axis = weights.array.transpose(0, 2, 3, 1), 0
+    operator, order = convolution_of(opening, groups, source.shape[1], call.low, call.high)
+    quantisation = Quantisation(weights.scales, 0, order.index(0))
     image = t.builder.in_order(source, channels_last(4), call.target)
     inputs = [
         image,
-        t.builder.constant(stored, f"{call.target}/filter", Quantisation(weights.scales, 0, axis)),
+        t.builder.constant(weights.array.transpose(order), f"{call.target}/filter", quantisation),
         _bias(call, bias, factors, num_outputs),
     ]
     shape = (source.shape[0], num_outputs, *opening.output)
@@ -166,7 +153,7 @@ def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> V
 def binary(call: IntegerCall, function: BinaryFunction, one: Value, other: Value) -> Value:
     """Add a function of two values that broadcast."""
     rank = max(len(one.shape), len(other.shape))
-    operands = [aligned(one, rank), aligned(other, rank)]
+    operands = [one.aligned(rank), other.aligned(rank)]
     leader = max(operands, key=lambda v: (v.array is None, math.prod(v.shape)))
     shape = np.broadcast_shapes(*(value.shape for value in operands))
     inputs: list[Value | None] = []
@@ -204,30 +191,14 @@ def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) ->
         raise unsupported("input rank", len(value.shape), 4)
     image = t.builder.in_order(value, channels_last(4), call.target)
     if is_global:
-        whole_image = (value.shape[2], value.shape[3])
-        operator = Pool2D(kind=kind, window=whole_image, strides=whole_image)
-        shape = (*value.shape[:2], 1, 1)
-        return call.emit(operator, [image], shape, channels_last(4))
-    kernel = pair(t.integers("kernel_shape"))
-    is_ceil = bool(t.attribute("ceil_mode", 0))
-    opening = window(t, value.shape, kernel, ceil=is_ceil)
-    counts = bool(t.attribute("count_include_pad", 0)) and max(opening.padding) > 0
+        whole = Pool2D.whole(kind, value.shape[2:])
+        return call.emit(whole, [image], (*value.shape[:2], 1, 1), channels_last(4))
     if any(t.step.outputs[1:]):
         raise NotLoweredError("output Indices is unsupported for 8-bit integers")
-    if counts and is_ceil:
-        raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
-    if opening.output != t.shape[2:]:
-        raise NotLoweredError(
-            f"the window gives an output of {opening.output}, the model states {t.shape[2:]}"
-        )
-    operator = Pool2D(
-        kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
-        padding=opening.padding, count_padding=counts and kind is PoolKind.AVERAGE,
-    )  # fmt: skip
+    operator, shape = pool_of(t, value, kind)
     if kind is PoolKind.MAXIMUM:
         # Its kernels compare integers without requantising them.
         image = rescaled(t, image, call.quantisation, call.target)
-    shape = (*value.shape[:2], *opening.output)
     return call.emit(operator, [image], shape, channels_last(4))
 
 
@@ -236,13 +207,8 @@ def concat(call: IntegerCall, values: Sequence[Value]) -> Value:
     t = call.t
     axis = t.axis(1, len(t.shape))
     order = values[0].order
-    parts: list[Value | None] = []
-    moves: list[Move] = []
-    begin = [0] * len(t.shape)
+    parts: list[Value] = []
     for position, value in enumerate(values):
         part = t.builder.in_order(value, order, call.target)
-        part = rescaled(t, part, call.quantisation, f"{call.target}/{position}")
-        parts.append(part)
-        moves.append(whole(part, t.shape, order, begin, position))
-        begin[axis] += value.shape[axis]
-    return call.emit(Copy(moves=tuple(moves)), parts, t.shape, order)
+        parts.append(rescaled(t, part, call.quantisation, f"{call.target}/{position}"))
+    return call.emit(joined(parts, t.shape, order, axis), parts, t.shape, order)

@@ -68,9 +68,8 @@ def reduction(t: OnnxTranslation) -> None:
         raise NotLoweredError("a scalar input is unsupported")
     function = REDUCTIONS[t.kind]
     if function is R.MEAN and _is_image_mean(value, positive):
-        whole = (value.shape[2], value.shape[3])
         shape = (*value.shape[:2], 1, 1)
-        pool = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
+        pool = Pool2D.whole(PoolKind.AVERAGE, value.shape[2:])
         t.finish(t.emit(pool, [value], shape=shape, order=value.order))
         return
     stored = tuple(sorted(value.order.index(axis) for axis in positive))

@@ -1,6 +1,6 @@
 """One step of an ONNX model, for its translator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -73,7 +73,7 @@ class OnnxTranslation(StepTranslation):
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: list[Value | None],
+        inputs: Sequence[Value | None],
         *,
         shape: Shape | None = None,
         order: Order | None = None,

@@ -1,11 +1,9 @@
 """Operators that compute each element from the same element of each input."""
 
 import math
-from dataclasses import replace
 
 from arenite.planner.dtypes import DType
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Value, aligned_to
 from arenite.runtime.lowering.tflite.special import part
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
 from arenite.runtime.operators.elementwise import (
@@ -85,7 +83,7 @@ def binary(t: TfliteTranslation) -> None:
     if t.dtype is DType.BOOL and values[0].dtype in (DType.INT8, DType.UINT8):
         values = [as_numbers(t, value) for value in values]
     rank = max(len(value.shape) for value in values)
-    operands: list[Value | None] = [_aligned(value, rank) for value in values]
+    operands = [value.aligned(rank) for value in values]
     t.finish(t.emit(Binary(function=BINARY[kind]), operands))
 
 
@@ -105,12 +103,6 @@ def add_all(t: TfliteTranslation) -> None:
     t.finish(total)
 
 
-def _aligned(value: Value, rank: int) -> Value:
-    shape, order = aligned_to(value.shape, value.order, rank)
-    array = None if value.array is None else value.array.reshape(shape)
-    return replace(value, shape=shape, order=order, array=array)
-
-
 @translates("SELECT", "SELECT_V2", int16=True)
 def select(t: TfliteTranslation) -> None:
     """Translate SELECT or SELECT_V2."""
@@ -120,7 +112,7 @@ def select(t: TfliteTranslation) -> None:
         # One truth for each row, not for each element of one.
         shape = (*values[0].shape, *(1,) * (rank - 1))
         values[0] = t.builder.reshaped(values[0], shape, t.target)
-    operands: list[Value | None] = [_aligned(value, rank) for value in values]
+    operands = [value.aligned(rank) for value in values]
     t.finish(t.emit(Select(), operands))
 
 

@@ -9,10 +9,10 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Array
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, as_written
-from arenite.runtime.lowering.moves import linear, nearest, padded, picked, tiled, whole
+from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Select
-from arenite.runtime.operators.movement import Copy, Gather, Move, ScatterAdd
+from arenite.runtime.operators.movement import Copy, Gather, ScatterAdd
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction, TopK
 
 
@@ -40,15 +40,8 @@ def transpose(t: TfliteTranslation) -> None:
 def concatenation(t: TfliteTranslation) -> None:
     """Translate CONCATENATION; parts with another scale are requantised."""
     axis = t.integer("Axis", 0) % len(t.shape)
-    begin = [0] * len(t.shape)
-    parts: list[Value | None] = []
-    moves: list[Move] = []
-    for position in range(len(t.step.inputs)):
-        part = _rescaled(t, t.value(position))
-        parts.append(part)
-        moves.append(whole(part, t.shape, as_written(len(t.shape)), begin, position))
-        begin[axis] += part.shape[axis]
-    t.finish(t.emit(Copy(moves=tuple(moves)), parts))
+    parts = [_rescaled(t, t.value(position)) for position in range(len(t.step.inputs))]
+    t.finish(t.emit(joined(parts, t.shape, as_written(len(t.shape)), axis), parts))
 
 
 def _rescaled(t: TfliteTranslation, value: Value) -> Value:
@@ -67,16 +60,12 @@ def pack(t: TfliteTranslation) -> None:
     """Translate PACK."""
     rank = len(t.shape)
     axis = t.integer("Axis", 0) % rank
-    parts: list[Value | None] = []
-    moves: list[Move] = []
+    parts: list[Value] = []
     for position in range(len(t.step.inputs)):
         value = t.value(position)
         shape = (*value.shape[:axis], 1, *value.shape[axis:])
-        part = t.builder.reshaped(value, shape, t.target)
-        parts.append(part)
-        begin = [position if each == axis else 0 for each in range(rank)]
-        moves.append(whole(part, t.shape, as_written(rank), begin, position))
-    t.finish(t.emit(Copy(moves=tuple(moves)), parts))
+        parts.append(t.builder.reshaped(value, shape, t.target))
+    t.finish(t.emit(joined(parts, t.shape, as_written(rank), axis), parts))
 
 
 @translates("SPLIT", "SPLIT_V", int16=True)
@@ -97,20 +86,9 @@ def unpack(t: TfliteTranslation) -> None:
 
 
 def _parts(t: TfliteTranslation, value: Value, axis: int, *, is_unpacked: bool = False) -> None:
-    rank = len(value.shape)
-    first = [0] * rank
-    moves: list[Move] = []
-    outputs: list[tuple[str, Shape, tuple[int, ...]]] = []
-    for name in t.step.outputs:
-        size = 1 if is_unpacked else t.builder.shape(name)[axis]
-        shape = tuple(size if a == axis else n for a, n in enumerate(value.shape))
-        moves.append(picked(value, shape, first, (1,) * rank, output=len(outputs)))
-        outputs.append((name, shape, value.order))
-        first[axis] += size
-    made = t.builder.emit(Copy(moves=tuple(moves)), [value], outputs, step=t.step.name)
-    for name, part in zip(t.step.outputs, made, strict=True):
-        shape = t.builder.shape(name)
-        t.builder.bind(name, t.builder.reshaped(part, shape, name))
+    sizes = [1 if is_unpacked else t.builder.shape(name)[axis] for name in t.step.outputs]
+    for name, part in t.emit_parts(value, axis, sizes):
+        t.builder.bind(name, t.builder.reshaped(part, t.builder.shape(name), name))
 
 
 @translates("SLICE", int16=True)

@@ -92,8 +92,7 @@ def reduction(t: TfliteTranslation) -> None:
     axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
     function = REDUCTIONS[t.kind]
     if t.builder.means_as_pools and function is R.MEAN and rank == 4 and axes == (1, 2):
-        whole = (value.shape[1], value.shape[2])
-        operator = Pool2D(kind=PoolKind.AVERAGE, window=whole, strides=whole)
+        operator = Pool2D.whole(PoolKind.AVERAGE, value.shape[1:3])
         shape = (value.shape[0], 1, 1, value.shape[3])
         t.finish(t.emit(operator, [value], shape=shape))
         return

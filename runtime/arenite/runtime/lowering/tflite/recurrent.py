@@ -41,7 +41,7 @@ def sequence_lstm(t: TfliteTranslation) -> None:
     if t.dtype is DType.INT8:
         operator = _of_integers(t, operator)
     weights, recurrent = _stacked(t, _INPUT_WEIGHTS), _stacked(t, _RECURRENT_WEIGHTS)
-    inputs: list[Value | None] = [
+    inputs = [
         t.value(0),
         weights,
         recurrent,

@@ -125,7 +125,7 @@ class TfliteTranslation(StepTranslation):
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: list[Value | None],
+        inputs: Sequence[Value | None],
         *,
         shape: Shape | None = None,
     ) -> Value:
@@ -207,7 +207,7 @@ def through_numbers(
     t: TfliteTranslation, operator: RuntimeOperator, values: Sequence[Value]
 ) -> None:
     """Make the first output by an operator of numbers, whatever the types of its operands."""
-    numbers: list[Value | None] = [as_numbers(t, value) for value in values]
+    numbers = [as_numbers(t, value) for value in values]
     if t.dtype is DType.FLOAT32:
         t.finish(t.emit(operator, numbers))
         return
