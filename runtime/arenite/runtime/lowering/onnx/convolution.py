@@ -238,19 +238,16 @@ def max_pool(t: OnnxTranslation) -> None:
 
 @translates("AveragePool", layout=InputLayout.CHANNELS_LAST)
 def average_pool(t: OnnxTranslation) -> None:
-    """Translate AveragePool."""
     _pool(t, PoolKind.AVERAGE)
 
 
 @translates("GlobalAveragePool", layout=InputLayout.CHANNELS_LAST)
 def global_average_pool(t: OnnxTranslation) -> None:
-    """Translate GlobalAveragePool."""
     _global(t, ReduceFunction.MEAN)
 
 
 @translates("GlobalMaxPool", layout=InputLayout.CHANNELS_LAST)
 def global_max_pool(t: OnnxTranslation) -> None:
-    """Translate GlobalMaxPool."""
     _global(t, ReduceFunction.MAXIMUM)
 
 

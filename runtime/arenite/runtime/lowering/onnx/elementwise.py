@@ -105,7 +105,6 @@ def apply_activation(
 
 @translates("Relu", layout=InputLayout.ANY)
 def relu(t: OnnxTranslation) -> None:
-    """Translate Relu."""
     clamp(t, 0.0, math.inf)
 
 
@@ -224,7 +223,6 @@ def combine(
 
 @translates("Where")
 def where(t: OnnxTranslation) -> None:
-    """Translate Where."""
     values = [t.value(position) for position in range(3)]
     require_type(values[1].dtype, *_COMPUTED_TYPES)
     rank = max(len(value.shape) for value in values)

@@ -33,7 +33,6 @@ def transpose(t: OnnxTranslation) -> None:
 
 @translates("Concat")
 def concat(t: OnnxTranslation) -> None:
-    """Translate Concat."""
     values = [t.value(position) for position in range(len(t.step.inputs))]
     values = [value for value in values if math.prod(value.shape)]
     axis = t.axis(0, len(t.shape))
@@ -206,7 +205,6 @@ def gather_nd(t: OnnxTranslation) -> None:
 
 @translates("DepthToSpace", layout=InputLayout.CHANNELS_LAST)
 def depth_to_space(t: OnnxTranslation) -> None:
-    """Translate DepthToSpace."""
     n, c, h, w = t.value().shape
     b = t.attribute("blocksize", 1)
     if t.attribute("mode", "DCR") == "DCR":
@@ -217,7 +215,6 @@ def depth_to_space(t: OnnxTranslation) -> None:
 
 @translates("SpaceToDepth", layout=InputLayout.CHANNELS_LAST)
 def space_to_depth(t: OnnxTranslation) -> None:
-    """Translate SpaceToDepth."""
     n, c, h, w = t.value().shape
     b = t.attribute("blocksize", 1)
     axes = (0, 3, 5, 1, 2, 4) if t.attribute("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)

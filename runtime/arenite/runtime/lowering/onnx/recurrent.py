@@ -38,7 +38,6 @@ def lstm(t: OnnxTranslation) -> None:
 
 @translates("GRU")
 def gru(t: OnnxTranslation) -> None:
-    """Translate GRU."""
     _check(t)
     num_units = t.array(2).shape[2]
     one, other = np.split(_bias(t, 6 * num_units), 2, axis=1)

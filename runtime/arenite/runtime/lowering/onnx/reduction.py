@@ -79,7 +79,6 @@ def reduction(t: OnnxTranslation) -> None:
 
 @translates("ArgMax", "ArgMin")
 def arg_reduction(t: OnnxTranslation) -> None:
-    """Translate ArgMax or ArgMin."""
     value = t.value()
     require_type(value.dtype, DType.FLOAT32, DType.INT32, DType.INT64)
     axis = t.axis(0, len(value.shape))
@@ -170,7 +169,6 @@ def _batch_normalisation_of_the_run(t: OnnxTranslation) -> None:
 
 @translates("InstanceNormalization", layout=InputLayout.CHANNELS_LAST)
 def instance_normalisation(t: OnnxTranslation) -> None:
-    """Translate InstanceNormalization."""
     require_type(t.dtype, DType.FLOAT32)
     rank = len(t.value().shape)
     value = t.builder.in_order(t.value(), channels_last(rank), t.target)
@@ -202,7 +200,6 @@ def layer_normalisation(t: OnnxTranslation) -> None:
 
 @translates("LRN", layout=InputLayout.CHANNELS_LAST)
 def local_response_normalisation(t: OnnxTranslation) -> None:
-    """Translate LRN."""
     require_type(t.dtype, DType.FLOAT32)
     rank = len(t.value().shape)
     value = t.builder.in_order(t.value(), channels_last(rank), t.target)
@@ -227,13 +224,11 @@ def lp_normalisation(t: OnnxTranslation) -> None:
 
 @translates("Softmax", "LogSoftmax")
 def softmax(t: OnnxTranslation) -> None:
-    """Translate Softmax or LogSoftmax."""
     _along_axis(t, Softmax(logarithm=t.kind == "LogSoftmax"))
 
 
 @translates("Hardmax")
 def hardmax(t: OnnxTranslation) -> None:
-    """Translate Hardmax."""
     _along_axis(t, Hardmax())
 
 

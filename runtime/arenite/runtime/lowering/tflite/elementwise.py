@@ -57,20 +57,17 @@ def relu(t: TfliteTranslation) -> None:
 
 @translates("ELU")
 def elu(t: TfliteTranslation) -> None:
-    """Translate ELU."""
     t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()]))
 
 
 @translates("LEAKY_RELU")
 def leaky_relu(t: TfliteTranslation) -> None:
-    """Translate LEAKY_RELU."""
     operator = Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0))
     t.finish(t.emit(operator, [t.value()]))
 
 
 @translates("GELU")
 def gelu(t: TfliteTranslation) -> None:
-    """Translate GELU."""
     function = F.GELU_TANH if t.integer("Approximate", 0) else F.GELU
     t.finish(t.emit(Unary(function=function), [t.value()]))
 
@@ -105,7 +102,6 @@ def add_all(t: TfliteTranslation) -> None:
 
 @translates("SELECT", "SELECT_V2", int16=True)
 def select(t: TfliteTranslation) -> None:
-    """Translate SELECT or SELECT_V2."""
     values = [t.value(position) for position in range(3)]
     rank = max(len(value.shape) for value in values)
     if t.kind == "SELECT" and len(values[0].shape) == 1 and rank > 1:
@@ -118,7 +114,6 @@ def select(t: TfliteTranslation) -> None:
 
 @translates("CAST", "DEQUANTIZE", "QUANTIZE", int16=True)
 def convert(t: TfliteTranslation) -> None:
-    """Translate CAST, QUANTIZE or DEQUANTIZE."""
     value = t.value()
     if t.is_complex(t.source()) and t.dtype is DType.FLOAT32:
         part(t)

@@ -27,7 +27,6 @@ _MAX_PLACES = 4_096
 
 @translates("SPACE_TO_BATCH_ND", int16=True)
 def space_to_batch(t: TfliteTranslation) -> None:
-    """Translate SPACE_TO_BATCH_ND."""
     value = t.value()
     blocks, paddings = _blocks(t, value.shape)
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)
@@ -139,7 +138,6 @@ def conv_2d(t: TfliteTranslation) -> None:
 
 @translates("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(t: TfliteTranslation) -> None:
-    """Translate DEPTHWISE_CONV_2D."""
     t = _without_pad(t)
     image, weights = t.value(0), t.weights(1)
     strides, dilations = _strides(t), _dilations(t)
@@ -223,7 +221,6 @@ _STRIDES_AND_DILATIONS = ("StrideH", "StrideW", "DilationHFactor", "DilationWFac
 
 @translates("TRANSPOSE_CONV")
 def transpose_conv(t: TfliteTranslation) -> None:
-    """Translate TRANSPOSE_CONV."""
     image, weights = t.value(2), t.weights(1)
     strides = _strides(t)
     _, height, width, _ = weights.shape

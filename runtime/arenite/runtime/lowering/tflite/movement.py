@@ -31,7 +31,6 @@ def densify(t: TfliteTranslation) -> None:
 
 @translates("TRANSPOSE", int16=True)
 def transpose(t: TfliteTranslation) -> None:
-    """Translate TRANSPOSE."""
     value = t.builder.transposed(t.value(), t.integers(1))
     t.finish(t.builder.as_written(value, t.target))
 
@@ -57,7 +56,6 @@ def _rescaled(t: TfliteTranslation, value: Value) -> Value:
 
 @translates("PACK", int16=True)
 def pack(t: TfliteTranslation) -> None:
-    """Translate PACK."""
     rank = len(t.shape)
     axis = t.integer("Axis", 0) % rank
     parts: list[Value] = []
@@ -79,7 +77,6 @@ def split(t: TfliteTranslation) -> None:
 
 @translates("UNPACK", int16=True)
 def unpack(t: TfliteTranslation) -> None:
-    """Translate UNPACK."""
     value = t.value()
     axis = t.integer("Axis", 0) % len(value.shape)
     _parts(t, value, axis, is_unpacked=True)
@@ -158,7 +155,6 @@ def _pick(
 
 @translates("MIRROR_PAD", "PAD", "PADV2", int16=True)
 def pad(t: TfliteTranslation) -> None:
-    """Translate PAD, PADV2 or MIRROR_PAD."""
     value = t.value()
     widths = t.array(1).reshape(-1, 2)
     before = [int(width) for width in widths[:, 0]]
@@ -179,7 +175,6 @@ def pad(t: TfliteTranslation) -> None:
 
 @translates("REVERSE_V2", int16=True)
 def reverse(t: TfliteTranslation) -> None:
-    """Translate REVERSE_V2."""
     value = t.value()
     rank = len(value.shape)
     axes = {axis % rank for axis in t.integers(1)}
@@ -193,7 +188,6 @@ def reverse(t: TfliteTranslation) -> None:
 
 @translates("ZEROS_LIKE", int16=True)
 def zeros_like(t: TfliteTranslation) -> None:
-    """Translate ZEROS_LIKE."""
     fill = np.zeros((), t.numpy_dtype).tobytes()
     t.finish(t.emit(Copy(moves=(), fill=fill), [t.value()]))
 
@@ -209,7 +203,6 @@ def fill(t: TfliteTranslation) -> None:
 
 @translates("TILE", int16=True)
 def tile(t: TfliteTranslation) -> None:
-    """Translate TILE."""
     value = t.value()
     move = tiled(value, t.shape, t.integers(1))
     t.finish(t.emit(Copy(moves=(move,)), [value]))
@@ -217,7 +210,6 @@ def tile(t: TfliteTranslation) -> None:
 
 @translates("BROADCAST_TO", int16=True)
 def broadcast_to(t: TfliteTranslation) -> None:
-    """Translate BROADCAST_TO."""
     value = t.value()
     shape = (*(1,) * (len(t.shape) - len(value.shape)), *value.shape)
     value = t.builder.reshaped(value, shape, t.target)
@@ -228,7 +220,6 @@ def broadcast_to(t: TfliteTranslation) -> None:
 
 @translates("DEPTH_TO_SPACE", int16=True)
 def depth_to_space(t: TfliteTranslation) -> None:
-    """Translate DEPTH_TO_SPACE."""
     n, h, w, c = t.value().shape
     b = t.integer("BlockSize", 1)
     _regroup(t, (n, h, w, b, b, c // (b * b)), (0, 1, 3, 2, 4, 5))
@@ -236,7 +227,6 @@ def depth_to_space(t: TfliteTranslation) -> None:
 
 @translates("SPACE_TO_DEPTH", int16=True)
 def space_to_depth(t: TfliteTranslation) -> None:
-    """Translate SPACE_TO_DEPTH."""
     n, h, w, c = t.value().shape
     b = t.integer("BlockSize", 1)
     _regroup(t, (n, h // b, b, w // b, b, c), (0, 1, 3, 2, 4, 5))
@@ -254,7 +244,6 @@ _MAX_DEPTH = 1 << 20
 
 @translates("GATHER", int16=True)
 def gather(t: TfliteTranslation) -> None:
-    """Translate GATHER."""
     data, indices = t.value(0), _indices(t, 1)
     if not data.shape:
         raise NotLoweredError("a scalar input is unsupported")

@@ -33,7 +33,6 @@ _TRUTHS = {"REDUCE_ALL": R.MINIMUM, "REDUCE_ANY": R.MAXIMUM}
 
 @translates("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(t: TfliteTranslation) -> None:
-    """Translate AVERAGE_POOL_2D or MAX_POOL_2D."""
     value = t.value()
     window = t.pair("FilterHeight", "FilterWidth")
     strides = t.pair("StrideH", "StrideW")
@@ -101,7 +100,6 @@ def reduction(t: TfliteTranslation) -> None:
 
 @translates("ARG_MAX", "ARG_MIN")
 def arg_reduction(t: TfliteTranslation) -> None:
-    """Translate ARG_MAX or ARG_MIN."""
     value = t.value()
     (axis,) = t.integers(1)
     operator = ArgReduce(axis=axis % len(value.shape), minimum=t.kind == "ARG_MIN")
@@ -110,7 +108,6 @@ def arg_reduction(t: TfliteTranslation) -> None:
 
 @translates("CUMSUM")
 def cumulative_sum(t: TfliteTranslation) -> None:
-    """Translate CUMSUM."""
     value = t.value()
     (axis,) = t.integers(1)
     operator = CumulativeSum(
@@ -123,7 +120,6 @@ def cumulative_sum(t: TfliteTranslation) -> None:
 
 @translates("SOFTMAX", "LOG_SOFTMAX", int16=True)
 def softmax(t: TfliteTranslation) -> None:
-    """Translate SOFTMAX or LOG_SOFTMAX."""
     is_log = t.kind == "LOG_SOFTMAX"
     operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
     value = t.value()
@@ -141,7 +137,6 @@ def l2_normalisation(t: TfliteTranslation) -> None:
 
 @translates("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalisation(t: TfliteTranslation) -> None:
-    """Translate LOCAL_RESPONSE_NORMALIZATION."""
     _check_float(t)
     size = 2 * t.integer("Radius", 0) + 1
     operator = LocalResponseNorm(

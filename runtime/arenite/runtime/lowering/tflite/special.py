@@ -59,7 +59,6 @@ def rfft2d(t: TfliteTranslation) -> None:
 
 @translates("COMPLEX_ABS")
 def magnitude(t: TfliteTranslation) -> None:
-    """Translate COMPLEX_ABS."""
     pairs = _pairs(t)
     operator = Reduce(function=ReduceFunction.L2, axes=(len(pairs.shape) - 1,))
     t.finish(t.emit(operator, [pairs], shape=pairs.shape[:-1]))
