@@ -24,8 +24,8 @@ import onnx
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.pipeline.compiling import Compiled, lower_model, rules, runs_by_rows
-from arenite.pipeline.costs import DESKTOP
+from arenite.pipeline.making.costs import DESKTOP
+from arenite.pipeline.targets.compiling import Compiled, lower_model, rules, runs_by_rows
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind

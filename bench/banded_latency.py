@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from arenite.pipeline.calibration.measuring import measured
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.fitting import Fit, Fitting, least_seconds
-from arenite.pipeline.programs import random_inputs
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.fitting import Fitting, least_seconds
+from arenite.pipeline.making.programs import random_inputs
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.errors import UnmetBudgetError
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table
 from harness.inputs import each_of, reading_of, shared_tflite, zoo_files
@@ -75,7 +76,7 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from shared_tflite(TFLITE)
 
 
-def fits_of(fitting: Fitting) -> dict[str, Fit]:
+def fits_of(fitting: Fitting) -> dict[str, Candidate]:
     """Return the programs that run, by what their arenas were to be."""
     frontier = fitting.frontier()
     found = {"whole": frontier[0]}
@@ -108,7 +109,7 @@ def measured_rows(model: Path, machine: MachineCosts, rounds: int) -> list[Row]:
             share=name,
             height=fit.height,
             of_whole=fit.height / fits["whole"].height,
-            turns=fit.banded.num_turns,
+            turns=fit.num_turns,
             predicted=1 + fit.slowdown,
             latency=paired_ratios(seconds[name], seconds["whole"]),
             milliseconds=1000 * Spread.of(seconds[name]).median,

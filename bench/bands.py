@@ -23,17 +23,17 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.pipeline.compiling import rules, runs_by_rows
-from arenite.pipeline.costs import DESKTOP, FLOAT, MachineCosts
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.trading import one_lane
+from arenite.pipeline.making.costs import DESKTOP, FLOAT, MachineCosts
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.trading import one_lane
+from arenite.pipeline.targets.compiling import rules, runs_by_rows
+from arenite.planner.candidate import Candidate
 from arenite.planner.liveness import Boundary
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
 from arenite.strategies import find
-from arenite.strategies.bands.search import Banded
 from arenite.strategies.bands.strips_search import StripsSearch
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
@@ -117,7 +117,7 @@ def default_models(folder: Path) -> Iterator[Path]:
     yield from shared_onnx()
 
 
-def least_of_callers(fitting: Fitting) -> tuple[Banded, Banded, float]:
+def least_of_callers(fitting: Fitting) -> tuple[Candidate, Candidate, float]:
     """Return the least where the caller holds graph input and output.
 
     The first makes no row again, the second may; the last is its multiply-adds over those of the
@@ -152,12 +152,12 @@ def fitted(model: Path, tigris: str | None = None) -> Row:
         model=model.stem,
         whole=fits[0].height,
         least=least.height,
-        lower_bound=least.banded.plan.lower_bound,
+        lower_bound=least.plan.lower_bound,
         steps=len(fitting.program.steps),
-        turns=least.banded.num_turns,
+        turns=least.num_turns,
         in_strips=in_strips.height,
         macs_ratio=in_strips.multiply_adds_ratio,
-        turns_in_strips=in_strips.banded.num_turns,
+        turns_in_strips=in_strips.num_turns,
         seconds=search_s,
         callers=callers.height,
         callers_in_strips=callers_in_strips.height,

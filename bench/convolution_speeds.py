@@ -16,7 +16,7 @@ import numpy as np
 from rich.table import Table
 
 from arenite.pipeline.calibration.programs import convolutions
-from arenite.pipeline.compiling import Compiled, rules
+from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
 from arenite.runtime.program import file as program_file

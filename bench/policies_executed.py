@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules
-from arenite.pipeline.trading import trade
+from arenite.pipeline.making.trading import Rescheduled, trade
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
 from arenite.planner.budget import LEAST, Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.program import Program, Step
 from arenite.planner.strategy import run
@@ -161,10 +161,10 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
         folder = Path(text)
         lowered = step_of(name, options.size, folder)
         program, place = lowered.program, partial(run, find("best"))
-        found = derive(program, rules())
-        plan = place(found.problem)
+        given = Candidate.of(program, rules(), place, 0.0)
+        plan = given.plan
         states = sum(t.size for t in program.tensors.values() if t.kind is TensorKind.STATE)
-        pieces = list(program_file.pieces(lowered.compiled(found).assemble(plan)))
+        pieces = list(program_file.pieces(lowered.compiled(given.derivation).assemble(plan)))
         with Session.of_pieces(pieces, name) as whole:
             feeds = _feeds(whole)
             expected = _bits(whole, feeds)
@@ -177,14 +177,13 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
                     budget = Budget(limit) if share else LEAST
                     begun = time.perf_counter()
                     try:
-                        traded = trade(
-                            program, find_policy(policy), budget, costs, rules(), place,
-                            plan.height,
-                        )  # fmt: skip
+                        traded = trade(given, find_policy(policy), budget, costs, rules(), place)
                     except UnmetBudgetError as error:
                         note(str(error))
                         continue
                     note(f"{name}: {policy} decided in {time.perf_counter() - begun:.1f} s")
+                    rescheduled = traded.note(Rescheduled)
+                    assert rescheduled is not None
                     assembly = lowered.compiled(traded.derivation).assemble(traded.plan)
                     made = list(program_file.pieces(assembly))
                     with Session.of_pieces(made, policy) as session:
@@ -197,10 +196,10 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
                         f"{share} %" if share else "least",
                         traded.height,
                         (traded.height - states) / (plan.height - states),
-                        traded.num_repeated,
-                        traded.timeline.bytes_out + traded.timeline.bytes_back,
+                        rescheduled.num_repeated,
+                        rescheduled.bytes_moved,
                         traded.spilled,
-                        1 + traded.extra_time,
+                        1 + traded.slowdown,
                         ratios,
                         is_same,
                     )

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.placing import place
-from arenite.pipeline.programs import random_inputs, write_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.programs import random_inputs, write_program
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.budget import Budget
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget, weight_bytes

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import onnx
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.policies import read_program
-from arenite.pipeline.reading import Reading
 from arenite.planner.program import Program
 from arenite.training.prepare import read_for_training
 from arenite.training.step import TrainingRecipe, make_step

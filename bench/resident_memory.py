@@ -27,9 +27,9 @@ import onnx
 from rich.console import Console
 from rich.table import Table
 
-from arenite.pipeline.compiling import compile_model
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.budget import Budget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget

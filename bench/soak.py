@@ -25,7 +25,7 @@ import onnx
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.session import Session

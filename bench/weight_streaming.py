@@ -26,9 +26,9 @@ from rich.table import Table
 
 from arenite.compression.onnx_model import Layer, OnnxModel
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
-from arenite.pipeline.compiling import compile_model
-from arenite.pipeline.placing import place
-from arenite.pipeline.programs import code_of, random_inputs, write_program
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.making.programs import code_of, random_inputs, write_program
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.pipeline.base.errors import EngineError
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.contest.engines import OURS
 from arenite.pipeline.contest.rounds import Contest, measure, outputs_of
-from arenite.pipeline.errors import EngineError
-from arenite.pipeline.programs import build_program, random_inputs
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.building import build_program
+from arenite.pipeline.making.programs import random_inputs
 from arenite.planner.importers import model_format
 from arenite.runtime.session import Session
 from harness.figures import Spread, paired_ratios

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import onnx
 
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import AreniteError
 from harness.command import MissingInputsError, note
 from harness.processes import ProcessError

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.main import main
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.contest.engines import ENGINES
-from arenite.pipeline.programs import with_fixed
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.programs import with_fixed
 from arenite.planner.importers import load, model_format
 from arenite.planner.program import Program
 from arenite.planner.tensors import TensorKind

@@ -13,8 +13,8 @@ import onnxruntime
 import torch
 from numpy.typing import NDArray
 
-from arenite.pipeline.programs import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.runtime.session import Session
 from arenite.training.prepare import read_for_training
 from arenite.training.step import TrainingRecipe, TrainingStep, make_step

@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
-from arenite.pipeline.programs import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.training.prepare import read_for_training
 from arenite.training.step import TrainingRecipe, make_step
 from arenite.training.writing import write_step

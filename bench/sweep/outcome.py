@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.pipeline.compiling import Compiled, compile_model
+from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers import load

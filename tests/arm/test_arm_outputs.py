@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.programs import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
 from arenite.runtime.session import Session
 from arenite.strategies import find

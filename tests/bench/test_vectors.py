@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.programs import build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from harness import MissingInputsError, vectors
 from harness.vectors import file_offset, limited
 from harness.wide_registers import uses_wide_registers

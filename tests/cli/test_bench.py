@@ -8,9 +8,9 @@ import pytest
 
 from arenite.cli.commands.bench import command
 from arenite.cli.console.observer import TERMINAL
+from arenite.pipeline.base.errors import EngineError
 from arenite.pipeline.contest import rounds
 from arenite.pipeline.contest.rounds import Contest, Measured, Sample, measure
-from arenite.pipeline.errors import EngineError
 from support.command_models import LACKING
 from support.shared_material import shared
 from support.tiny_onnx import parse, save

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from arenite.pipeline.base.errors import CostsFileError
 from arenite.pipeline.calibration.link import measured_link
-from arenite.pipeline.costs import (
+from arenite.pipeline.making.costs import (
     DESKTOP,
     FLOAT,
     INTEGER,
@@ -16,7 +17,6 @@ from arenite.pipeline.costs import (
     table,
     with_measured,
 )
-from arenite.pipeline.errors import CostsFileError
 from arenite.planner.costs import Link
 from arenite.runtime.session.stated import processor_name
 

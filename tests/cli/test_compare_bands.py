@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Task, compare_model
-from arenite.pipeline.reading import Reading
 from arenite.pipeline.report.row_map import RowMap
 from arenite.strategies import find
 from support.banding import banding

@@ -194,7 +194,7 @@ def test_a_program_whose_turns_miss_a_row_is_refused(refused, program, monkeypat
         return root
 
     root_of = touching.root_of
-    monkeypatch.setattr("arenite.pipeline.program_files.root_of", without_one)
+    monkeypatch.setattr("arenite.pipeline.making.program_files.root_of", without_one)
     assert "turn " in refused("verify", program)
 
 
@@ -205,5 +205,5 @@ def test_a_memory_of_another_size_is_refused(refused, program, monkeypatch):
         return root
 
     root_of = touching.root_of
-    monkeypatch.setattr("arenite.pipeline.program_files.root_of", larger)
+    monkeypatch.setattr("arenite.pipeline.making.program_files.root_of", larger)
     assert "B used" in refused("verify", program)

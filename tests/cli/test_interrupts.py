@@ -9,8 +9,8 @@ import pytest
 from arenite.cli.console import observer as observer_module
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.observer import watched
-from arenite.pipeline import placing
-from arenite.pipeline.placing import place
+from arenite.pipeline.base import placing
+from arenite.pipeline.base.placing import place
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import AbandonedError

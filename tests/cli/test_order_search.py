@@ -6,7 +6,7 @@ import threading
 import time
 
 from arenite.cli.console.observer import watched
-from arenite.pipeline.ordering import order_finder
+from arenite.pipeline.base.ordering import order_finder
 from arenite.planner.rules import Rules
 from support.wide_graphs import wide_graph
 

@@ -7,7 +7,7 @@ import pytest
 from tflite import BuiltinOperator as Op
 
 from arenite.cli.main import main
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.table import TARGETS
 from arenite.planner import planfile
 from support.shared_material import shared

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.pipeline.compiling import Tuning, compile_model
+from arenite.pipeline.targets.compiling import Tuning, compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import measured
 from arenite.runtime.session.stated import processor_name

@@ -7,7 +7,7 @@ import pytest
 
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.structured import remove_channels
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save
 

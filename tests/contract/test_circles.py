@@ -82,8 +82,8 @@ def test_no_parts_of_a_component_import_each_other(component):
 def folders(component):
     """Return the folders of a component, at any depth, each with those that its files import.
 
-    The files directly in a folder count as the folder; an `__init__` that only gives names to what
-    lies below it counts on its own.
+    The files directly in a folder count as the folder. An `__init__` that only gives names to what
+    lies below it counts on its own, and so does a native module.
     """
     root = ROOT / component
     paths = {}
@@ -95,6 +95,8 @@ def folders(component):
             module = folder if is_package else ".".join(parts)
             is_face = is_package and not defines(path)
             paths[module] = f"{folder} (names)" if is_face else folder
+            if path.suffix == ".pyi":
+                paths[module] = f"{folder} (native)"
     found = {folder: set() for folder in paths.values()}
     for module, others in imports(component).items():
         found[paths[module]].update(paths[other] for other in others)
@@ -128,9 +130,7 @@ KNOWN_TANGLES = {
         ["", ".operators", ".rewrites.aliasing", ".rewrites.aliasing (names)"],
         [".importers", ".importers.onnx"],
     ],
-    "strategies": [["", ".base", ".place", ".share"]],
     "training": [["", ".rules"]],
-    "pipeline": [["", ".targets"]],
 }
 """Folders that still import each other, by component; an entry goes when its folders do not."""
 

@@ -1,6 +1,7 @@
 """The house: one namespace, and who may import whom."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,8 +65,24 @@ def imported(request):
     return request.param, import_in_fresh_process(IMPORT_ALL, f"arenite.{request.param}")
 
 
-def test_no_portion_hides_the_others():
-    assert not list(ROOT.glob("*/arenite/__init__.py"))
+def test_one_portion_is_the_front_door_and_hides_no_other():
+    assert list(ROOT.glob("*/arenite/__init__.py")) == [ROOT / "pipeline/arenite/__init__.py"]
+
+
+def test_the_front_door_loads_nothing_until_it_is_asked():
+    found = import_in_fresh_process(IMPORT_ONE, "arenite")["modules"]
+    assert {each for each in found if each.startswith("arenite")} == {"arenite"}
+    assert not {"numpy", "onnx", "click", "rich"} & set(found)
+
+
+def test_nothing_outside_the_command_line_imports_it():
+    importers = [
+        str(path.relative_to(ROOT))
+        for folder in (*COMPONENTS, "docs", "action")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if folder != "cli" and re.search(r"^\s*(from|import) arenite\.cli", path.read_text(), re.M)
+    ]
+    assert importers in ([], ["docs/generate/reference.py"])  # which documents its commands
 
 
 def test_a_component_imports_only_what_it_may(imported):

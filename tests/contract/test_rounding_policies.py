@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import Lowered
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.targets.compiling import Lowered
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError, UnmetBudgetError
@@ -64,7 +65,10 @@ def test_it_leaves_what_fits_and_says_how_low_it_gets(policy: Policy, lowered: L
 def test_the_loss_and_states_are_within_the_tolerance(policy: Policy, lowered: Lowered) -> None:
     whole = traded(lowered, find_policy("sqrt"), Budget(100, is_percent=True))
     found = traded(lowered, policy, Budget(85, is_percent=True))
-    assert found.num_rounded > 0 == whole.num_rounded == found.num_repeated
+    note, before = found.note(Rescheduled), whole.note(Rescheduled)
+    assert note is not None
+    assert before is not None
+    assert note.num_rounded > 0 == before.num_rounded == note.num_repeated
     assert found.height < whole.height
     pieces = pieces_of(assembled(lowered, found))
     with Session.of_pieces(pieces_of(assembled(lowered, whole)), "whole") as one:

@@ -144,7 +144,7 @@ def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
             run_block(block, page, scope)
 
 
-_UNFENCED = {DOCS / "benchmarks.md", DOCS / "how-to" / "export-c.md"}
+_UNFENCED = {DOCS / "how-to" / "export-c.md"}
 """Pages whose commands are not in fences yet."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.session import Session
 from support.coded_programs import build_coded, network

@@ -2,8 +2,8 @@
 
 import pytest
 
-from arenite.pipeline.building import compile_and_place
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import compile_and_place
 from arenite.pipeline.session import Session
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file

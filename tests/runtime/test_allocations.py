@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model
+from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.budget import LEAST
 from arenite.runtime import _core
 from arenite.runtime.program import file as program_file

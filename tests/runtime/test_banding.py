@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings
 
-from arenite.pipeline.compiling import lower_model, rules
+from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies.bands.search import BandsSearch, InBands
 from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
 from support.running import with_random_weights
 from support.shared_material import shared
@@ -95,7 +95,7 @@ def test_a_budget_is_met_to_the_byte_or_refused_with_the_least(tmp_path):
 def test_what_fits_as_it_is_runs_whole(tmp_path):
     _, ways = banding(network(RESIDUAL, tmp_path))
     assert ways.within(10**9) is ways.whole
-    assert ways.whole.regions == ()
+    assert InBands.of(ways.whole).regions == ()
 
 
 def test_a_stopped_search_keeps_what_it_has(tmp_path):

@@ -8,7 +8,7 @@ onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 
 from onnx import TensorProto, helper  # noqa: E402
 
-from arenite.pipeline.compiling import compile_model  # noqa: E402
+from arenite.pipeline.targets.compiling import compile_model  # noqa: E402
 from arenite.planner.verify import verify  # noqa: E402
 from arenite.strategies.best import Best  # noqa: E402
 from arenite.strategies.order.best import BestOrder  # noqa: E402

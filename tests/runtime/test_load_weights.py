@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import _core
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.rewrites.streaming import WeightBudget

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import _core
 from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
 from arenite.runtime.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model, lower_model, rules
+from arenite.pipeline.targets.compiling import compile_model, lower_model, rules
 from arenite.planner.derive import derive
 from arenite.planner.errors import OrderError
 from arenite.planner.problem import load_spans

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import AreniteError
 from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.program import file as program_file

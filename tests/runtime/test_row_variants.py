@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
-from arenite.pipeline.trading import one_lane, trade
+from arenite.pipeline.making.trading import one_lane, trade
+from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run
@@ -39,10 +39,7 @@ def programs(lowered):
 
 
 def spilled(banded, budget):
-    return trade(
-        banded.unshared, find_policy("offload-prefetch"), budget, COSTS, rules(), PLACE,
-        banded.height,
-    )  # fmt: skip
+    return trade(banded, find_policy("offload-prefetch"), budget, COSTS, rules(), PLACE)
 
 
 @pytest.mark.parametrize("index", [-2, -1])

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import Tensor

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.verify import OverlapError
 from arenite.runtime.errors import (
     InputNameError,
@@ -219,7 +219,7 @@ def test_a_wrong_plan_is_refused_when_it_is_assembled(model):
 
 def test_a_wrong_plan_is_refused_when_it_is_loaded(model, monkeypatch):
     compiled = compile_model(model)
-    monkeypatch.setattr("arenite.pipeline.compiling.verify", lambda *_: None)
+    monkeypatch.setattr("arenite.pipeline.targets.compiling.verify", lambda *_: None)
     pieces = list(program_file.pieces(compiled.assemble(wrong_plan(compiled))))
     with pytest.raises(ProgramError, match="shares bytes with another"):
         Session.of_pieces(pieces, "wrong")

@@ -5,8 +5,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
-from arenite.pipeline.programs import code_of
+from arenite.pipeline.making.programs import code_of
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import (

@@ -5,7 +5,7 @@ from itertools import islice
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arenite.pipeline.compiling import lower_model, rules
+from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.derive import derive
 from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips import fuse, unfold

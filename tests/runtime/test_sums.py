@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.operators.elementwise import Binary
 from arenite.runtime.rewrites.streaming import WeightBudget
 from support.running import (

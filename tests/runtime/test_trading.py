@@ -2,10 +2,11 @@
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.rewrites.rescheduling import SPILLED
+from arenite.planner.memory import SPILLED
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy
 from support.running import PoisonedSession
@@ -48,7 +49,7 @@ def test_what_a_policy_makes_runs_in_the_arena_of_its_plan(lowered, whole, polic
         assert session.arena_bytes == found.height < height
         spilled = [memory.size for memory in session.memories if memory.spilled]
         assert sum(spilled) == found.spilled
-        assert bool(spilled) == bool(found.timeline.bytes_out)
+        assert bool(spilled) == bool(found.note(Rescheduled).timeline.bytes_out)
         assert bits(session, feeds) == expected
     with PoisonedSession(pieces) as session:
         assert bits(session, feeds)[0] == expected[0]
@@ -57,13 +58,14 @@ def test_what_a_policy_makes_runs_in_the_arena_of_its_plan(lowered, whole, polic
 def test_what_swaps_moves_and_what_recomputes_runs_steps_again(lowered):
     swapped = traded(lowered, find_policy("offload-prefetch"), LEAST)
     assert swapped.spilled
-    assert swapped.timeline.bytes_back >= swapped.timeline.bytes_out > 0
-    assert swapped.num_repeated == 0
+    note = swapped.note(Rescheduled)
+    assert note.timeline.bytes_back >= note.timeline.bytes_out > 0
+    assert note.num_repeated == 0
     assert SPILLED in {memory.name for memory in swapped.derivation.problem.memories}
     again = traded(lowered, find_policy("greedy-chains"), LEAST)
     assert not again.spilled
-    assert again.num_repeated > 0
-    assert again.extra_time > 0
+    assert again.note(Rescheduled).num_repeated > 0
+    assert again.slowdown > 0
 
 
 def test_a_budget_out_of_reach_says_how_far_it_came(lowered):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import Compiled, Tuning, compile_model, lower_model, rules
+from arenite.pipeline.targets.compiling import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.planner.derive import derive
 from arenite.planner.source import Source
 from arenite.planner.verify import verify

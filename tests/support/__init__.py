@@ -32,4 +32,7 @@ same steps whole, `banding` networks in bands, `trading` steps that policies rew
 network with skips, `parts` a tensor in parts, `children` that are forked, `c_library` built and
 installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it,
 `shared_material` that may lie beside the checkout.
+
+Beside them: `documentation` with the blocks of the pages, `entry_points` with those that a
+checkout states.
 """

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules, runs_by_rows
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules, runs_by_rows
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import Derivation
 from arenite.planner.plan import Plan
@@ -14,7 +15,7 @@ from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.runtime.program import file as program_file
 from arenite.strategies import find
-from arenite.strategies.bands.search import Banded, BandsSearch
+from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips_search import StripsSearch
 from support.running import PoisonedSession
 
@@ -67,7 +68,7 @@ def fed(lowered: Lowered, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def outputs(
-    lowered: Lowered, banded: Banded, arrays: Mapping[str, np.ndarray]
+    lowered: Lowered, banded: Candidate, arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return what a banded program makes, whatever dead memory holds."""
     return outputs_of(lowered, banded.derivation, banded.plan, arrays)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from arenite.compression import coding
-from arenite.pipeline.compiling import Compiled, compile_model
+from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arenite.pipeline.compiling import Compiled, compile_model
+from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
 from arenite.runtime.program.file import Assembly

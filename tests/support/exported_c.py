@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import lower_model_for_c
+from arenite.pipeline.targets.compiling_c import lower_model_for_c
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.ordering import FindOrder

@@ -9,7 +9,7 @@ import onnx
 import onnx.numpy_helper
 import onnxruntime
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find

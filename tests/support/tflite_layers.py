@@ -90,8 +90,8 @@ def integer_lstm(
         tensors[position] = None
     y = Given((*rows, units), "int8", None, (1 / 128,), zero_point)
     told = zero_point if hidden_zero_point is None else hidden_zero_point
-    between = [Given((), "int16", None, (2**-12,), 0)] * 4
-    between = [*between, Given((), "int8", None, (1 / 128,), told)]
+    between = [Given((0,), "int16", None, (2**-12,), 0)] * 4
+    between = [*between, Given((0,), "int8", None, (1 / 128,), told)]
     options = {"fusedActivationFunction": 4, "cellClip": clip, "timeMajor": time_major}
     return operator_model(
         LSTM[0], tensors, [y], (LSTM[1], options), intermediates=between[:intermediates]

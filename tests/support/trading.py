@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from arenite.pipeline.compiling import Lowered, lower_model, rules
-from arenite.pipeline.trading import Traded, one_lane, trade
+from arenite.pipeline.making.trading import one_lane, trade
+from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
 from arenite.planner.policy import Policy
 from arenite.planner.strategy import run
 from arenite.runtime.program import file as program_file
@@ -54,14 +54,14 @@ def step_file(folder: Path) -> Path:
     return path
 
 
-def traded(lowered: Lowered, policy: Policy, budget: Budget, costs: Costs = COSTS) -> Traded:
+def traded(lowered: Lowered, policy: Policy, budget: Budget, costs: Costs = COSTS) -> Candidate:
     """Return what a policy makes of a model."""
     place = partial(run, find("best"))
-    height = place(derive(lowered.program, rules()).problem).height
-    return trade(lowered.program, policy, budget, costs, rules(), place, height)
+    given = Candidate.of(lowered.program, rules(), place, 0.0)
+    return trade(given, policy, budget, costs, rules(), place)
 
 
-def assembled(lowered: Lowered, found: Traded) -> Assembly:
+def assembled(lowered: Lowered, found: Candidate) -> Assembly:
     """Return the program file of it, in parts."""
     return lowered.compiled(found.derivation).assemble(found.plan)
 

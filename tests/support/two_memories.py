@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.pipeline.compiling import Compiled, lower, rules
+from arenite.pipeline.targets.compiling import Compiled, lower, rules
 from arenite.planner.derive import derive
 from arenite.planner.files import model_digest
 from arenite.planner.importers import load

@@ -42,7 +42,7 @@ def _run(argv: "Sequence[str]") -> int:
     import click
 
     from arenite.cli.group import arenite
-    from arenite.pipeline.errors import OptionsError
+    from arenite.pipeline.base.errors import OptionsError
     from arenite.planner.errors import AreniteError
 
     try:
@@ -72,7 +72,7 @@ def _run(argv: "Sequence[str]") -> int:
 def _failure(reason: str) -> int:
     import click
 
-    from arenite.pipeline.text import one_line
+    from arenite.pipeline.base.text import one_line
 
     click.echo(one_line(f"error: {reason}"), err=True)
     return FAILURE

@@ -56,8 +56,8 @@ class Session(ProgramSession):
             super().__init__(path, threads=threads, poison=poison, guard=guard, buffers=buffers)
             return
         # Late, so that running a program file takes none of the packages that read models.
-        from arenite.pipeline.building import compile_and_place
-        from arenite.pipeline.reading import Reading
+        from arenite.pipeline.base.reading import Reading
+        from arenite.pipeline.making.building import compile_and_place
         from arenite.runtime.program import file
         from arenite.strategies import find
 

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from arenite.pipeline.programs import SUFFIX, build_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
+from arenite.pipeline.making.programs import SUFFIX
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
 from arenite.runtime.session import Session
 from arenite.training.runner import StepEngine, StepInputs, StepRunner

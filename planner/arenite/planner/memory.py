@@ -7,6 +7,8 @@ from arenite.planner.errors import ModelError
 
 ARENA = "arena"
 """Name of the memory, where there is only one."""
+SPILLED = "spilled"
+"""Name of the memory that tensors are spilled to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,10 @@ class StrategyKind(StrEnum):
     """A whole buffer for each record, the buffers then laid end to end."""
 
 
+Placer: TypeAlias = Callable[[Problem], Plan]
+"""A strategy, or any function of the same type."""
+
+
 @runtime_checkable
 class Strategy(Protocol):
     """Makes a plan for a problem.

@@ -6,8 +6,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Task, compare_model
-from arenite.pipeline.reading import Reading
 from arenite.pipeline.report.frontier import Frontier, Point
 from arenite.pipeline.report.frontier_words import remark
 from arenite.pipeline.report.model import PageModel

@@ -7,7 +7,7 @@ import onnx
 import onnx.reference
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.program import Program
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import lower_model_for_c
 from arenite.pipeline.session import Session
+from arenite.pipeline.targets.compiling_c import lower_model_for_c
 from arenite.planner.row_step import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.pipeline.compiling_c import compile_for_c
+from arenite.pipeline.targets.compiling_c import compile_for_c
 from arenite.planner.errors import AreniteError
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c

@@ -104,6 +104,11 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "strided slice": lambda: strided_slice(S8),
     "largest": lambda: arg_max(S8),
     "svdf": svdf,
+    "lstm": integer_lstm,
+    "lstm, clipped": lambda: integer_lstm(clip=3.0, zero_point=5),
+    "lstm, times first": lambda: integer_lstm(time_major=True, batch=3, cell_scale=2**-12),
+    "lstm of large sums": lambda: integer_lstm(units=40, batch=1, cell_scale=2**-13),
+    "lstm of large cells": lambda: integer_lstm(cell_scale=2**-9),
 }  # fmt: skip
 """What TensorFlow Lite Micro has too."""
 
@@ -122,9 +127,6 @@ LITERT: dict[str, Callable[[], bytes]] = {
     "pad": lambda: pad(U8),
     "largest": lambda: arg_max(U8, "int64"),
     "grouped conv": lambda: conv(depth=(6, 10), groups=2),
-    "lstm": integer_lstm,
-    "lstm, clipped": lambda: integer_lstm(clip=3.0, zero_point=5),
-    "lstm, times first": lambda: integer_lstm(time_major=True, batch=3, cell_scale=2**-12),
 }
 """What it refuses: bytes without a sign for the most part."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import ALIASES, ALIGNMENT
+from arenite.pipeline.targets.compiling_c import ALIASES, ALIGNMENT
 from arenite.planner.derive import derive
 from arenite.planner.importers import load
 from arenite.planner.rewrites.aliasing import AliasKind
@@ -96,6 +96,18 @@ def test_rows_may_lie_anywhere_and_be_made_in_parts(
     inputs = drawn(export, 0)
     (one,), (two,) = (machine.run(inputs).values() for machine in machines)
     np.testing.assert_array_equal(one, two)
+
+
+def test_an_lstm_keeps_the_states_of_tensorflow_lite_micro_from_run_to_run(tmp_path: Path) -> None:
+    path = shared("models/tflite/dtln_noise_suppression.tflite")
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    oracle = Micro(path)
+    for seed in range(8):
+        inputs = drawn(export, seed)
+        (expected,) = oracle.run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_two_arenas_are_two_instances(tmp_path: Path) -> None:

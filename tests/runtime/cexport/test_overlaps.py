@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import compile_for_c
 from arenite.pipeline.session import Session
+from arenite.pipeline.targets.compiling_c import compile_for_c
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find

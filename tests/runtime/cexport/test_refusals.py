@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling_c import compile_for_c
+from arenite.pipeline.targets.compiling_c import compile_for_c
 from arenite.runtime.cexport.base.errors import NotExportedError
 from support.exported_c import compiled, exported
 from support.tflite_operator import Given, operator_model, weights

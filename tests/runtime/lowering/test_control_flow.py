@@ -8,7 +8,7 @@ import onnx
 import onnx.numpy_helper
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import MissingDataError
 from support.running import (
     PoisonedSession,

@@ -4,8 +4,8 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.pipeline.compiling import compile_model
 from arenite.pipeline.session import Session
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import AreniteError, ModelFormatError
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.strategies import find

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model, lower_model
+from arenite.pipeline.targets.compiling import compile_model, lower_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.running import (
     PoisonedSession,

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from arenite.pipeline.compiling import lower
+from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.runtime.operators.elementwise import Convert
 from support.running import PoisonedSession, build, with_random_weights

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import read
 from arenite.planner.rewrites.aliasing import SAFE_KINDS
 from arenite.runtime.operators.recurrent import Lstm

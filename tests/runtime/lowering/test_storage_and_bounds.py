@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.program import Program
 from arenite.runtime.operators.special import External
 from arenite.runtime.session import Session

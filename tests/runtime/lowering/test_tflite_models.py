@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import lower
+from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.session import Session

@@ -11,7 +11,7 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 from tflite import BuiltinOperator as Op
 from tflite import TensorType
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from support.running import build

@@ -12,7 +12,7 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 from ai_edge_litert.interpreter import Interpreter
 from tflite import BuiltinOperator as Op
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.program import Program
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session

@@ -11,7 +11,7 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 
 from tflite import BuiltinOperator as Op
 
-from arenite.pipeline.compiling import lower
+from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.session import Session

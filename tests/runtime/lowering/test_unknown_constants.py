@@ -9,7 +9,7 @@ import onnx.numpy_helper
 import pytest
 from tflite import BuiltinOperator, TensorType
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import (
     MissingDataError,
     ModelFormatError,

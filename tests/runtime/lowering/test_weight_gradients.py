@@ -8,7 +8,7 @@ import onnx
 import onnx.helper
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.dtypes import DType
 from arenite.runtime.operators.convolution import WeightGradient
 from arenite.training.graph import StepGraph

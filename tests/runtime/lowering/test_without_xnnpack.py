@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.pipeline.compiling import compile_model
+from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import load
 from arenite.runtime import _core
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError

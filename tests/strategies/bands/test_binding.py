@@ -2,10 +2,11 @@
 
 import pytest
 
-from arenite.pipeline.compiling import rules
+from arenite.pipeline.targets.compiling import rules
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
 from arenite.strategies.bands.binding import BandsLimitError, binding_of, owners_of
+from arenite.strategies.bands.search import InBands
 from support.banding import banding
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -22,7 +23,7 @@ def ways(tmp_path):
 
 def test_every_piece_belongs_to_a_tensor_of_the_model(ways):
     *_, least = ways.frontier()
-    assert least.regions
+    assert InBands.of(least).regions
     program = least.derivation.program
     owners = owners_of(program)
     assert set(owners.values()) <= ways.whole.derivation.program.tensors.keys()
@@ -33,7 +34,7 @@ def test_every_piece_belongs_to_a_tensor_of_the_model(ways):
 
 def test_what_binds_adds_up_and_is_named_as_in_the_model(ways):
     *_, least = ways.frontier()
-    binding = binding_of(least.derivation)
+    binding = binding_of(least)
     assert sum(each.size for each in binding.held) == binding.load
     assert binding.load == least.plan.lower_bound
     assert binding.step in {step.name for step in ways.whole.derivation.program.steps}

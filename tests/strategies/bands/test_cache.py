@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model, runs_by_rows
+from arenite.pipeline.targets.compiling import lower_model, runs_by_rows
 from arenite.planner.costs import SD_CARD
 from arenite.strategies.bands.cache import beyond_cache, in_bands
 from arenite.strategies.bands.regions import Regions

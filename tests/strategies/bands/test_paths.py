@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model
+from arenite.pipeline.targets.compiling import lower_model
 from arenite.strategies.bands.paths import (
     Edges,
     SearchStoppedError,

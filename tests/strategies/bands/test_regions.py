@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from arenite.pipeline.compiling import lower_model
+from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.problem import load_spans

@@ -5,12 +5,13 @@ from functools import partial
 
 import pytest
 
-from arenite.pipeline.compiling import lower_model, rules, runs_by_rows
+from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
 from arenite.strategies.bands import strips_search as module
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.regions import Region, Regions
+from arenite.strategies.bands.search import InBands
 from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.base import native
 from support.banding import COSTS, banded_ways, placed
@@ -32,7 +33,7 @@ def path(tmp_path):
 
 
 def in_strips(banded):
-    return [step for step in banded.base.steps if isinstance(step.operator, Strips)]
+    return [step for step in InBands.of(banded).base.steps if isinstance(step.operator, Strips)]
 
 
 def test_the_widest_rows_are_tried_in_strips(path):
@@ -45,7 +46,7 @@ def test_the_widest_rows_are_tried_in_strips(path):
 def test_what_binds_is_told_in_steps_and_tensors_of_the_model(path):
     _, ways = banded_ways(path)
     *_, least = ways.frontier()
-    binding, program = binding_of(least.derivation), ways.whole.derivation.program
+    binding, program = binding_of(least), ways.whole.derivation.program
     assert binding.step in {step.name for step in program.steps}
     assert {held.tensor for held in binding.held} <= program.tensors.keys()
 
@@ -72,11 +73,15 @@ def test_a_budget_below_all_is_refused_with_the_least_of_all(path):
 def test_the_peak_of_a_walk_counts_what_lies_between_the_layers(path):
     _, ways = banded_ways(path)
     *_, least = ways.frontier()
-    (start,) = (index for index, each in enumerate(least.base.steps) if each in in_strips(least))
-    strips = least.base.steps[start].operator
+    (start,) = (
+        index
+        for index, each in enumerate(InBands.of(least).base.steps)
+        if each in in_strips(least)
+    )
+    strips = InBands.of(least).base.steps[start].operator
     region = Region(start, start + 1)
-    found = Regions(least.base, COSTS).walk(region)
-    source, result = (least.base.tensors[name] for name in ("i", "y"))
+    found = Regions(InBands.of(least).base, COSTS).walk(region)
+    source, result = (InBands.of(least).base.tensors[name] for name in ("i", "y"))
     # All of what it reads, the first row that it makes, and what one strip needs for that.
     assert found.peak == source.size + result.size // 12 + strips.row_scratch(None)
     assert lower_model(path).program.steps[start].outputs == ("a",)

@@ -16,8 +16,8 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AliasType, AlignmentType
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.placing import configured, place
-from arenite.pipeline.text import both, distance
+from arenite.pipeline.base.placing import configured, place
+from arenite.pipeline.base.text import both, distance
 from arenite.planner import planfile
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError, about_file
 from arenite.planner.importers import Shapes, model_format, read

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,14 +27,12 @@ from arenite.cli.render.memories import memories_as_json, memory_rows
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
 from arenite.cli.render.weights import weights_as_json, weights_rows
-from arenite.pipeline.building import Built, compile_and_place
-from arenite.pipeline.memories import spread_over
-from arenite.pipeline.placing import configured
-from arenite.pipeline.programs import code_of, compile_by_plan, write_program
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.targets.arenite import compiled_for
-from arenite.pipeline.text import both, distance, grouped, plural, printable
-from arenite.pipeline.tuning import tuned
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, grouped, plural, printable
+from arenite.pipeline.making.building import build_by_plan, build_model
+from arenite.pipeline.making.programs import code_of
+from arenite.pipeline.making.tuning import tuned
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.operators.bands import Band
 from arenite.planner.program import Step
@@ -133,24 +130,20 @@ def build(
             dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
             limits=watched(time_limit_s),
         )  # fmt: skip
-        measure = partial(tuned, observer=TERMINAL) if tune else None
         if memories:
             refuse_beside("--memory", "capacity")
-            compiled = compiled_for(reading, model, kernels=Kernels(kernels), tune=measure)
-            source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
-            built = Built.of(replace(compiled, source=source), outcome)
-        else:
-            built = compile_and_place(
-                reading, model, strategy, capacity=capacity, kernels=Kernels(kernels),
-                tune=measure, is_whole=is_whole,
-            )  # fmt: skip
+        built = build_model(
+            model, reading, strategy=strategy, capacity=capacity, memories=memories,
+            kernels=Kernels(kernels), tune=partial(tuned, observer=TERMINAL) if tune else None,
+            is_whole=is_whole,
+        )  # fmt: skip
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
-        built = Built.of(*compile_by_plan(model, plan_path))
-    compiled, outcome, plan = built.compiled, built.outcome, built.outcome.plan
+        built = build_by_plan(model, plan_path)
+    compiled, plan = built.compiled, built.plan
     code = code_of(huffman=huffman) if code_weights else None
     with results.file(output) as file:
-        held = write_program(file, compiled, outcome, code=code)
+        held = built.write(file, code)
         file_bytes = file.stat().st_size
     problem = compiled.source.problem
     kinds_by_step = {_step_of(step): step.operator.label for step in compiled.program.steps}

@@ -15,11 +15,11 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.placing import place
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, percent, printable
 from arenite.pipeline.targets.choice import Chosen, choose_target
 from arenite.pipeline.targets.table import ARENITE
-from arenite.pipeline.text import both, distance, percent, printable
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.plan import Plan
 from arenite.strategies import find

@@ -1,6 +1,6 @@
 """`arenite plan`: place the records of one model and write the plan file."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -8,8 +8,7 @@ from rich.console import Console, RenderableType
 
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
-from arenite.cli.console.streams import drawing_width, has_colour, note
-from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.options.memories import memories_option
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.output import json_option
@@ -25,23 +24,16 @@ from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.compiling import Compiled
-from arenite.pipeline.errors import UnloadableError
-from arenite.pipeline.memories import spread_over
-from arenite.pipeline.placing import Outcome, check_bound, check_capacity, configured, place
-from arenite.pipeline.programs import held_bytes
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.targets.choice import Chosen, choose_as_written, choose_target
-from arenite.pipeline.targets.table import ARENITE, GENERIC
-from arenite.pipeline.text import both, duration, gap, percent, plural
-from arenite.planner.liveness import DEFAULT_ALIGNMENT
-from arenite.planner.planfile import ModelReference, PlanFile
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, duration, gap, percent, plural
+from arenite.pipeline.making.planning import PlannedModel, plan_model
+from arenite.pipeline.targets.choice import Chosen
+from arenite.pipeline.targets.table import GENERIC
+from arenite.planner.planfile import PlanFile
 from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source
-from arenite.planner.strategy import Strategy
-from arenite.runtime.session import SessionMemory
 from arenite.strategies import find
-from arenite.strategies.memories import Spread
 
 
 @click.command(cls=SectionedCommand, sections={**MODEL, **SEARCH})
@@ -86,23 +78,16 @@ def plan(
 
     Ctrl-C stops a search and keeps the best plan so far.
     """
-    if memories:
-        refuse_beside("--memory", "capacity")
     if as_json and with_map:
         raise click.UsageError("--map and --json exclude each other")
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model,))
-    limited = replace(reading, limits=watched(time_limit_s))
-    chosen = choose_target(limited, model, capacity)
-    try:
-        planned = _planned(chosen, strategy, memories)
-    except UnloadableError as error:
-        if reading.target is not None:
-            raise
-        chosen = choose_as_written(limited, model, capacity, error.reason)
-        planned = _planned(chosen, strategy, memories)
-    source, plan_file = chosen.source, planned.file
+    planned = plan_model(
+        model, replace(reading, limits=watched(time_limit_s)), strategy=strategy,
+        capacity=capacity, memories=memories,
+    )  # fmt: skip
+    chosen, source, plan_file = planned.chosen, planned.source, planned.file
     results.write(output, plan_file.to_bytes)
 
     def text(console: Console) -> None:
@@ -125,72 +110,7 @@ def plan(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """The plan of a model.
-
-    Attributes:
-        file: The plan file.
-        outcome: How the plan was found.
-        held: What a session of ours holds beside it, if it is ours.
-        spread: How its records are spread over several memories, if the user states some.
-    """
-
-    file: PlanFile
-    outcome: Outcome
-    held: SessionMemory | None
-    spread: Spread | None
-
-
-def _planned(
-    chosen: Chosen,
-    strategy: Strategy,
-    memories: tuple[CostedMemory, ...],
-) -> _Planned:
-    """Return the plan of a model.
-
-    Raises:
-        PlanError: There is no plan.
-        UnloadableError: No session runs the program that is planned.
-    """
-    source = chosen.source
-    if chosen.note is not None:
-        note(chosen.note)
-    spread = None
-    if memories:
-        source, outcome, spread = spread_over(source, memories, strategy, chosen.reading.limits)
-    else:
-        check_bound(source.problem)
-        outcome = place(strategy, source.problem, chosen.reading.limits)
-        check_capacity(source.problem, outcome, strategy)
-    held = None
-    if chosen.target is ARENITE:
-        held = held_bytes(Compiled(source), outcome.plan)
-    return _Planned(_plan_file(replace(chosen, source=source), outcome), outcome, held, spread)
-
-
-def _plan_file(chosen: Chosen, outcome: Outcome) -> PlanFile:
-    reading, source = chosen.reading, chosen.source
-    alignments = (record.alignment for record in source.problem.records)
-    return PlanFile(
-        ModelReference(
-            source.name,
-            source.digest,
-            reading.dims,
-            reading.shapes,
-            "" if reading.weight_budget is None else str(reading.weight_budget),
-            reading.values,
-        ),
-        chosen.target.name,
-        reading.boundary,
-        reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
-        chosen.aliases,
-        source.problem,
-        outcome.plan,
-    )
-
-
-def _as_json(model: Path, source: Source, planned: _Planned) -> dict[str, object]:
+def _as_json(model: Path, source: Source, planned: PlannedModel) -> dict[str, object]:
     plan_file, outcome = planned.file, planned.outcome
     problem, plan = plan_file.problem, plan_file.plan
     return {
@@ -219,7 +139,7 @@ def _as_json(model: Path, source: Source, planned: _Planned) -> dict[str, object
 
 
 def _summary(
-    planned: _Planned, requested: str, output: Path | None, chosen: Chosen
+    planned: PlannedModel, requested: str, output: Path | None, chosen: Chosen
 ) -> RenderableType:
     plan_file, outcome = planned.file, planned.outcome
     problem, plan = plan_file.problem, plan_file.plan

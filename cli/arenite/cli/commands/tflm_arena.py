@@ -12,8 +12,8 @@ from arenite.cli.options.search import seed_option, strategy_option, time_limit_
 from arenite.cli.render import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.export_tflm import export_for_tflm
-from arenite.pipeline.placing import configured
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.making.export_tflm import export_for_tflm
 from arenite.strategies import find
 
 

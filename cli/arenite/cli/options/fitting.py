@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from arenite.pipeline.costs import HERE
+from arenite.pipeline.making.costs import HERE
 from arenite.planner.budget import LEAST, Budget
 from arenite.planner.costs import PRESETS, Link
 

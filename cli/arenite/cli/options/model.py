@@ -8,7 +8,7 @@ import click
 
 from arenite.cli.options.types import AliasType, AlignmentType, DimType, InputValueType, ShapeType
 from arenite.cli.options.weights import weight_budget_option
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.table import ARENITE, GENERIC, TARGETS
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.rewrites.aliasing import AliasKind

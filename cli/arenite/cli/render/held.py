@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from arenite.pipeline.text import both
+from arenite.pipeline.base.text import both
 from arenite.runtime.session import SessionMemory
 
 

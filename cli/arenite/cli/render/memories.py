@@ -4,7 +4,7 @@ from collections import Counter
 
 from rich.console import RenderableType
 
-from arenite.pipeline.text import both, percent, plural
+from arenite.pipeline.base.text import both, percent, plural
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.strategies.memories import Spread

@@ -13,7 +13,7 @@ from rich.text import Text
 from arenite.cli.render.axes import TimeScale, framed
 from arenite.cli.render.raster import Grid, colour_apart, rasterise
 from arenite.cli.render.text import name
-from arenite.pipeline.text import both, elided, grouped, plural, printable
+from arenite.pipeline.base.text import both, elided, grouped, plural, printable
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 

@@ -15,7 +15,7 @@ from arenite.cli.render.axes import TimeScale, framed
 from arenite.cli.render.memory_map import FREE, NUM_ROWS, PALETTE, colour_rows
 from arenite.cli.render.raster import Grid, rasterise
 from arenite.cli.render.text import name
-from arenite.pipeline.text import percent
+from arenite.pipeline.base.text import percent
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 

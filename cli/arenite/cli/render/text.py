@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from arenite.pipeline.text import printable
+from arenite.pipeline.base.text import printable
 
 
 def name(text: str, style: str = "") -> Text:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.text import both, change, one_line
+from arenite.pipeline.base.text import both, change, one_line
 from arenite.runtime.targets.tflm.export import TflmExport
 from arenite.runtime.targets.tflm.measure import Measurement
 

@@ -1,6 +1,6 @@
 """Which kernels of a tuned program were taken, for people and as JSON."""
 
-from arenite.pipeline.text import printable
+from arenite.pipeline.base.text import printable
 from arenite.runtime.session import Tuned
 
 

@@ -1,7 +1,7 @@
 """Where the weights of a program are while it runs."""
 
-from arenite.pipeline.compiling import Compiled
-from arenite.pipeline.text import both, plural
+from arenite.pipeline.base.text import both, plural
+from arenite.pipeline.targets.compiling import Compiled
 from arenite.runtime.rewrites.streaming import weight_bytes
 
 

@@ -8,9 +8,9 @@ from arenite.pipeline.calibration.programs import (
     passes,
     separable_convolutions,
 )
-from arenite.pipeline.compiling import Compiled, rules
-from arenite.pipeline.costs import DESKTOP, FLOAT, INTEGER
-from arenite.pipeline.programs import random_inputs
+from arenite.pipeline.making.costs import DESKTOP, FLOAT, INTEGER
+from arenite.pipeline.making.programs import random_inputs
+from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.planner.costs import Costs
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.plan import Plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from arenite.pipeline.costs import FLOAT
+from arenite.pipeline.making.costs import FLOAT
 from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operator
 from arenite.planner.program import Array, OperatorSet, Port, Program, Step

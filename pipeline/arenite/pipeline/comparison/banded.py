@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.policy_results import PolicyResult
-from arenite.pipeline.costs import FLOAT, MachineCosts
-from arenite.pipeline.fitting import Fit, Fitting
-from arenite.pipeline.observing import SearchLimits
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.costs import FLOAT, MachineCosts
+from arenite.pipeline.making.fitting import Fitting
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
 from arenite.planner.errors import AreniteError, UnmetBudgetError
 
@@ -53,14 +54,14 @@ def banded_results(
             result = replace(each, reached=error.reached, reason=str(error))
         else:
             result = replace(
-                each, peak=fit.height, extra_time=fit.slowdown, seconds=fit.banded.seconds,
+                each, peak=fit.height, extra_time=fit.slowdown, seconds=fit.seconds,
                 stalled_s=0.0, bytes_out=0, bytes_back=0, num_repeated=0,
             )  # fmt: skip
         yield replace(result, decide_s=time.perf_counter() - begin)
         begin = time.perf_counter()
 
 
-def _fit(fitting: Fitting, limit: int | None) -> Fit:
+def _fit(fitting: Fitting, limit: int | None) -> Candidate:
     """Return the quickest program within a limit, or the least."""
     if limit is None:
         return fitting.frontier()[-1]

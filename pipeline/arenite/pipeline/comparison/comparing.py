@@ -1,18 +1,23 @@
 """Every strategy on every model: here, a process for each, or on a cluster."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from arenite.pipeline.base.observing import SILENT, UNLIMITED, Observer, SearchLimits
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both
 from arenite.pipeline.comparison.cluster import each_on_cluster
 from arenite.pipeline.comparison.peers import ask_peers
 from arenite.pipeline.comparison.processes import Crash, each_in_a_process
-from arenite.pipeline.fitting import Fitting
-from arenite.pipeline.observing import SILENT, UNLIMITED, Observer, SearchLimits
-from arenite.pipeline.placing import place
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
+from arenite.pipeline.report.page import as_page
+from arenite.pipeline.report.tables import as_csv
 from arenite.pipeline.targets.choice import Chosen, choose_target
 from arenite.pipeline.targets.table import ARENITE
 from arenite.planner.errors import (
@@ -22,6 +27,7 @@ from arenite.planner.errors import (
     PlanError,
     UnsupportedProblemError,
 )
+from arenite.planner.files import write_atomically
 from arenite.planner.report import (
     FailedModel,
     ModelReport,
@@ -206,3 +212,100 @@ def _survived(task: Task, outcome: _Outcome | FailedModel | Crash) -> _Outcome |
     if isinstance(outcome, Crash):
         return FailedModel(str(task.model), f"{task.model}: {outcome.reason}")
     return outcome
+
+
+def compare_each(
+    tasks: Sequence[Task],
+    *,
+    num_processes: int | None = None,
+    scheduler: str | None = None,
+    observer: Observer = SILENT,
+) -> Iterator[tuple[int, Compared]]:
+    """Yield the index of each task and its outcome, as they are done.
+
+    Args:
+        tasks: Models to compare; several are planned at once, in processes of their own.
+        num_processes: Most processes at once; by default as many as there are processors.
+        scheduler: Address of a Dask scheduler to plan on; None for this machine.
+        observer: May stop it; the models that are done are kept.
+    """
+    limit = min(num_processes or os.cpu_count() or 1, len(tasks))
+    if scheduler is not None:
+        return compare_on_cluster(tasks, limit, scheduler)
+    if len(tasks) == 1:
+        return ((index, compare_model(task)) for index, task in enumerate(tasks))
+    return compare_in_processes(tasks, limit, observer)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Models and what every strategy made of them.
+
+    Attributes:
+        models: In the order in which they were given.
+    """
+
+    models: tuple[Compared, ...]
+
+    @property
+    def reports(self) -> list[TargetReport]:
+        """The models that could be compared."""
+        return [each for each in self.models if isinstance(each, TargetReport)]
+
+    @property
+    def failures(self) -> list[FailedModel]:
+        """The models that could not."""
+        return [each for each in self.models if isinstance(each, FailedModel)]
+
+    def as_page(
+        self, command: Sequence[str], compressions: Sequence[CompressionResult] = ()
+    ) -> str:
+        """Return the HTML report.
+
+        Args:
+            command: Arguments of the command that made it, to be shown.
+            compressions: Results of compression, where they are known.
+
+        Raises:
+            MissingDependencyError: A package that draws the page is absent.
+        """
+        frontiers = {each.model: each.frontier for each in self.reports if each.frontier}
+        return as_page(self.models, command, compressions, frontiers)
+
+    def to_html(self, path: Path | str) -> None:
+        """Write the HTML report.
+
+        Raises:
+            MissingDependencyError: A package that draws the page is absent.
+            OutputError: The file cannot be written.
+        """
+        page = self.as_page(("compare", *(each.model for each in self.models)))
+        _write(path, page)
+
+    def to_csv(self, path: Path | str) -> None:
+        """Write a table of all results as CSV.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        _write(path, as_csv(self.reports))
+
+    def __str__(self) -> str:
+        """Return a summary for people: a line a model."""
+        lines = []
+        for each in self.models:
+            if isinstance(each, FailedModel):
+                lines.append(each.error)
+            elif each.winner is not None:
+                lowest = f"{both(each.winner.height)} by {each.winner.strategy}"
+                lines.append(f"{each.source.name}: {lowest}, {each.phrase}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from arenite.pipeline.report.notebook import comparison_as_html
+
+        return comparison_as_html(self.reports)
+
+
+def _write(path: Path | str, text: str) -> None:
+    write_atomically(Path(path), (text.encode(),))

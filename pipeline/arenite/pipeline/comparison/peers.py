@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.processes import Crash, each_in_a_process
-from arenite.pipeline.reading import Reading
 from arenite.planner.errors import AreniteError
 from arenite.planner.report import PeerResult
 from arenite.planner.source import Source

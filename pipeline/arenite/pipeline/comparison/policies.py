@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.observing import Search, SearchLimits
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.banded import banded_results
 from arenite.pipeline.comparison.policy_results import ModelPolicies, PolicyResult
-from arenite.pipeline.costs import StatedCosts
-from arenite.pipeline.errors import OptionsError
-from arenite.pipeline.observing import Search, SearchLimits
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.costs import StatedCosts
 from arenite.pipeline.targets.table import GENERIC
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs

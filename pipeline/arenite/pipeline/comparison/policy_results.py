@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from arenite.pipeline.costs import StatedCosts, in_speeds
+from arenite.pipeline.making.costs import StatedCosts, in_speeds
 
 ROUNDED = "keeps tensors as 16-bit floats meanwhile: the outputs are not the same to the bit"
 """What is said of a policy that rounds."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import AreniteError, BindingError
 from arenite.planner.importers import open_names
 

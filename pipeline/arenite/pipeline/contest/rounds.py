@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arenite.pipeline.base.errors import EngineError
+from arenite.pipeline.base.observing import SILENT, Observer
 from arenite.pipeline.contest.engines import OURS
-from arenite.pipeline.errors import EngineError
-from arenite.pipeline.observing import SILENT, Observer
 
 _LONGEST = 200
 """Characters of what an engine says of its failure."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from arenite.pipeline.base.text import printable
 from arenite.pipeline.report.row_map import RowMap
-from arenite.pipeline.text import printable
 
 # Paul Tol's "light" scheme: told apart by the colour-blind, on white and on black.
 PALETTE = (

@@ -11,13 +11,13 @@ from bokeh.models.annotations import BoxAnnotation, Span
 from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 
+from arenite.pipeline.base.text import elided, printable
 from arenite.pipeline.report.colours import PALETTE, Groups
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_plots import as_item, frontier_figure, row_figure
 from arenite.pipeline.report.plots import CROWDED, MARGIN, draw_load, empty_plot
 from arenite.pipeline.report.records import RecordFacts, record_facts
 from arenite.pipeline.report.row_map import load_line, shares
-from arenite.pipeline.text import elided, printable
 from arenite.planner.diagnosis import Diagnosis
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.report import ModelReport, StrategyResult

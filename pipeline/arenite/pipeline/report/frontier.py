@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from arenite.pipeline.fitting import Fit
 from arenite.pipeline.report.row_map import RowMap
+from arenite.planner.candidate import Candidate
+from arenite.planner.source import Source
 from arenite.strategies.bands.binding import binding_of
 
 
@@ -26,9 +27,9 @@ class Point:
     slowdown: float
 
     @classmethod
-    def of(cls, fit: Fit) -> Self:
+    def of(cls, fit: Candidate) -> Self:
         """Return the figures of a program."""
-        return cls(fit.height, fit.multiply_adds_ratio, fit.banded.num_turns, fit.slowdown)
+        return cls(fit.height, fit.multiply_adds_ratio, fit.num_turns, fit.slowdown)
 
     def as_json(self) -> dict[str, Any]:
         """Return them by the keys that `arenite fit` has."""
@@ -58,19 +59,23 @@ class Frontier:
     costs: str
 
     @classmethod
-    def of(cls, fits: Sequence[Fit], costs: str) -> Self:
+    def of(cls, fits: Sequence[Candidate], costs: str) -> Self:
         """Return the figures of programs and the map of the last."""
-        last = fits[-1].banded
-        binding = binding_of(last.derivation)
+        last = fits[-1]
+        binding = binding_of(last)
         return cls(
             tuple(map(Point.of, fits)),
-            RowMap.of(last),
+            _map_of(last),
             "" if binding is None else f"What binds in the least: {binding}.",
             costs,
         )
 
 
-def maps_of(fits: Sequence[Fit]) -> list[tuple[str, RowMap]]:
+def maps_of(fits: Sequence[Candidate]) -> list[tuple[str, RowMap]]:
     """Return what the ends of a frontier are called, and what lies where in them."""
     ends = {"Whole": fits[0]} | ({"Least": fits[-1]} if len(fits) > 1 else {})
-    return [(title, RowMap.of(fit.banded)) for title, fit in ends.items()]
+    return [(title, _map_of(fit)) for title, fit in ends.items()]
+
+
+def _map_of(candidate: Candidate) -> RowMap:
+    return RowMap.of(Source.derived("", "", candidate.derivation), candidate.plan)

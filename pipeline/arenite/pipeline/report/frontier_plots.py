@@ -12,11 +12,11 @@ from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 from bokeh.transform import linear_cmap
 
+from arenite.pipeline.base.text import elided, percent, printable
 from arenite.pipeline.report.colours import Groups
 from arenite.pipeline.report.frontier import Point
 from arenite.pipeline.report.plots import CROWDED, MARGIN, byte_ticks, draw_load, empty_plot
 from arenite.pipeline.report.row_map import RowMap
-from arenite.pipeline.text import elided, percent, printable
 from arenite.planner.units import format_size
 
 FRONTIER = "frontier"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from arenite.pipeline.base.text import both, duration, exact, grouped, percent, plural, printable
 from arenite.pipeline.report.frontier import Frontier, Point
 from arenite.pipeline.report.model import Cell, Trade
-from arenite.pipeline.text import both, duration, exact, grouped, percent, plural, printable
 from arenite.planner.units import format_size
 
 _LEFT_OUT = "Its map is left out: the maps of this page would make it too large. "

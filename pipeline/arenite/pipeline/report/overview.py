@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from arenite.pipeline.base.text import duration, elided, exact, gap, percent, printable
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_words import price
 from arenite.pipeline.report.model import Bar, Cell, ModelRow, Overview, StandingRow
 from arenite.pipeline.report.summary import Standing, binds, lowest_first, standings
-from arenite.pipeline.text import duration, elided, exact, gap, percent, printable
 from arenite.planner.report import ModelReport
 from arenite.planner.units import format_size
 

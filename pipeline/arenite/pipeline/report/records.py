@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from arenite.pipeline.text import elided, printable
+from arenite.pipeline.base.text import elided, printable
 from arenite.planner.problem import UsageRecord
 from arenite.planner.program import Program
 from arenite.planner.source import Source

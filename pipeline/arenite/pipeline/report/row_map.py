@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from arenite.pipeline.report.records import record_facts
 from arenite.planner.diagnosis import diagnose
+from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord, load_spans
 from arenite.planner.source import Source
 from arenite.strategies.bands.binding import owners_of
-from arenite.strategies.bands.search import Banded
 
 Numbers: TypeAlias = NDArray[Any]
 
@@ -58,20 +58,20 @@ class RowMap:
     binding: int | None
 
     @classmethod
-    def of(cls, banded: Banded) -> Self:
-        """Return the map of a program."""
-        found, problem = banded.derivation, banded.derivation.problem
-        facts = record_facts(Source.derived("", "", found))
-        names = owners_of(found.program)
+    def of(cls, source: Source, plan: Plan) -> Self:
+        """Return the map of a plan."""
+        program, problem = source.program, source.problem
+        facts = record_facts(source)
+        names = {} if program is None else owners_of(program)
         tensors = [names.get(record.name, record.name) for record in problem.records]
         operators = [fact.label for fact in facts]
-        drawn = list(problem.rectangles(banded.plan.offsets))
+        drawn = list(problem.rectangles(plan.offsets))
         stairs = [len(record.stairs) for record in problem.records]
         times, loads = load_line(problem.records)
-        binding = diagnose(found.program, problem).binding
+        binding = None if program is None else diagnose(program, problem).binding
         return cls(
-            banded.height,
-            len(found.program.steps),
+            plan.height,
+            problem.num_steps,
             _smallest(each.start for each in drawn),
             _smallest(each.end for each in drawn),
             _smallest(each.offset for each in drawn),
@@ -80,7 +80,7 @@ class RowMap:
             np.repeat(_places(operators), stairs),
             tuple(dict.fromkeys(tensors)),
             tuple(dict.fromkeys(operators)),
-            shares(problem, operators, banded.height),
+            shares(problem, operators, plan.height),
             _smallest(times),
             _smallest(loads),
             None if binding is None else binding.step,

@@ -6,9 +6,9 @@ Both have the same scale of addresses, so that what was won is the empty part.
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from arenite.pipeline.base.text import elided, exact, plural, printable
 from arenite.pipeline.report.colours import Groups
 from arenite.pipeline.report.row_map import RowMap
-from arenite.pipeline.text import elided, exact, plural, printable
 from arenite.planner.units import format_size
 
 _WIDTH, _HEIGHT = 420, 250  # of a map

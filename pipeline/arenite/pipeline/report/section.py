@@ -2,6 +2,17 @@
 
 from collections.abc import Sequence
 
+from arenite.pipeline.base.text import (
+    both,
+    duration,
+    elided,
+    exact,
+    gap,
+    grouped,
+    percent,
+    plural,
+    printable,
+)
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.model import (
     Cell,
@@ -13,17 +24,6 @@ from arenite.pipeline.report.model import (
 )
 from arenite.pipeline.report.overview import LAST
 from arenite.pipeline.report.summary import lowest_first, winning
-from arenite.pipeline.text import (
-    both,
-    duration,
-    elided,
-    exact,
-    gap,
-    grouped,
-    percent,
-    plural,
-    printable,
-)
 from arenite.planner.report import LayerWeights, ModelReport, PeerResult, StrategyResult
 from arenite.planner.report import layer_weights as weights_of
 from arenite.planner.units import format_size

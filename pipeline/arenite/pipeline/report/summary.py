@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from arenite.pipeline.text import plural
+from arenite.pipeline.base.text import plural
 from arenite.planner.report import ModelReport, StrategyResult
 
 _CURES = {

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from arenite.pipeline.text import gap, grouped, percent, printable
+from arenite.pipeline.base.text import gap, grouped, percent, printable
 from arenite.planner.report import ModelReport
 
 _COLUMNS = (

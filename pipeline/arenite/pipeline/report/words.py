@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 
+from arenite.pipeline.base.text import both, percent, plural, printable
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_words import price, trade
@@ -14,7 +15,6 @@ from arenite.pipeline.report.model import Answer, Figure, Headline, PageModel, T
 from arenite.pipeline.report.overview import overview
 from arenite.pipeline.report.section import section
 from arenite.pipeline.report.summary import headline
-from arenite.pipeline.text import both, percent, plural, printable
 from arenite.planner.report import FailedModel, ModelReport, StrategyResult
 from arenite.planner.units import format_size
 

@@ -5,7 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from arenite.pipeline.compiling import (
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.targets.compiling import (
     Compiled,
     Lowered,
     Tune,
@@ -14,8 +16,6 @@ from arenite.pipeline.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.reading import Reading
 from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile
 from arenite.planner.rewrites.aliasing import AliasKind

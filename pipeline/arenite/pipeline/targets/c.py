@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import ClassVar
 
-from arenite.pipeline.compiling_c import compile_for_c, lower_model_for_c
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.targets.compiling_c import compile_for_c, lower_model_for_c
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers import model_format

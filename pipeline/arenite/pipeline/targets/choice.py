@@ -3,8 +3,8 @@
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from arenite.pipeline.errors import OptionsError
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.base import Target
 from arenite.pipeline.targets.table import ARENITE, GENERIC, TARGETS
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError

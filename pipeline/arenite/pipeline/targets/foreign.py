@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
 from arenite.planner.files import model_digest
 from arenite.planner.importers import model_format
 from arenite.planner.planfile import PlanFile

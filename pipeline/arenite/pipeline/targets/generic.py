@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import ClassVar
 
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers import read
 from arenite.planner.planfile import PlanFile

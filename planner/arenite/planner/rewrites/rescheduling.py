@@ -14,7 +14,7 @@ from typing import Self
 
 from arenite.planner.costs import Link
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, liveness
-from arenite.planner.memory import Memory
+from arenite.planner.memory import SPILLED, Memory
 from arenite.planner.names import Names
 from arenite.planner.operators.moving import Fetch, Spill, Wait
 from arenite.planner.operators.operator import Operator
@@ -22,9 +22,6 @@ from arenite.planner.problem import Problem
 from arenite.planner.program import COMPUTE, Program, Step
 from arenite.planner.rewrites.aliasing import AliasKind, share
 from arenite.planner.tensors import Alias, Tensor, TensorKind
-
-SPILLED = "spilled"
-"""Name of the memory that tensors are spilled to."""
 
 ALIGNMENT = DEFAULT_ALIGNMENT
 """Bytes that every size is a multiple of."""

@@ -137,7 +137,7 @@ class ProgramBuilder:
 
         Args:
             name: Its name in the model.
-            initial: What it starts from where the model does not say; zeros if left out.
+            initial: Its initial value if the model states none; zeros by default.
         """
         tensor = self.model.tensors[name]
         if initial is not None and name not in self.model.initial:
@@ -152,7 +152,7 @@ class ProgramBuilder:
 
         Args:
             name: The state.
-            value: Of its shape and type, stored in the model's order.
+            value: A value of its shape and type, stored in the model's order.
         """
         state = self._states[name]
         self._assigned.pop(name, None)
@@ -292,7 +292,7 @@ class ProgramBuilder:
         """Return the value under another shape.
 
         Raises:
-            NotLoweredError: That has more elements, or fewer.
+            NotLoweredError: The numbers of elements differ.
         """
         if math.prod(value.shape) != math.prod(shape):
             sizes = " and ".join(str(list(each)) for each in (value.shape, shape))

@@ -140,7 +140,7 @@ def with_assignments(
 
     Args:
         drafts: The steps in their order.
-        assigned: What each state is assigned; none lies in a state.
+        assigned: Value assigned to each state; none lies in a state.
         states: The states themselves.
         fixed: Storages and constants that no step can make in a state's place.
         names: Names of the steps.

@@ -1,4 +1,4 @@
-"""What the translators of both formats share: registration, a step's context, folding."""
+"""Shared parts of both formats: registration of translators, context of a step, folding."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What the operators of our runtime have in common, and rows.
+"""Bases of the operators of our runtime, and their rows.
 
 Images are stored channels last: N, H, W, C. Axes count stored axes. Padding is top, right,
 bottom, left.

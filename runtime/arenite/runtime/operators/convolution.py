@@ -22,7 +22,7 @@ from arenite.runtime.operators.base import (
 
 _PRODUCT_COLUMNS = 2 * PANEL
 _MOST_FILTER_BYTES = 5 << 19
-"""Of transformed panels of the filter, unless a few panels are more."""
+"""Most bytes of transformed panels of the filter, unless a few panels take more."""
 _MANY_INPUTS = 256
 """From so many input channels on, twice as many tiles are made together."""
 

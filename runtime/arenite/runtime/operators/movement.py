@@ -79,7 +79,7 @@ def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 MovedRows: TypeAlias = dict[int, tuple[int, int]]
-"""Of each row of a result that an input gives elements, the first and last row that give any."""
+"""For each row of a result, the first and last row of an input that give it elements."""
 
 
 @cache
@@ -109,7 +109,7 @@ def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, i
     """Return the pairs of rows, of the input and of the result, between which elements move.
 
     Args:
-        move: What is moved.
+        move: The move.
         input_row: Elements of a row of the input.
         output_row: Elements of a row of the result.
     """

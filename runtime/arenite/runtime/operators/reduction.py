@@ -22,7 +22,7 @@ from arenite.runtime.operators.base import (
 
 
 class PoolKind(StrEnum):
-    """What a pool computes of its window."""
+    """Function of a pool."""
 
     MAXIMUM = "maximum"
     AVERAGE = "average"
@@ -82,7 +82,7 @@ _MOST_SUMMED = 1 << 23
 
 
 class ReduceFunction(StrEnum):
-    """What a reduction computes."""
+    """Function of a reduction."""
 
     SUM = "sum"
     MEAN = "mean"

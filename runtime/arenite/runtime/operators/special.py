@@ -48,7 +48,7 @@ class DetectionPostProcess(RuntimeOperator):
 
 
 _COMPLEX_BYTES = 16
-"""Of two 64-bit floats, in which it computes."""
+"""Bytes of a complex number, two 64-bit floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class External(RuntimeOperator):
 
     @property
     def repeatable(self) -> bool:  # type: ignore[override]  # of each its own
-        """Whether a step may run once more instead of keeping what it made."""
+        """Whether a step may run again instead of keeping its results."""
         return self.repeats
 
     @property

@@ -1,1 +1,1 @@
-"""What the native core runs: steps over tensors that lie where the plan put them."""
+"""The program file of the native core: steps over tensors at their planned places."""

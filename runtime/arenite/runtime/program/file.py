@@ -27,11 +27,11 @@ import numpy as np
 
 from arenite.planner.dtypes import DType
 from arenite.planner.files import write_atomically
+from arenite.planner.memory import SPILLED
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.program import COMPUTE, Array, Port, Program, Step
-from arenite.planner.rewrites.rescheduling import SPILLED
 from arenite.planner.rows import row_bytes
 from arenite.planner.tensors import Tensor, TensorKind
 from arenite.planner.units import align_up
@@ -444,7 +444,7 @@ def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None =
 
     Args:
         path: The file.
-        assembly: What it holds.
+        assembly: The parts of the file.
         check: Called with the complete temporary file; if it raises, nothing is written.
 
     Raises:

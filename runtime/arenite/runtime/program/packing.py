@@ -35,7 +35,7 @@ class Loop:
 
     Attributes:
         turns: The turns as they run the first time.
-        times: How often they run.
+        times: Number of times that they run.
     """
 
     turns: tuple[FileTurn, ...]

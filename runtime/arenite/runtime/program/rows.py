@@ -1,4 +1,4 @@
-"""Where each row of a tensor lies whose rows are pieces of a banded program."""
+"""Places of the rows of tensors that a banded program makes in pieces."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ class RowTables:
 
     Attributes:
         shapes: Shapes of these tensors, by the name that they had as a whole.
-        wholes: That name, by piece.
+        wholes: Name of the whole tensor, by piece.
     """
 
     def __init__(self, program: Program) -> None:
@@ -87,7 +87,7 @@ def is_contiguous(starts: Sequence[int], size: int) -> bool:
 
 @dataclass(slots=True)
 class _Table:
-    """Where rows of a tensor lie.
+    """Places of the rows of a tensor.
 
     Attributes:
         memory: Their memory.
@@ -109,7 +109,7 @@ class _Variant:
     """Turns of one step that find every row at one place.
 
     Attributes:
-        operands: Where the rows are of each operand, inputs first; None for those without rows.
+        operands: Places of the rows of each operand, inputs first; None for operands without rows.
         numbers: The numbers of these tables among those of their tensors, once all is known.
     """
 

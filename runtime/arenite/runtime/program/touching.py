@@ -1,4 +1,4 @@
-"""What the turns of a program file touch, by the file alone.
+"""Rows that the turns of a program file read and write, by the file alone.
 
 Nothing here knows how programs are made: which rows a turn reads follows from its operator's
 attributes, as `docs/program-file.md` and the schema say.

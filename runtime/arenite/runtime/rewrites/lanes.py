@@ -66,7 +66,7 @@ def derive_ahead(found: Derivation, rules: Rules, limit: int | None = None) -> D
 
     Args:
         found: The program, its loads on a lane of their own, and its records.
-        rules: How memory is counted.
+        rules: Rules of the target.
         limit: As `load_ahead` takes it.
     """
     ahead = load_ahead(found.program, found.problem, limit)
@@ -87,7 +87,7 @@ def loads_as_in(found: Derivation, order: Sequence[str], rules: Rules) -> Deriva
     Args:
         found: The program and its records.
         order: Names of its steps.
-        rules: How memory is counted.
+        rules: Rules of the target.
 
     Raises:
         OrderError: Something would be read before it is loaded.

@@ -41,8 +41,8 @@ class _Packer:
     """Packs the filters of one step after the other.
 
     Attributes:
-        tensors: Those of the program, and the packed filters.
-        constants: The same.
+        tensors: Tensors of the program, and of the packed filters.
+        constants: Constants of the program, and the packed filters.
     """
 
     def __init__(self, program: Program) -> None:

@@ -1,4 +1,13 @@
-"""How many bytes of weights may be resident while a program runs."""
+"""Load weights into the arena during each run, so that only a window of them is resident.
+
+A convolution or product whose weights are streamed becomes tiles of its output channels. For
+each tile one step loads some panels of the packed weights into a window, an ordinary tensor that
+the planner places, and the next computes a part of the result with it. The parts are then joined;
+those that are contiguous in the result are written in place.
+
+Where windows are large and the budget has room for a second one, the next tile is loaded into that
+meanwhile, on a lane of its own; `lanes.py` then has loads begin early.
+"""
 
 import math
 from collections import Counter
@@ -24,7 +33,7 @@ from arenite.runtime.rewrites.lanes import loads_beside
 
 
 class Loading(StrEnum):
-    """Who loads the weights that are not resident."""
+    """The thread that loads the weights that are not resident."""
 
     BESIDE = "beside"
     """A thread of its own, into a second window, beside the computation."""
@@ -55,7 +64,7 @@ class WeightBudget:
     Attributes:
         amount: Bytes, or a percentage if `is_percent`.
         is_percent: Whether the amount is a percentage.
-        loading: Who loads the others; None for what is quicker for windows of their size.
+        loading: The thread that loads the others; None chooses by the size of the windows.
     """
 
     amount: float
@@ -112,7 +121,7 @@ _WORTH_A_LANE = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """How a budget is met.
+    """A program whose resident weights meet a budget.
 
     Attributes:
         program: The program, with steps that load weights.
@@ -164,7 +173,7 @@ def stream_weights(program: Program, budget: int, loading: Loading | None = None
         program: A lowered program; its floating-point convolutions and products can be
             streamed.
         budget: Bytes of weights that may be resident, all windows at a time included.
-        loading: Who loads them: a lane only where two windows fit the budget.
+        loading: The thread that loads them; a lane needs two windows in the budget.
 
     Raises:
         WeightBudgetError: The budget cannot be met.
@@ -200,7 +209,7 @@ def stream_weights(program: Program, budget: int, loading: Loading | None = None
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is streamed, by windows of which size, and what stays."""
+    """Layers to stream, bytes that stay resident, and the size and number of windows."""
 
     layers: tuple[_Layer, ...]
     resident: int

@@ -1,8 +1,13 @@
-"""How quick convolutions of 3 x 3 are, directly and by tiles.
+"""Compute 3 x 3 convolutions after Winograd, where that is quicker and working memory is free.
 
-Classes of layers, and what each kernel reached on one processor; another is assumed to rank them
-alike. `bench/convolution_speeds.py` measures the table. What is quickest on a machine is found out
-by `arenite build --tune`.
+A convolution by tiles takes fewer multiplications and more working memory, which lies in the arena
+while the step runs and at no other time: in a gap that the plan has there anyway. So plans and
+their heights are the same with and without. Results differ from those of the direct kernel by
+rounding.
+
+The table has classes of layers, and the speed of each kernel on one processor; others are assumed
+to rank the kernels alike. `bench/convolution_speeds.py` measures it; `arenite build --tune`
+measures the kernels of one model on this machine.
 """
 
 import sys
@@ -30,7 +35,7 @@ Speeds: TypeAlias = Mapping[tuple[int, int], tuple[float, float, float]]
 second, as the direct kernel counts them, directly and by tiles of 2 and of 4."""
 
 PROCESSOR = "AMD EPYC"
-"""Whose speeds these are: one core with AVX-512."""
+"""The processor of `SPEEDS`: one core with AVX-512."""
 
 SPEEDS: Speeds = MappingProxyType(
     {
@@ -63,7 +68,7 @@ SPEEDS: Speeds = MappingProxyType(
 """Measured by processor time, medians of 3 interleaved rounds; other work ran on the machine."""
 
 _WORTH_IT = 1.05
-"""Less is no reason to round differently."""
+"""Least gain in speed that is worth different rounding."""
 
 
 def quickest_first(
@@ -74,9 +79,9 @@ def quickest_first(
     Args:
         inputs: Channels of the image.
         outputs: Channels of the result: where they are few, panels are not full.
-        rows: Of the result.
-        columns: The same.
-        speeds: Of a processor; by default those of `PROCESSOR`.
+        rows: Rows of the result.
+        columns: Columns of the result.
+        speeds: Speeds of a processor; `SPEEDS` by default.
     """
     table = SPEEDS if speeds is None else speeds
     channels, length = min(inputs, outputs), min(rows, columns)
@@ -102,7 +107,7 @@ _ALIGNMENT = 64
 
 
 class Kernels(StrEnum):
-    """Which kernels compute convolutions."""
+    """Kernels of convolutions."""
 
     DIRECT = "direct"
     """Those that need no working memory."""

@@ -1,4 +1,4 @@
-"""What runs the steps of a session: ranges in the core, between steps of ONNX Runtime."""
+"""Run the steps of a session: ranges of steps in the core, and single steps in ONNX Runtime."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -37,13 +37,13 @@ MAX_THREADS = 256
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a session runs.
+    """Options of a session.
 
     Attributes:
         threads: Number of threads that run kernels.
         poison: Byte to fill dead memory with; None to leave it alone.
         guard: Whether to protect the pages around each memory.
-        buffers: ArenaMemory supplied by the caller, by the name of the memory.
+        buffers: Memory supplied by the caller, by the name of the memory.
     """
 
     threads: int = 1
@@ -77,7 +77,7 @@ class _Turn:
 class Session:
     """A model that can be run, one inference at a time.
 
-    ArenaMemory is laid out and kernels are prepared once; a run allocates nothing in the core.
+    Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
     Sessions of one `.arena` file share its weights, as the file is mapped: replace such a file by
     renaming another to its name, as `arenite build` does. Written over in place it changes the
     weights of open sessions, but nothing that was checked; cut short, it ends the process with
@@ -92,7 +92,7 @@ class Session:
             values show a wrong plan; a single run may not, as kernels that clamp turn the NaN
             of 255 into a number.
         guard: Protect the pages around each memory from access.
-        buffers: ArenaMemory to use, by the name of the memory: arrays of bytes with its alignment,
+        buffers: Memory to use, by the name of the memory: arrays of bytes with its alignment,
             and 128 B larger than its size. The library allocates the others.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a session says of its inputs, outputs, steps, memories and processor."""
+"""Inputs, outputs, profile, memories and processor of a session."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,12 +69,12 @@ def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -
 
 @dataclass(frozen=True, slots=True)
 class StepProfile:
-    """What one step of the last run took.
+    """Time and bytes of one step of the last run.
 
     Attributes:
         name: Name of the step.
         operator: Name of its operator.
-        backend: Whose kernel ran: `xnnpack`, `arenite`, or `onnxruntime`.
+        backend: Library of its kernel: `xnnpack`, `arenite`, or `onnxruntime`.
         nanoseconds: Time in the last run.
         bytes: Bytes that it reads and writes, weights included.
     """

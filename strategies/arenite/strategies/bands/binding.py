@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.derive import Derivation
+from arenite.planner.candidate import Candidate
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.operators.bands import Band, Pieces
@@ -109,8 +109,8 @@ class BandsLimitError(UnmetBudgetError):
         return f"the budget is {self.budget:,} B, {least}{why}; {remedy}"
 
 
-def binding_of(found: Derivation) -> Binding | None:
-    """Return what binds a program, None if nothing is live in it.
+def binding_of(found: Candidate) -> Binding | None:
+    """Return what binds a candidate, None if nothing is live in it.
 
     Cost: O(records + stairs + operands of the steps).
     """

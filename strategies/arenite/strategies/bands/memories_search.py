@@ -8,6 +8,7 @@ spread over the memories, and that one is taken whose turns and slow bytes take 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
 from arenite.planner.errors import PlanError
 from arenite.planner.operators.bands import Band
@@ -20,8 +21,8 @@ from arenite.planner.several_memories import (
     in_memories,
     traffic_of,
 )
+from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, Binding, binding_of
-from arenite.strategies.bands.search import Banded, Place
 from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.memories import Spread, spread
 
@@ -32,16 +33,14 @@ _DEAR = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadOut:
-    """A program spread over memories.
+class OverMemories:
+    """How a candidate lies in several memories; its time counts what slow ones add.
 
     Attributes:
-        banded: It, with the plan of all memories; its time counts what slow ones add.
-        spread: What reading and writing costs.
+        spread: Cost of reading and writing.
         whole_s: The same time of the program that runs whole; None if that does not fit.
     """
 
-    banded: Banded
     spread: Spread
     whole_s: float | None
 
@@ -79,9 +78,9 @@ def quickest_over(
     ways: StripsSearch,
     memories: Sequence[CostedMemory],
     costs: Costs,
-    place: Place,
+    place: Placer,
     should_stop: ShouldStop = never,
-) -> SpreadOut:
+) -> Candidate:
     """Return the program that is predicted to be the quickest over memories.
 
     A byte at a cost of 1 takes the time that the costs of the machine say, one at a cost of 4 four
@@ -98,7 +97,7 @@ def quickest_over(
         MemoriesLimitError: None of the programs fits.
     """
     search = _Search(memories, costs, place)
-    programs: list[Banded] = []
+    programs: list[Candidate] = []
     for banded in _programs(ways, search):
         programs.append(banded)
         search.consider(banded)
@@ -110,15 +109,15 @@ def quickest_over(
             raise MemoriesLimitError(
                 memories,
                 search.sizes_for(lowest[0]),
-                binding_of(lowest[0].derivation),
+                binding_of(lowest[0]),
                 is_stopped=should_stop(),
             )
-    whole_s = search.seconds.get(id(ways.whole))
-    banded, found = search.best
-    return SpreadOut(banded, found, whole_s)
+    candidate, found = search.best
+    note = OverMemories(found, search.seconds.get(id(ways.whole)))
+    return replace(candidate, before=ways.whole, notes=(*candidate.notes, note))
 
 
-def _programs(ways: StripsSearch, search: "_Search") -> Iterator[Banded]:
+def _programs(ways: StripsSearch, search: "_Search") -> Iterator[Candidate]:
     """Yield programs from whole to what fits the quickest memory, or to the least."""
     yield ways.whole
     quick, *others = search.ranked
@@ -148,29 +147,29 @@ class _Search:
         seconds: Times of the programs that fit, by identity.
     """
 
-    def __init__(self, memories: Sequence[CostedMemory], costs: Costs, place: Place) -> None:
+    def __init__(self, memories: Sequence[CostedMemory], costs: Costs, place: Placer) -> None:
         self.ranked = sorted(memories, key=lambda each: each.read + each.write)
         self.costs = costs
-        self.best: tuple[Banded, Spread] | None = None
+        self.best: tuple[Candidate, Spread] | None = None
         self.seconds: dict[int, float] = {}
         self._memories = memories
         self._place = place
 
-    def consider(self, banded: Banded) -> None:
+    def consider(self, banded: Candidate) -> None:
         """Spread a program by the costs, if it can be quicker than the best."""
         if self.best is None or banded.seconds < self.best[0].seconds:
             found = self._spread(banded, self._memories)
             if found is not None:
                 self._keep(banded, found)
 
-    def consider_reluctantly(self, banded: Banded) -> None:
+    def consider_reluctantly(self, banded: Candidate) -> None:
         """Spread a program that does not fit by the costs: each memory once holds the least."""
         for last in self._memories:
             found = self._spread(banded, _with_dear(self._memories, last))
             if found is not None:
                 self._keep(banded, self._at_cost(found, banded))
 
-    def sizes_for(self, banded: Banded) -> dict[str, int]:
+    def sizes_for(self, banded: Candidate) -> dict[str, int]:
         """Return for each memory with a limit what it would take for a program to fit."""
         sizes: dict[str, int] = {}
         for each in self._memories:
@@ -182,8 +181,8 @@ class _Search:
                 sizes[name] = found.plan.heights[names.index(name)]
         return sizes
 
-    def _spread(self, banded: Banded, memories: Sequence[CostedMemory]) -> Spread | None:
-        problem = banded.derivation.problem
+    def _spread(self, banded: Candidate, memories: Sequence[CostedMemory]) -> Spread | None:
+        problem = banded.problem
         traffic = self._traffic(banded)
         try:
             together = _rows_together(banded)
@@ -191,7 +190,7 @@ class _Search:
         except PlanError:
             return None
 
-    def _at_cost(self, found: Spread, banded: Banded) -> Spread:
+    def _at_cost(self, found: Spread, banded: Candidate) -> Spread:
         """Return the same at the costs of the memories; how little it could cost is not known."""
         return replace(
             found,
@@ -199,27 +198,25 @@ class _Search:
             least_cost=0.0,
         )
 
-    def _keep(self, banded: Banded, found: Spread) -> None:
+    def _keep(self, banded: Candidate, found: Spread) -> None:
         traffic = self._traffic(banded)
         beyond = excess_of(found.problem, self._memories, traffic)
         seconds = banded.seconds + beyond / self.costs.bytes_per_s
         self.seconds[id(banded)] = min(seconds, self.seconds.get(id(banded), seconds))
         if self.best is None or seconds < self.best[0].seconds:
-            derivation = replace(
-                banded.derivation,
-                program=in_memories(banded.derivation.program, found.problem),
-                problem=found.problem,
+            program = in_memories(banded.program, found.problem)
+            spread_out = replace(
+                banded, program=program, problem=found.problem, plan=found.plan, seconds=seconds
             )
-            spread_out = replace(banded, derivation=derivation, plan=found.plan, seconds=seconds)
             self.best = (spread_out, found)
 
-    def _traffic(self, banded: Banded) -> tuple[Traffic, ...]:
-        return traffic_of(banded.derivation.problem, banded.derivation.program)
+    def _traffic(self, banded: Candidate) -> tuple[Traffic, ...]:
+        return traffic_of(banded.problem, banded.program)
 
 
-def _rows_together(banded: Banded) -> Iterable[set[str]]:
+def _rows_together(banded: Candidate) -> Iterable[set[str]]:
     """Return the records that hold rows of one tensor: a step finds all of them in one memory."""
-    program, problem = banded.derivation.program, banded.derivation.problem
+    program, problem = banded.program, banded.problem
     record_of = {name: record.name for record in problem.records for name in record.tensors}
     found: dict[str, set[str]] = {}
     for step in program.steps:

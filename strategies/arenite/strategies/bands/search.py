@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Self
 
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
-from arenite.planner.derive import Derivation, derive
+from arenite.planner.derive import derive
 from arenite.planner.liveness import Boundary
 from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, load_spans
 from arenite.planner.program import Program
 from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
+from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.paths import (
@@ -27,8 +28,6 @@ from arenite.strategies.bands.paths import (
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.strips import unfold
 
-Place: TypeAlias = Callable[[Problem], Plan]
-
 _LEVELS = 8
 """Peaks that a frontier is asked for, from that of the whole program to the least."""
 _LEVELS_BELOW = 2
@@ -38,40 +37,22 @@ _ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Banded:
-    """A program of which parts run in bands, with a plan.
+class InBands:
+    """Which parts of a candidate run in bands.
 
     Attributes:
-        derivation: The program, its storage shared, and its records.
-        plan: Where they lie.
         base: The program of whose steps the regions are; some may be several in strips.
-        regions: What runs in bands.
-        seconds: Estimated time of what can run in bands.
-        unshared: The program that it was derived from, none of its storage shared.
+        regions: The regions.
     """
 
-    derivation: Derivation
-    plan: Plan
     base: Program
     regions: tuple[Region, ...]
-    seconds: float
-    unshared: Program
 
-    @property
-    def height(self) -> int:
-        """Bytes of the arena."""
-        return self.plan.height
-
-    @property
-    def multiply_adds(self) -> int:
-        """Multiply-adds of a run."""
-        program = self.derivation.program
-        return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
-
-    @property
-    def num_turns(self) -> int:
-        """Steps that run, each band of one counted."""
-        return len(self.derivation.program.steps)
+    @classmethod
+    def of(cls, candidate: Candidate) -> Self:
+        """Return the note of a candidate; without regions if nothing in it runs in bands."""
+        found = candidate.note(cls)
+        return cls(candidate.unshared, ()) if found is None else found
 
 
 class BandsSearch:
@@ -87,10 +68,10 @@ class BandsSearch:
         program: Program,
         rules: Rules,
         costs: Costs,
-        place: Place,
+        place: Placer,
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
-        above: Banded | None = None,
+        above: Candidate | None = None,
     ) -> None:
         """Find what can run in bands.
 
@@ -110,7 +91,7 @@ class BandsSearch:
         self._regions = Regions(
             program, costs, is_allowed, outside if rules.boundary is Boundary.EXCLUDE else ()
         )
-        self._known: dict[tuple[Region, ...], Banded] = {}
+        self._known: dict[tuple[Region, ...], Candidate] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
         self._edges = Edges(self._regions, loads, should_stop)
@@ -119,10 +100,10 @@ class BandsSearch:
             self.whole = self.lowest = above
             return
         self._levels, self._top = _LEVELS, max(loads, default=0)
-        self.whole = self.lowest = Banded(
-            whole, place(whole.problem), program, (),
-            sum(self._edges.whole(step).seconds for step in range(len(program.steps))), program,
-        )  # fmt: skip
+        seconds = sum(self._edges.whole(step).seconds for step in range(len(program.steps)))
+        plan = place(whole.problem)
+        self.whole = Candidate(whole.program, whole.problem, plan, seconds, program)
+        self.lowest = self.whole
 
     @property
     def program(self) -> Program:
@@ -133,7 +114,7 @@ class BandsSearch:
         """Tell whether each of some steps can run row by row."""
         return all(self._regions.steps[step] is not None for step in steps)
 
-    def within(self, budget: int) -> Banded:
+    def within(self, budget: int) -> Candidate:
         """Return the quickest program whose plan fits a budget.
 
         Raises:
@@ -159,10 +140,10 @@ class BandsSearch:
             return min(fitting, key=lambda each: each.seconds)
         lowest = min(found, key=lambda each: each.height)
         is_stopped = is_stopped or self._edges.should_stop()
-        binding = binding_of(lowest.derivation)
+        binding = binding_of(lowest)
         raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)
 
-    def frontier(self) -> Iterator[Banded]:
+    def frontier(self) -> Iterator[Candidate]:
         """Yield programs that need less and less, and take longer and longer."""
         lowest = self.whole
         yield lowest
@@ -174,7 +155,7 @@ class BandsSearch:
         except SearchStoppedError:
             return
 
-    def above(self, room: int, byte_s: float) -> Banded:
+    def above(self, room: int, byte_s: float) -> Candidate:
         """Return what is the quickest where steps that run whole may exceed a room, at a price.
 
         Args:
@@ -190,7 +171,7 @@ class BandsSearch:
         except SearchStoppedError:
             return self.whole
 
-    def _lower(self) -> Iterator[Banded]:
+    def _lower(self) -> Iterator[Candidate]:
         top, levels, least = self._top, self._levels, least_peak(self._edges)
         for level in range(1, levels + 1):
             peak = max(least, int(top * (least / top) ** (level / levels)))
@@ -201,16 +182,17 @@ class BandsSearch:
         if path is not None:
             yield self._planned(path)
 
-    def _planned(self, path: Path) -> Banded:
+    def _planned(self, path: Path) -> Candidate:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            unshared = run_in_bands(self._regions, regions)
-            found = derive(unshared, self._rules)
-            plan = self._place(found.problem)
-            seconds = sum(edge.seconds for edge in path)
-            known = self._known[regions] = Banded(
-                found, plan, self.program, regions, seconds, unshared
+            known = self._known[regions] = Candidate.of(
+                run_in_bands(self._regions, regions),
+                self._rules,
+                self._place,
+                sum(edge.seconds for edge in path),
+                self.whole.whole,
+                (InBands(self.program, regions),),
             )
             self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import PCIE
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.errors import OrderError
@@ -13,18 +14,19 @@ from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
 from arenite.planner.run import run_of
 from arenite.strategies.bands.regions import Region, Regions
-from arenite.strategies.bands.search import Banded, run_in_bands
+from arenite.strategies.bands.search import InBands, run_in_bands
 from arenite.strategies.bands.strips import fuse
 
 
-def stated(program: Program, banded: Banded) -> Bands:
+def stated(program: Program, candidate: Candidate) -> Bands:
     """Return what a plan file says of a program in bands.
 
     Args:
         program: The program that runs whole.
-        banded: What was made of it.
+        candidate: The same in bands.
     """
-    steps, found = banded.base.steps, banded.derivation
+    in_bands = InBands.of(candidate)
+    steps = in_bands.base.steps
     return Bands(
         tuple(step.name for step in program.steps),
         tuple(
@@ -34,9 +36,9 @@ def stated(program: Program, banded: Banded) -> Bands:
         ),
         tuple(
             RegionOf(steps[each.start].name, steps[each.stop - 1].name, each.rows, each.inner_rows)
-            for each in banded.regions
+            for each in in_bands.regions
         ),
-        run_of(found.program, found.problem, banded.plan),
+        run_of(candidate.program, candidate.problem, candidate.plan),
     )
 
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
 from arenite.planner.operators.strips import Strips
 from arenite.planner.ordering import ShouldStop, never
 from arenite.planner.program import Program
 from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
+from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
-from arenite.strategies.bands.search import Banded, BandsSearch, Place
+from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips import fuse
 
 _WIDTH = 8
@@ -37,7 +39,7 @@ class StripsSearch:
         program: Program,
         rules: Rules,
         costs: Costs,
-        place: Place,
+        place: Placer,
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
     ) -> None:
@@ -53,15 +55,15 @@ class StripsSearch:
             BandsSearch, rules=rules, costs=costs, place=place, should_stop=should_stop,
             is_allowed=may_run,
         )  # fmt: skip
-        self._most_work = _MOST_WORK * _multiply_adds(program)
         self._plain = self._make(program)
+        self._most_work = _MOST_WORK * self.whole.multiply_adds
 
     @property
-    def whole(self) -> Banded:
+    def whole(self) -> Candidate:
         """The program that runs whole."""
         return self._plain.whole
 
-    def within(self, budget: int) -> Banded:
+    def within(self, budget: int) -> Candidate:
         """Return the quickest program whose plan fits a budget.
 
         It makes no row again if there is one that need not.
@@ -80,11 +82,11 @@ class StripsSearch:
         assert refusal is not None
         raise refusal
 
-    def above(self, room: int, byte_s: float) -> Banded:
+    def above(self, room: int, byte_s: float) -> Candidate:
         """Return what `BandsSearch.above` does; it makes no row again."""
         return self._plain.above(room, byte_s)
 
-    def frontier(self) -> Iterator[Banded]:
+    def frontier(self) -> Iterator[Candidate]:
         """Yield programs that need less and less, and take longer and longer."""
         yield self.whole
         way: BandsSearch | None = self._plain
@@ -96,7 +98,7 @@ class StripsSearch:
         """Return the ways with what binds in strips; None if that cannot be, or is no use."""
         if way.lowest is way.whole:
             return None
-        binding = binding_of(way.lowest.derivation)
+        binding = binding_of(way.lowest)
         if binding is None:
             return None
         makers = {step.outputs[0]: index for index, step in enumerate(way.program.steps)}

@@ -5,7 +5,7 @@ is placed, and what does not fit by its offset makes way for what does. The rest
 memory. Where the rest finds no room, another choice is tried.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -14,11 +14,10 @@ from arenite.planner.memory import Memory
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
+from arenite.planner.strategy import Placer
 from arenite.strategies.base.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
 from arenite.strategies.memories.units import Unit, units_of
-
-Place: TypeAlias = Callable[[Problem], Plan]
 
 _MOST_CHOICES = 4
 _Offsets: TypeAlias = dict[int, int]  # by index of the record
@@ -45,7 +44,7 @@ def spread(
     problem: Problem,
     memories: Sequence[CostedMemory],
     traffic: Sequence[Traffic],
-    place: Place,
+    place: Placer,
     pinned: Mapping[str, str] | None = None,
     together: Iterable[Collection[str]] = (),
 ) -> Spread:
@@ -118,7 +117,7 @@ class _Search:
         self,
         records: Sequence[UsageRecord],
         traffic: Sequence[Traffic],
-        place: Place,
+        place: Placer,
         pinned: Mapping[str, str],
         units: Sequence[Unit],
     ) -> None:

@@ -93,7 +93,7 @@ def test_the_first_bank_need_not_have_the_first_number():
 
 
 def test_banks_without_what_spreads_tensors_over_them_are_a_misuse():
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="or neither"):
         memory_planning(BEST, banks=[Bank("fast", 64, 1)])
 
 

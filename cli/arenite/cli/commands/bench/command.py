@@ -19,6 +19,8 @@ from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType, SecondsType
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, plural
 from arenite.pipeline.contest.engines import ENGINES, OURS, check_installed
 from arenite.pipeline.contest.rounds import (
     Contest,
@@ -28,9 +30,8 @@ from arenite.pipeline.contest.rounds import (
     outputs_of,
     whole_inputs,
 )
-from arenite.pipeline.programs import SUFFIX, build_program, random_inputs, with_fixed
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.text import both, plural
+from arenite.pipeline.making.building import build_program
+from arenite.pipeline.making.programs import SUFFIX, random_inputs, with_fixed
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.importers import InputValues, Shapes, model_format
 

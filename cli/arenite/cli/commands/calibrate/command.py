@@ -14,7 +14,7 @@ from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
 from arenite.pipeline.calibration.link import measured_link
 from arenite.pipeline.calibration.measuring import measured
-from arenite.pipeline.costs import cache_file, in_speeds, table, with_measured
+from arenite.pipeline.making.costs import cache_file, in_speeds, table, with_measured
 from arenite.runtime.session.stated import processor_name
 
 

@@ -1,6 +1,5 @@
 """`arenite compare`: every strategy on every model."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from arenite.cli.commands.compare.policy_page import as_policy_page
 from arenite.cli.commands.compare.policy_tables import policy_tables
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
-from arenite.cli.console.observer import watched
+from arenite.cli.console.observer import TERMINAL, watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
 from arenite.cli.options.fitting import budget_options
@@ -23,28 +22,27 @@ from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.render import memory_map
 from arenite.cli.render.text import name
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import percent
 from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
 from arenite.pipeline.comparison.comparing import (
     Compared,
+    Comparison,
     TargetReport,
     Task,
-    compare_in_processes,
-    compare_model,
-    compare_on_cluster,
+    compare_each,
 )
 from arenite.pipeline.comparison.model_files import model_files
 from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
 from arenite.pipeline.comparison.readings import readings_of
-from arenite.pipeline.costs import costs_of
-from arenite.pipeline.observing import SearchLimits
-from arenite.pipeline.placing import configured
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.making.costs import costs_of
 from arenite.pipeline.report.compression import read_compression
-from arenite.pipeline.report.page import as_page, check_packages
+from arenite.pipeline.report.page import check_packages
 from arenite.pipeline.report.tables import as_csv, as_markdown
 from arenite.pipeline.report.trace import as_trace
 from arenite.pipeline.targets.choice import check_options
-from arenite.pipeline.text import percent
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Link
 from arenite.planner.plan import Plan
@@ -210,9 +208,13 @@ def compare(
             if is_watched and console.is_terminal and each.winner is not None:
                 console.print(_map(each.source.problem, each.winner.plan, console))
 
-    compared = _collected(_run(tasks, jobs, scheduler), tasks, show)
-    reports = [each for each in compared if isinstance(each, TargetReport)]
-    failures = [each for each in compared if isinstance(each, FailedModel)]
+    compared = _collected(
+        compare_each(tasks, num_processes=jobs, scheduler=scheduler, observer=TERMINAL),
+        tasks,
+        show,
+    )
+    comparison = Comparison(tuple(compared))
+    reports, failures = comparison.reports, comparison.failures
     changes = differences(old, reports) if baseline is not None else []
     results.show(
         _as_json(reports, failures, changes if baseline is not None else None),
@@ -224,9 +226,8 @@ def compare(
     compared_with = None if baseline is None else old
     results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
     results.write(trace, lambda: as_trace(reports))
-    frontiers = {each.model: each.frontier for each in reports if each.frontier is not None}
     command = click.get_current_context().obj
-    results.write(page, lambda: as_page(compared, command, compressions, frontiers))
+    results.write(page, lambda: comparison.as_page(command, compressions))
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
     if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)
@@ -247,17 +248,6 @@ def _chosen(requested: Sequence[str]) -> list[Strategy]:
     """Return the strategies asked for, or all, in the order of the table."""
     wanted = {find(strategy).name for strategy in requested} or known().keys()
     return [strategy for strategy in known().values() if strategy.name in wanted]
-
-
-def _run(
-    tasks: Sequence[Task], jobs: int | None, scheduler: str | None
-) -> Iterator[tuple[int, Compared]]:
-    num_processes = min(jobs or os.cpu_count() or 1, len(tasks))
-    if scheduler is not None:
-        return compare_on_cluster(tasks, num_processes, scheduler)
-    if len(tasks) == 1:
-        return ((index, compare_model(task)) for index, task in enumerate(tasks))
-    return compare_in_processes(tasks, num_processes)
 
 
 def _collected(

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
+from arenite.pipeline.base.text import both, duration, grouped, one_line, percent
 from arenite.pipeline.comparison.policy_results import ROUNDED, ModelPolicies, PolicyResult
-from arenite.pipeline.text import both, duration, grouped, one_line, percent
 
 _COLUMNS = (
     "", "policy", "peak, B>", "of none>", "extra time>", "moved, B>", "stalls>", "again>",

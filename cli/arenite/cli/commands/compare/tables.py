@@ -7,10 +7,10 @@ from rich.text import Text
 
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
+from arenite.pipeline.base.text import both, duration, gap, grouped, one_line, percent, plural
 from arenite.pipeline.comparison.baseline import Difference
 from arenite.pipeline.comparison.comparing import TargetReport
 from arenite.pipeline.report.frontier_words import price
-from arenite.pipeline.text import both, duration, gap, grouped, one_line, percent, plural
 from arenite.planner.report import PeerResult, SkippedStrategy, StrategyResult
 
 _Row = tuple[RenderableType, ...]

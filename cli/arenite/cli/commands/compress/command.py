@@ -38,10 +38,10 @@ from arenite.cli.options.types import NumberType
 from arenite.cli.options.weights import huffman_option, weight_budget_option
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.pipeline.building import compile_and_place
-from arenite.pipeline.compiling import Compiled as CompiledProgram
-from arenite.pipeline.programs import SUFFIX, code_of, write_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import compile_and_place
+from arenite.pipeline.making.programs import SUFFIX, code_of, write_program
+from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.planner.importers import InputValues, Shapes

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.console.observer import watched
-from arenite.pipeline.placing import place
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.errors import named_instead
 from arenite.strategies import find

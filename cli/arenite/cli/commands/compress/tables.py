@@ -12,8 +12,8 @@ from arenite.cli.commands.compress.stages import Int8, Narrowing
 from arenite.cli.render.tables import listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.weights import weights_rows
-from arenite.pipeline.compiling import Compiled as CompiledProgram
-from arenite.pipeline.text import both, percent, plural
+from arenite.pipeline.base.text import both, percent, plural
+from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
 
 if TYPE_CHECKING:
     from arenite.compression.evaluate import Quality

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.export_c import ExportedC
-from arenite.pipeline.text import both
+from arenite.pipeline.base.text import both
+from arenite.pipeline.making.export_c import ExportedC
 
 
 def as_json(exported: ExportedC) -> dict[str, object]:

@@ -20,11 +20,11 @@ from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.render import tflm
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name
-from arenite.pipeline.export_c import CRequest, write_c
-from arenite.pipeline.export_tflm import export_for_tflm
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import configured
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.export_c import CRequest, write_c
+from arenite.pipeline.making.export_tflm import export_for_tflm
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger

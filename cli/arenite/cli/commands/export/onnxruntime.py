@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.text import change
+from arenite.pipeline.base.text import change
 from arenite.runtime.targets.onnxruntime import OnnxruntimeExport
 
 _MEASURES = {

@@ -16,10 +16,10 @@ from arenite.cli.options.output import json_option
 from arenite.cli.options.search import time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.fitting import Fit, Fitting
-from arenite.pipeline.programs import SUFFIX
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.fitting import Fitting, fit_model
+from arenite.pipeline.making.programs import SUFFIX
 from arenite.pipeline.report.frontier import maps_of
 from arenite.pipeline.report.page import check_packages
 from arenite.pipeline.report.row_svg import as_svg
@@ -31,9 +31,6 @@ from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
-
-_FALLBACK = "joint"
-"""The policy where bands do not meet a budget."""
 
 
 @click.command(
@@ -136,8 +133,9 @@ def fit(
             "--measure is for the frontier; it goes without --budget and --memory"
         )
     if policy_name is not None and budget is None:
-        raise click.UsageError("--policy meets a budget; give it one with --budget")
-    policy = None if policy_name is None else find_policy(policy_name)
+        raise click.UsageError("--policy requires --budget")
+    if policy_name is not None:
+        find_policy(policy_name)  # an unknown one is refused before the model is read
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, costs_path))
     is_page = output is not None and output.suffix == _PAGE
@@ -162,13 +160,10 @@ def fit(
             ),
         )
         return
-    chosen: Fit
-    if memories:
-        chosen = fitting.over(memories)
-    else:
-        chosen = fitting.within(budget, slowdown, policy, fallback=find_policy(_FALLBACK))
+    fitted = fit_model(fitting, budget, slowdown=slowdown, policy=policy_name, memories=memories)
+    chosen = fitted.fit
     if output is not None and output.suffix == SUFFIX:
-        held = fitting.write(output, chosen)
+        held = fitted.save(output)
     else:
         results.write(output, lambda: fitting.plan_file(chosen).to_bytes())
         held = fitting.held(chosen)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import click
 
-from arenite.pipeline.fitting import Fit, Fitting
+from arenite.pipeline.base.text import both, plural, printable
+from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.colours import Groups
 from arenite.pipeline.report.frontier import Frontier, maps_of
 from arenite.pipeline.report.frontier_words import frontier_columns, frontier_rows, remark
 from arenite.pipeline.report.model import Cell
 from arenite.pipeline.report.page import check_packages, render
 from arenite.pipeline.report.words import made_with
-from arenite.pipeline.text import both, plural, printable
+from arenite.planner.candidate import Candidate
 from arenite.planner.units import format_size
 
 _MAPS = ("map-whole", "map-least")
@@ -74,7 +75,7 @@ class FitPage:
     digest: str
 
 
-def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float]) -> str:
+def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequence[float]) -> str:
     """Return the page.
 
     Args:
@@ -124,7 +125,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[flo
     return render("fit.html.j2", page, figures)
 
 
-def _headline(fits: Sequence[Fit], ratios: Sequence[float]) -> tuple[str, str, str]:
+def _headline(fits: Sequence[Candidate], ratios: Sequence[float]) -> tuple[str, str, str]:
     whole, least = fits[0], fits[-1]
     if len(fits) == 1:
         return "runs in", format_size(whole.height), "; nothing in it can run in bands for less."

@@ -13,11 +13,7 @@ from arenite.cli.render import operator_map
 from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
-from arenite.pipeline.costs import in_speeds
-from arenite.pipeline.fitting import Fit, Fitting
-from arenite.pipeline.report.frontier import Point
-from arenite.pipeline.report.records import record_facts
-from arenite.pipeline.text import (
+from arenite.pipeline.base.text import (
     both,
     distance,
     duration,
@@ -27,21 +23,33 @@ from arenite.pipeline.text import (
     plural,
     printable,
 )
-from arenite.pipeline.trading import Traded
+from arenite.pipeline.making.costs import in_speeds
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.trading import Rescheduled
+from arenite.pipeline.report.frontier import Point
+from arenite.pipeline.report.records import record_facts
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.source import Source
 from arenite.runtime.session import SessionMemory
+from arenite.strategies.bands.memories_search import OverMemories
 from arenite.strategies.bands.regions import Region
+from arenite.strategies.bands.search import InBands
 
 Show = Callable[[Console], None]
 
 
 def fit_as_json(
-    fitting: Fitting, fit: Fit, budget: Budget | None, held: SessionMemory, output: Path | None
+    fitting: Fitting,
+    fit: Candidate,
+    budget: Budget | None,
+    held: SessionMemory,
+    output: Path | None,
 ) -> dict[str, Any]:
     """Return what was chosen, for programs."""
+    bands = InBands.of(fit)
     return {
         "model": str(fitting.model),
         "budget": None if budget is None else budget.bytes_of(fitting.whole.height),
@@ -55,7 +63,7 @@ def fit_as_json(
         "resident_bytes": held.total,
         "held": held_as_json(held),
         "whole_height": fitting.whole.height,
-        "regions": [_region_as_json(fit.banded.base, region) for region in fit.banded.regions],
+        "regions": [_region_as_json(bands.base, region) for region in bands.regions],
         "strips": [
             {
                 "first": each.layers[0].name,
@@ -63,15 +71,15 @@ def fit_as_json(
                 "steps": len(each.layers),
                 "strips": len(each.strips),
             }
-            for each in _strips(fit.banded.base)
+            for each in _strips(bands.base)
         ],
-        **_traded_as_json(fit.traded),
+        **_rescheduled_as_json(fit),
         **memories.as_json(fit),
         "output": output and str(output),
     }
 
 
-def with_map(show: Show, fit: Fit, *, wanted: bool | None) -> Show:
+def with_map(show: Show, fit: Candidate, *, wanted: bool | None) -> Show:
     """Return what prints the map of a program behind something else.
 
     Args:
@@ -82,14 +90,14 @@ def with_map(show: Show, fit: Fit, *, wanted: bool | None) -> Show:
 
     def both_shown(console: Console) -> None:
         show(console)
-        is_one = len(fit.banded.plan.heights) == 1  # of several memories there is no one map
+        is_one = len(fit.plan.heights) == 1  # of several memories there is no one map
         if is_one and (console.is_terminal if wanted is None else wanted):
-            found = fit.banded.derivation
-            labels = [fact.label for fact in record_facts(Source.derived("", "", found))]
+            source = Source.derived("", "", fit.derivation)
+            labels = [fact.label for fact in record_facts(source)]
             console.print()
             console.print(
                 operator_map.draw(
-                    found.problem, fit.banded.plan, labels, drawing_width(console),
+                    fit.problem, fit.plan, labels, drawing_width(console),
                     colour=has_colour(console),
                 )
             )  # fmt: skip
@@ -98,7 +106,11 @@ def with_map(show: Show, fit: Fit, *, wanted: bool | None) -> Show:
 
 
 def fit_text(
-    fitting: Fitting, fit: Fit, budget: Budget | None, held: SessionMemory, output: Path | None
+    fitting: Fitting,
+    fit: Candidate,
+    budget: Budget | None,
+    held: SessionMemory,
+    output: Path | None,
 ) -> Show:
     """Return what prints what was chosen, in words and bytes."""
 
@@ -115,12 +127,12 @@ def fit_text(
             rows.append(("budget", f"{both(size)}, {both(size - fit.height)} free"))
         rows += [
             *_means(fit),
-            ("turns", f"{grouped(fit.banded.num_turns)} of {plural(_steps(fitting), 'step')}"),
+            ("turns", f"{grouped(fit.num_turns)} of {plural(_steps(fitting), 'step')}"),
             ("price", _price(fit)),
             ("predicted", f"by the {fitting.machine.words}"),
             *(
                 [("link", f"{in_speeds(fitting.link)}, {fitting.link_origin}")]
-                if fit.traded
+                if fit.note(Rescheduled)
                 else []
             ),
             held_row(held),
@@ -133,7 +145,7 @@ def fit_text(
 
 
 def frontier_as_json(
-    fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float], output: Path | None
+    fitting: Fitting, fits: Sequence[Candidate], latencies: Sequence[float], output: Path | None
 ) -> dict[str, Any]:
     """Return the frontier, for programs; latencies are those measured, if any were."""
     entries = [_figures(fit) for fit in fits]
@@ -149,7 +161,7 @@ def frontier_as_json(
 
 
 def frontier_text(
-    fitting: Fitting, fits: Sequence[Fit], latencies: Sequence[float], output: Path | None
+    fitting: Fitting, fits: Sequence[Candidate], latencies: Sequence[float], output: Path | None
 ) -> Show:
     """Return what prints the frontier as a table."""
 
@@ -164,7 +176,7 @@ def frontier_text(
                 both(fit.height),
                 percent(fit.height / fits[0].height),
                 f"{fit.multiply_adds_ratio:.3f}",
-                grouped(fit.banded.num_turns),
+                grouped(fit.num_turns),
                 f"{1 + fit.slowdown:.2f}",
             ]
             if latencies:
@@ -180,11 +192,11 @@ def frontier_text(
     return show
 
 
-def _figures(fit: Fit) -> dict[str, Any]:
+def _figures(fit: Candidate) -> dict[str, Any]:
     return {
         **Point.of(fit).as_json(),
-        "bytes_moved": _bytes_moved(fit.traded),
-        "lower_bound": fit.banded.plan.lower_bound,
+        "bytes_moved": _bytes_moved(fit),
+        "lower_bound": fit.plan.lower_bound,
     }
 
 
@@ -243,73 +255,83 @@ def _lines(text: RenderableType) -> RenderableType:
     return Text("\n").join(name(line) for line in text.split("\n"))
 
 
-def _distance(fit: Fit) -> str:
+def _distance(fit: Candidate) -> str:
     """Return how far the arena is above its bound; what is spilled lies elsewhere."""
-    plan = fit.banded.plan
-    if len(plan.heights) > 1 and fit.spread_out is not None:
+    plan = fit.plan
+    if len(plan.heights) > 1 and fit.note(OverMemories) is not None:
         return f"in {len(plan.heights)} memories"
-    if fit.traded is None:
+    if fit.note(Rescheduled) is None:
         return distance(plan)
     height, bound = plan.heights[0], plan.lower_bounds[0]
     return "optimal" if height == bound else f"{gap(height, bound)} above the bound"
 
 
-def _means(fit: Fit) -> list[tuple[str, str]]:
+def _means(fit: Candidate) -> list[tuple[str, str]]:
     """Return in words by which means the arena is what it is."""
-    traded = fit.traded
+    rescheduled, bands = fit.note(Rescheduled), InBands.of(fit)
     in_bands = [
-        ("in bands", _regions_in_words(fit.banded.base, fit.banded.regions)),
-        *(("in strips", _strips_in_words(each)) for each in _strips(fit.banded.base)),
+        ("in bands", _regions_in_words(bands.base, bands.regions)),
+        *(("in strips", _strips_in_words(each)) for each in _strips(bands.base)),
     ]
-    if traded is None:
+    if rescheduled is None:
         return in_bands
-    timeline = traded.timeline
+    timeline = rescheduled.timeline
     moved = "nothing"
-    if traded.spilled:
+    if fit.spilled:
         moved = (
             f"{both(timeline.bytes_out)} out, {both(timeline.bytes_back)} back; "
-            f"{both(traded.spilled)} in a temporary file"
+            f"{both(fit.spilled)} in a temporary file"
         )
     return [
-        *(in_bands if fit.banded.regions else []),
-        ("policy", traded.policy),
-        ("again", plural(traded.num_repeated, "step")),
+        *(in_bands if bands.regions else []),
+        ("policy", rescheduled.policy),
+        ("again", plural(rescheduled.num_repeated, "step")),
         ("spilled", moved),
-        *_rounding(traded),
-        ("time", f"{duration(timeline.seconds)} instead of {duration(traded.whole_s)}, predicted"),
+        *_rounding(rescheduled),
+        (
+            "time",
+            f"{duration(timeline.seconds)} instead of {duration(fit.whole.seconds)}, predicted",
+        ),
     ]
 
 
-def _rounding(traded: Traded) -> list[tuple[str, str]]:
-    if not traded.num_rounded:
+def _rounding(rescheduled: Rescheduled) -> list[tuple[str, str]]:
+    if not rescheduled.num_rounded:
         return []
-    count = plural(traded.num_rounded, "tensor")
+    count = plural(rescheduled.num_rounded, "tensor")
     return [("rounded", f"{count} to fp16 meanwhile: outputs are not the same to the bit")]
 
 
-def _traded_as_json(traded: Traded | None) -> dict[str, Any]:
-    if traded is None:
+def _rescheduled_as_json(fit: Candidate) -> dict[str, Any]:
+    rescheduled = fit.note(Rescheduled)
+    if rescheduled is None:
         return {"policy": None}
     return {
-        "policy": traded.policy,
-        "steps_again": traded.num_repeated,
-        "rounded": traded.num_rounded,
-        "bytes_out": traded.timeline.bytes_out,
-        "bytes_back": traded.timeline.bytes_back,
-        "spilled_bytes": traded.spilled,
-        "predicted_s": traded.timeline.seconds,
-        "predicted_whole_s": traded.whole_s,
+        "policy": rescheduled.policy,
+        "steps_again": rescheduled.num_repeated,
+        "rounded": rescheduled.num_rounded,
+        "bytes_out": rescheduled.timeline.bytes_out,
+        "bytes_back": rescheduled.timeline.bytes_back,
+        "spilled_bytes": fit.spilled,
+        "predicted_s": fit.seconds,
+        "predicted_whole_s": fit.whole.seconds,
     }
 
 
-def _bytes_moved(traded: Traded | None) -> int:
-    return 0 if traded is None else traded.timeline.bytes_out + traded.timeline.bytes_back
+def _bytes_moved(fit: Candidate) -> int:
+    rescheduled = fit.note(Rescheduled)
+    return 0 if rescheduled is None else rescheduled.bytes_moved
 
 
-def _price(fit: Fit) -> str:
-    if fit.traded is None and not fit.banded.regions and not fit.slowdown:
+def _price(fit: Candidate) -> str:
+    is_given = fit.note(Rescheduled) is None and not InBands.of(fit).regions
+    if is_given and not fit.slowdown:
         return "none"
-    than = "" if fit.spread_out is None else " than whole in one memory, a byte at a cost of 1"
+    than = (
+        ""
+        if fit.note(OverMemories) is None
+        else " than whole in one memory, a byte at a cost of 1"
+    )
     return (
         f"{percent(fit.slowdown)} more time{than}, predicted; {fit.multiply_adds_ratio:.3f} times "
         "the multiply-adds"

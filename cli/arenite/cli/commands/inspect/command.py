@@ -22,13 +22,13 @@ from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render import load_chart
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
-from arenite.pipeline.compiling import Compiled
-from arenite.pipeline.placing import place
-from arenite.pipeline.programs import SUFFIX, backends
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, grouped, percent, plural, printable
+from arenite.pipeline.making.programs import SUFFIX, backends
 from arenite.pipeline.targets.choice import Chosen, choose_target
+from arenite.pipeline.targets.compiling import Compiled
 from arenite.pipeline.targets.table import ARENITE
-from arenite.pipeline.text import both, distance, grouped, percent, plural, printable
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.plan import Plan
 from arenite.planner.problem import load_spans

@@ -13,8 +13,8 @@ from arenite.cli.render.held import held_as_json, held_row
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
-from arenite.pipeline.program_files import ProgramFile, TurnsByRows
-from arenite.pipeline.text import both, grouped, plural, printable
+from arenite.pipeline.base.text import both, grouped, plural, printable
+from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
 from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies.bands.binding import Held
 

@@ -29,9 +29,10 @@ from arenite.cli.options.types import NumberType
 from arenite.cli.render.tables import facts, listing
 from arenite.cli.render.text import name as styled_name
 from arenite.cli.render.tuned import tuned_as_json, tuned_rows
-from arenite.pipeline.programs import SUFFIX, build_program, compile_by_plan, write_program
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.text import both, duration, printable
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, duration, printable
+from arenite.pipeline.making.building import build_program
+from arenite.pipeline.making.programs import SUFFIX, compile_by_plan, write_program
 from arenite.planner.errors import named_instead
 from arenite.planner.importers import InputValues, Shapes
 from arenite.runtime.session import Session, StepProfile, Tuned

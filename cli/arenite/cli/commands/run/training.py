@@ -17,7 +17,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.pipeline.text import both
+from arenite.pipeline.base.text import both
 from arenite.planner.errors import MissingDependencyError, about_file
 
 _SECONDS_APART = 0.5

@@ -15,7 +15,7 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.tables import facts
 from arenite.cli.render.text import name as styled_name
-from arenite.pipeline.text import both, plural, printable
+from arenite.pipeline.base.text import both, plural, printable
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.importers import Shapes
 

@@ -11,7 +11,7 @@ from arenite.planner.program import Array
 _WIDTH = 96
 TYPES = {
     "bool": "uint8_t", "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t",
-    "int32": "int32_t", "int64": "int64_t", "float32": "float",
+    "uint16": "uint16_t", "int32": "int32_t", "int64": "int64_t", "float32": "float",
 }  # fmt: skip
 """C's name of each element type."""
 

@@ -44,89 +44,40 @@ KERNEL lstm_f32(const lstm_layer_f32 *k, const float *in, int32_t in_stride, int
     }
 }
 
-/* Functions of numbers of 16 bits, some of them before the point, as gemmlowp computes them. Sums
-   wrap round where they do not fit. */
-static inline int32_t halves_away(int32_t x, int32_t right)
-{
-    const int32_t mask = (1 << right) - 1;
-    return (x >> right) + ((x & mask) > (mask >> 1) + (x < 0));
-}
-
 static inline int16_t saturated16(int32_t x)
 {
     return (int16_t)(x < -32768 ? -32768 : x > 32767 ? 32767 : x);
 }
 
-static int16_t times16(int16_t a, int16_t b)
+/* 1 / (1 + exp(-x)) of x with 3 bits before the point; none before that of the result. The table
+   has the function at multiples of 1/24, of 16 fractional bits, and lines run between them. */
+static int16_t logistic16(const uint16_t *table, int16_t a)
 {
-    const int32_t wide = a * b;
-    return saturated16((wide + (wide >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
+    const uint32_t x = (uint32_t)(a < 0 ? -a : a) * 3, place = x >> 9;
+    uint32_t y = 0x7fffu << 10;
+    if (place < 255)
+        y = ((uint32_t)table[place] << 9) +
+            (x & 511u) * ((uint32_t)table[place + 1] - (uint32_t)table[place]);
+    return (int16_t)((a < 0 ? (1u << 25) - y + (1u << 9) - 1u : y + (1u << 9)) >> 10);
 }
 
-static inline int16_t left16(int16_t x, int32_t count)
+/* tanh(x) of x with `bits` before the point, as 2 / (1 + exp(-2 x)) - 1 by the same table. */
+static int16_t tanh16(const uint16_t *table, int16_t a, int32_t bits)
 {
-    const int32_t most = (1 << (15 - count)) - 1;
-    return (int16_t)(x > most ? 32767 : x < -most ? -32768 : x * (1 << count));
+    const int32_t left = bits > 3 ? bits - 3 : 0, right = left - (bits - 3);
+    const int32_t x = (a * (3 << left) + ((1 << right) >> 1)) >> right;
+    const uint32_t size = (uint32_t)(x < 0 ? -x : x), place = size >> 8;
+    int32_t y = 0xffff << 8;
+    if (place < 255)
+        y = (int32_t)(((uint32_t)table[place] << 8) +
+                      (size & 255u) * ((uint32_t)table[place + 1] - (uint32_t)table[place]));
+    return (int16_t)((x < 0 ? (1 << 23) - y + 127 : y - (1 << 23) + 128) >> 8);
 }
 
-/* exp(x) of x in [-1/4, 0), no bits before the point: Taylor's series about -1/8. */
-static int16_t exp_of_quarter16(int16_t a)
+/* A product of numbers, over 2^right; `right` is at least 1. */
+static inline int16_t times16(int32_t a, int32_t b, int32_t right)
 {
-    const int16_t x = (int16_t)(a + (1 << 12));
-    const int16_t square = times16(x, x);
-    const int16_t cube = times16(square, x);
-    const int16_t fourth = (int16_t)halves_away(times16(square, square), 2);
-    const int16_t third = times16((int16_t)(fourth + cube), 10923);
-    const int16_t higher = (int16_t)halves_away((int16_t)(third + square), 1);
-    return saturated16(28918 + times16(28918, (int16_t)(x + higher)));
-}
-
-/* exp(a) of a <= 0 with `bits` before the point; none before that of the result. */
-static int16_t exp_of_negative16(int16_t a, int32_t bits)
-{
-    /* exp(-2^e) of e from -2. */
-    static const int16_t factors[7] = {25520, 19875, 12055, 4435, 600, 11, 0};
-    const int16_t quarter = (int16_t)(1 << (13 - bits));
-    const int16_t part = (int16_t)((a & (quarter - 1)) - quarter);
-    const int16_t rest = (int16_t)(part - a);
-    int16_t result = exp_of_quarter16(left16(part, bits));
-    if (a == 0)
-        return 32767;
-    if (bits > 5 && a < -(1 << (20 - bits)))
-        return 0;
-    for (int32_t e = -2; e <= 4 && e < bits; ++e)
-        if (rest & (1 << (15 - bits + e)))
-            result = times16(result, factors[e + 2]);
-    return result;
-}
-
-/* 2 / (1 + a) of a in (0, 1), with 2 bits before the point: Newton's method. */
-static int16_t two_over_one_plus16(int16_t a)
-{
-    const int32_t doubled = a + 32767;
-    const int16_t half = (int16_t)((doubled + (doubled >= 0 ? 1 : -1)) / 2);
-    int16_t x = (int16_t)(23130 + times16(half, -15420));
-    for (int32_t i = 0; i < 3; ++i) {
-        const int16_t rest = (int16_t)((1 << 13) - times16(half, x));
-        x = (int16_t)(x + left16(times16(x, rest), 2));
-    }
-    return x;
-}
-
-/* Both read numbers with `bits` before the point, and make numbers with none. */
-static int16_t logistic16(int16_t a, int32_t bits)
-{
-    const int16_t below = (int16_t)(a > 0 ? -a : a);
-    const int16_t result = left16(two_over_one_plus16(exp_of_negative16(below, bits)), 1);
-    return (int16_t)(a == 0 ? 1 << 14 : a > 0 ? result : 32767 - result);
-}
-
-static int16_t tanh16(int16_t a, int32_t bits)
-{
-    const int16_t below = (int16_t)(a > 0 ? -a : a);
-    const int16_t quotient = two_over_one_plus16(exp_of_negative16(below, bits + 1));
-    const int16_t result = left16((int16_t)(quotient - (1 << 13)), 2);
-    return (int16_t)(a == 0 ? 0 : a > 0 ? result : -result);
+    return saturated16(requantised(a * b, 1 << 30, 1 - right));
 }
 
 /* A long short-term memory: 8 bits outside, gates and cells of 16. Gates are input, forget, cell,
@@ -141,6 +92,7 @@ typedef struct {
     const int32_t *recurrent_factors;
     const int8_t *shifts;
     const int8_t *recurrent_shifts;
+    const uint16_t *logistic;
 } lstm_layer;
 
 static int32_t row_of_products(int32_t sum, const int8_t *values, const int8_t *weights,
@@ -158,28 +110,28 @@ static int16_t gate_s8(const lstm_layer *k, int32_t row, const int8_t *in, const
         row_of_products(k->begins[row], in, k->weights + row * k->inputs, k->inputs);
     const int32_t other =
         row_of_products(k->recurrent_begins[row], hidden, k->recurrent + row * k->units, k->units);
-    const int16_t first = saturated16(requantised(one, k->factors[row], k->shifts[row]));
-    return saturated16(requantised(other, k->recurrent_factors[row], k->recurrent_shifts[row]) +
-                       first);
+    return saturated16(
+        saturated16(requantised(one, k->factors[row], k->shifts[row])) +
+        saturated16(requantised(other, k->recurrent_factors[row], k->recurrent_shifts[row])));
 }
 
 /* `times` steps of one sequence of a batch; the states are updated. */
 KERNEL lstm_s8(const lstm_layer *k, const int8_t *in, int32_t in_stride, int32_t times,
                int8_t *hidden, int16_t *cell, int8_t *out, int32_t out_stride)
 {
+    const uint16_t *const table = k->logistic;
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < k->units; ++j) {
-            const int16_t taken = logistic16(gate_s8(k, j, in, hidden), 3);
-            const int16_t kept = logistic16(gate_s8(k, k->units + j, in, hidden), 3);
-            const int16_t fresh = tanh16(gate_s8(k, 2 * k->units + j, in, hidden), 3);
-            const int16_t shown = logistic16(gate_s8(k, 3 * k->units + j, in, hidden), 3);
-            const int32_t old = halves_away(kept * cell[j], 15);
-            const int32_t added = halves_away(taken * fresh, 15 + k->cell_bits);
-            int32_t now = saturated16((int16_t)old + (int16_t)added);
+            const int16_t taken = logistic16(table, gate_s8(k, j, in, hidden));
+            const int16_t kept = logistic16(table, gate_s8(k, k->units + j, in, hidden));
+            const int16_t fresh = tanh16(table, gate_s8(k, 2 * k->units + j, in, hidden), 3);
+            const int16_t shown = logistic16(table, gate_s8(k, 3 * k->units + j, in, hidden));
+            int32_t now =
+                saturated16(times16(kept, cell[j], 15) + times16(taken, fresh, 15 + k->cell_bits));
             if (k->clip > 0)
                 now = clamped(now, -k->clip, k->clip);
             cell[j] = (int16_t)now;
-            now = shown * tanh16((int16_t)now, k->cell_bits);
+            now = shown * tanh16(table, (int16_t)now, k->cell_bits);
             now = requantised(now, k->hidden_factor, k->hidden_shift) + k->hidden_zero;
             out[j] = (int8_t)clamped(now, -128, 127);
         }

@@ -11,6 +11,7 @@ from arenite.runtime.cexport.base.fixed_point import (
     scale_of,
     zero_of,
 )
+from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.recurrent import Lstm, Svdf
 
@@ -149,14 +150,14 @@ _GATE_BITS = 3
 
 
 def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
-    """Return the layer of integers, whose scales are those of LiteRT's reference kernels."""
+    """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
     exponent = math.frexp(scale_of(t.input(5)))
     if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
         raise NotWrittenError("the scale of its cells is not a power of 2 from 2^-15 to 2^-9")
     clip = 0
     if math.isfinite(operator.cell_clip):
         clip = int(min(operator.cell_clip / scale_of(t.input(5)), 32767.0))
-    hidden = quantised_multiplier(float(np.float32(2.0**-30 / operator.hidden_scale)))
+    hidden = quantised_multiplier(2.0**-30 / scale_of(t.input(4)))
     fields: dict[str, str] = {}
     for position, source, prefix in ((1, 0, ""), (2, 4, "recurrent_")):
         array = t.array(position)[0]
@@ -165,9 +166,8 @@ def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
             raise NotWrittenError("its weights have scales that are not those of its gates")
         bias = t.array(3).reshape(-1) if position == 1 else np.zeros(len(array), np.int32)
         sums = bias - zero_of(t.input(source)) * array.sum(axis=1, dtype=np.int64)
-        gate = np.float32(2.0 ** (_GATE_BITS - 15))
-        scales = np.array(stated.scales, np.float32) * np.float32(scale_of(t.input(source))) / gate
-        pairs = [quantised_multiplier(float(each)) for each in scales]
+        scale = scale_of(t.input(source)) / 2.0 ** (_GATE_BITS - 15)
+        pairs = [quantised_multiplier(float(np.float32(each)) * scale) for each in stated.scales]
         fields |= {
             f"{prefix}begins": t.constant(sums.astype(np.uint32).view(np.int32), "begins"),
             f"{prefix}factors": t.constant(np.array([f for f, _ in pairs], np.int32), "factors"),
@@ -182,7 +182,8 @@ def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
         clip=clip,
         hidden_factor=hidden[0],
         hidden_shift=hidden[1],
-        hidden_zero=operator.hidden_zero_point,
+        hidden_zero=zero_of(t.input(4)),
+        logistic=t.constant(tables.logistic_16(), "logistic"),
         weights=t.constant(t.array(1), "weights"),
         recurrent=t.constant(t.array(2), "recurrent"),
     )

@@ -173,6 +173,21 @@ def _sigmoid(function: UnaryFunction, source: Tensor, result: Tensor, q: int) ->
     return fixed_point.shifted_right(fixed_point.logistic(moved, _INTEGER_BITS), 31 - 8) - 128
 
 
+def logistic_16() -> Array:
+    """Return the logistic function at multiples of 1/24, with 16 fractional bits.
+
+    Numbers between them are found on lines, which run below the function: half of the largest
+    distance is added.
+
+    Source: TensorFlow Lite, kernels/internal/common.h, sigmoid_table_uint16.
+    """
+    step = 1 / 24
+    y = 1 / (1 + np.exp(-step * np.arange(256)))
+    raised = y + step**2 / 16 * y * (1 - y) * (2 * y - 1)
+    table: Array = np.minimum(np.floor(raised * 65536 + 0.5), 65535).astype(np.uint16)
+    return table
+
+
 def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 

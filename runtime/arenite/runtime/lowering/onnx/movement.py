@@ -228,7 +228,7 @@ def _regroup(t: OnnxTranslation, parts: Shape, axes: Sequence[int]) -> None:
 
 
 _MAX_DEPTH = 1 << 20
-"""Of a one-hot code, whose indices become a constant."""
+"""Largest depth of a one-hot code: its indices become a constant."""
 
 
 @translates("OneHot")

@@ -70,7 +70,7 @@ def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array 
     """Add a convolution over rows and columns.
 
     Args:
-        call: What is made.
+        call: The operator and its result.
         source: The image.
         weights: The filter, as ONNX has it.
         bias: int32, or numbers.
@@ -98,8 +98,8 @@ def linear(call: IntegerCall, source: Value, weights: Weights, bias: Array | Non
     """Add a product with weights: inputs, outputs.
 
     Args:
-        call: What is made.
-        source: What is multiplied, along its last axis.
+        call: The operator and its result.
+        source: The first operand, multiplied along its last axis.
         weights: The second operand, as ONNX has it.
         bias: int32, or numbers.
     """

@@ -110,7 +110,7 @@ translates = TRANSLATORS.translates
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How the window of an operator slides over rows and columns.
+    """Strides, dilations, padding and positions of a window over rows and columns.
 
     Attributes:
         strides: Distances from one window to the next.

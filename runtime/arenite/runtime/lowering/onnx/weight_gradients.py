@@ -1,4 +1,10 @@
-"""What steps of a model move: parts of images, seen through slices and pads."""
+"""Find the gradients of convolution weights, which training steps write as simpler operators.
+
+ONNX has no operator for them. `arenite train` writes a convolution of the image by the gradient of
+the result, or a product of matrices for each tap of the filter; either for the whole batch, or
+image by image and added up. Each becomes one step that reads both where they lie: nothing is
+padded, sliced or put together. For this, parts of images are followed through slices and pads.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +31,9 @@ class Axis:
     Attributes:
         start: The first place.
         step: From one to the next.
-        count: How many there are.
+        count: Number of places.
         low: First place that may be seen.
-        high: That behind the last.
+        high: The place behind the last that may be seen.
     """
 
     start: int
@@ -192,7 +198,7 @@ class FoundGradient(Operator):
     """A gradient of weights that was found.
 
     Attributes:
-        operator: What computes it.
+        operator: The operator of the core.
     """
 
     operator: WeightGradient

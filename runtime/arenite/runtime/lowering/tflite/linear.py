@@ -22,7 +22,7 @@ from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Move
 
 _MAX_PLACES = 4_096
-"""Of a block; each is a move of its own."""
+"""Most places of a block; each becomes a move."""
 
 
 @translates("SPACE_TO_BATCH_ND", int16=True)
@@ -94,7 +94,7 @@ def _phase(
     """Return for each axis where a phase begins: in its batch, in the image, and how many.
 
     Args:
-        phase: Of the places of a block, those that the batch holds.
+        phase: The place of the block that the batch holds.
         blocks: Lengths of a block.
         margins: Places around the image, before and after.
         image: Batch, the lengths of the axes, and others.

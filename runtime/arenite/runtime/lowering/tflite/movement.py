@@ -239,7 +239,7 @@ def _regroup(t: TfliteTranslation, parts: Shape, axes: Sequence[int]) -> None:
 
 
 _MAX_DEPTH = 1 << 20
-"""Of a one-hot code, whose indices become a constant."""
+"""Largest depth of a one-hot code: its indices become a constant."""
 
 
 @translates("GATHER", int16=True)

@@ -89,7 +89,7 @@ def _pairs(t: TfliteTranslation) -> Value:
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 _TOO_LARGE = 1e30
-"""Of a number that is to be a 32-bit float."""
+"""Bound of numbers that become 32-bit floats."""
 
 
 @translates("TFLite_Detection_PostProcess")

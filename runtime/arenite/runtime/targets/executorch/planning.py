@@ -48,9 +48,9 @@ class TensorGroup:
     """Tensors that lie in the same place, as one record.
 
     Attributes:
-        record: What is placed; None if it has no bytes.
-        specs: Whose place it is, each with the byte of it that it starts at.
-        mem_id: The memory that somebody has chosen before; None if it is open.
+        record: The record to place; None if it has no bytes.
+        specs: Specifications of its tensors, each with its first byte in the record.
+        mem_id: The memory that was chosen before; None if none was.
     """
 
     record: UsageRecord | None
@@ -174,7 +174,7 @@ class Placed(Protocol):
 
 
 class SpreadRecords(Protocol):
-    """What decides which record lies in which memory: `arenite.strategies.memories.spread`."""
+    """Assigns records to memories: `arenite.strategies.memories.spread`."""
 
     def __call__(  # noqa: D102
         self,
@@ -188,12 +188,12 @@ class SpreadRecords(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlanning:
-    """What `MemoryPlanningPass` calls once for each graph.
+    """The algorithm that `MemoryPlanningPass` calls once for each graph.
 
     Attributes:
-        strategy: What places the tensors of one memory.
+        strategy: Places the tensors of one memory.
         banks: Memories to spread the tensors over, the most wanted first; () for one of any size.
-        spread: What spreads them; None without banks.
+        spread: Assigns the tensors to banks; None without banks.
         on_plan: Called with each problem and its plan.
     """
 
@@ -275,7 +275,7 @@ class MemoryPlanning:
         """Return the records, each in a memory, and their plan.
 
         Args:
-            found: What to place.
+            found: Groups of tensors to place.
             numbers: The memories by name, the banks first.
             taken: By the name of a memory the bytes of it that are not to be had.
             steps: Names of the nodes.
@@ -369,9 +369,9 @@ def memory_planning(
     else goes to a memory that is no bank.
 
     Args:
-        strategy: What places the tensors, such as `arenite.strategies.find("best")`.
+        strategy: Places the tensors, such as `arenite.strategies.find("best")`.
         banks: Memories of the device as ExecuTorch's `Bank`s, the fastest first.
-        spread: What spreads the tensors over them, `arenite.strategies.memories.spread`.
+        spread: Assigns the tensors to banks, such as `arenite.strategies.memories.spread`.
         on_plan: Called with the problem and the plan of each graph, lower bound and all.
 
     Raises:
@@ -379,5 +379,5 @@ def memory_planning(
     """
     known = tuple(banks)
     if bool(known) != (spread is not None):
-        raise ValueError("banks and what spreads the tensors over them go together")
+        raise ValueError("give both `banks` and `spread`, or neither")
     return MemoryPlanning(strategy, known, spread, on_plan)

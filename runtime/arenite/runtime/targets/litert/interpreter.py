@@ -44,7 +44,7 @@ class PlannedInterpreter:
 
     Attributes:
         problem: The records that were placed; None with the stock placement.
-        plan: Where they lie; None with the stock placement.
+        plan: Plan of the records; None with the stock placement.
         stock_bytes: Extent of the arena that the interpreter would lay out itself; None
             where it could not be asked.
 

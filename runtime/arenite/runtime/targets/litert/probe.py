@@ -1,4 +1,4 @@
-"""What a stock interpreter keeps in its arena for a model: asked, not computed.
+"""The tensors in the arena of a stock interpreter, as it states them.
 
 The file does not tell: kernels add scratch (im2col, accumulators) when they are prepared.
 So the model is loaded once, its memory allocated, and the interpreter's own lists read.
@@ -63,7 +63,7 @@ class ArenaTensor:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What was read from a stock interpreter.
+    """The arena of a stock interpreter.
 
     Attributes:
         program: The steps in the order they run, with only the tensors in the arena.

@@ -27,7 +27,7 @@ class StockPlacementWarning(UserWarning):
 
 
 class AllocationType(IntEnum):
-    """Who holds a tensor's memory."""
+    """Owner of a tensor's memory."""
 
     NONE = 0
     FILE = 1
@@ -76,7 +76,7 @@ class TfLiteNode(ctypes.Structure):
 
 
 class TfLiteContext(ctypes.Structure):
-    """What a delegate sees of the interpreter."""
+    """The interpreter as a delegate sees it."""
 
     _fields_ = (
         ("tensors_size", ctypes.c_size_t),
@@ -107,7 +107,7 @@ ALLOW_DYNAMIC_TENSORS = 1
 
 
 class TfLiteDelegate(ctypes.Structure):
-    """What the interpreter asks before it allocates."""
+    """The delegate that the interpreter calls before it allocates."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),

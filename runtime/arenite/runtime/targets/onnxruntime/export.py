@@ -39,10 +39,10 @@ from arenite.runtime.targets.onnxruntime.stock import (
 )
 
 _HURRIED: Final = ("Shape", "Size")
-"""What ONNX Runtime runs as early as it can in any order; the results are a few bytes."""
+"""Operators that ONNX Runtime runs as early as possible in any order; their results are small."""
 
 _MOST_BYTES: Final = (1 << 31) - 1
-"""Of an ONNX file, by its format."""
+"""Most bytes of an ONNX file, by its format."""
 
 _NO_DIMS: Final[Mapping[str, int]] = {}
 _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = {}

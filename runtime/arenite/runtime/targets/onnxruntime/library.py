@@ -29,7 +29,7 @@ _API_VERSION: Final = 17
 """Functions are only ever added, so a newer library has this version too."""
 
 ALL_OPTIMISATIONS: Final = 99
-"""What ONNX Runtime does to a graph by default; 0 is nothing."""
+"""Optimisation level of ONNX Runtime by default; 0 is none."""
 
 _INT: Final = ctypes.c_int
 _SIZE: Final = ctypes.c_size_t
@@ -341,9 +341,9 @@ class HostedSession:
     """A session with an allocator of its own.
 
     Attributes:
-        allocator: What the session asks for memory.
-        inputs: What the model takes.
-        outputs: What it gives.
+        allocator: Allocator of the session.
+        inputs: Inputs of the model.
+        outputs: Outputs of the model.
 
     Args:
         library: ONNX Runtime's.
@@ -396,7 +396,7 @@ class HostedSession:
             inputs: Checked, in the order of `inputs`.
             bound: Let the model write outputs of stated shape into the arrays returned;
                 the others, or all of them, are copied from where the session made them.
-            arena: What the session made in it is given as it lies there, not copied.
+            arena: The arena; outputs in it are returned as views, not copies.
 
         Raises:
             RunFailedError: ONNX Runtime gave up.

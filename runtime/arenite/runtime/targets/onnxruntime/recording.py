@@ -62,12 +62,12 @@ def drawn_feeds(
 
     Args:
         path: The model, for messages.
-        inputs: What it takes.
+        inputs: Inputs of the model.
         dims: Values of free dimensions by name; one without a name goes by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
         seed: Seed of the random numbers.
-        values: What inputs hold instead, by name, in all elements.
+        values: Value of all elements of an input, by name, instead of random numbers.
 
     Raises:
         UnboundDimensionError: A free dimension has no value.
@@ -165,7 +165,7 @@ def _bound_shapes(
 
 
 ALIGNMENT: Final = 64
-"""What ONNX Runtime's kernels expect of CPU memory."""
+"""Alignment that the kernels of ONNX Runtime expect, in bytes."""
 
 _NO_DIMS: Final[Mapping[str, int]] = MappingProxyType({})
 _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType({})
@@ -177,7 +177,7 @@ class Recording:
 
     Attributes:
         problem: The records.
-        outputs: What the model gave.
+        outputs: Outputs of the model.
         bound: Whether outputs of stated shape were written where the caller wants them;
             a run that is to ask for the same must do the same.
     """
@@ -203,7 +203,7 @@ def onnxruntime_problem(
         path: The model.
         dims: Values of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
-        values: What inputs hold in that run, by name, in all elements.
+        values: Value of all elements of an input in that run, by name.
 
     Raises:
         ModelError: ONNX Runtime refuses the model, its inputs are not bound, or a file of weights
@@ -274,7 +274,7 @@ _SUFFIX: Final = "_kernel_time"
 
 @dataclass(frozen=True, slots=True)
 class StockMemory:
-    """What the CPU arena of a stock session has, in bytes, weights left out.
+    """Bytes of the CPU arena of a stock session, without weights.
 
     Attributes:
         tensors: Asked for and not given back, at most at the end of a kernel.
@@ -304,7 +304,7 @@ def stock_memory(
         model: The model.
         options: Session options; profiling is switched on in them.
         feeds: The inputs.
-        num_runs: How often to run; from the second on, ONNX Runtime may take one block
+        num_runs: Number of runs; from the second on, ONNX Runtime may take one block
             for all the tensors that it knows.
 
     Raises:

@@ -30,7 +30,7 @@ from arenite.runtime.targets.onnxruntime.stock import (
 
 @dataclass(frozen=True, slots=True)
 class RunMemory:
-    """What one run asked for.
+    """Allocations of one run.
 
     Attributes:
         inside: Allocations served from the arena.
@@ -54,9 +54,9 @@ class PlannedSession:
     why, and the stock session runs the model.
 
     Attributes:
-        problem: What the first run asked for; None before, and with the stock session.
-        plan: Where it lies; None before the first run, and with the stock session.
-        last_run: What the latest run asked for; None before the second.
+        problem: Allocations of the first run; None before, and with the stock session.
+        plan: Plan of these; None before the first run, and with the stock session.
+        last_run: Allocations of the latest run; None before the second.
         num_outside: Allocations of all runs since the first that the heap had to serve.
 
     Args:

@@ -20,7 +20,7 @@ class RunFailedError(AreniteError):
 
 
 class InputMismatchError(AreniteError):
-    """What is fed is not what the model takes.
+    """An array does not fit its input.
 
     Attributes:
         name: The input.
@@ -149,8 +149,8 @@ def refusal(
     """Return our error for a model that ONNX Runtime refuses.
 
     Args:
-        model: What it refuses.
-        error: As it says it.
+        model: The model.
+        error: The error of ONNX Runtime.
         origin: The model that people know, if `model` is a file made of it.
     """
     known = model if origin is None else origin

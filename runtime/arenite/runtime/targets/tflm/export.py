@@ -26,7 +26,7 @@ from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
 
 @dataclass(frozen=True, slots=True)
 class TflmMeasurements:
-    """What the interpreter needs for a model.
+    """Memory that the interpreter needs for a model.
 
     Attributes:
         stock: Measurement of the file as it is.

@@ -54,11 +54,11 @@ class InterpreterError(AreniteError):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What the interpreter used, in bytes.
+    """Memory of the interpreter, in bytes.
 
     Attributes:
         head: Planned tensors and kernel scratch.
-        tail: What is kept as long as the interpreter; smaller on a 32-bit target.
+        tail: Structures that live as long as the interpreter; smaller on a 32-bit target.
         total: Head and tail.
         smallest: The smallest arena it works in, found by bisection.
         outputs: Digest of all outputs of `NUM_RUNS` runs on random inputs.

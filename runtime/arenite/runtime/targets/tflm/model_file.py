@@ -50,7 +50,7 @@ _DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class _Subgraph:
-    """Where a subgraph, its tensors and its operators lie, and how many tensors come before."""
+    """Places of a subgraph, its tensors and operators, and the number of tensors before it."""
 
     place: int
     tensors: Sequence[int]
@@ -140,7 +140,7 @@ class ModelFile:
         the file.
 
         Args:
-            place: Which operator: its subgraph, and its index there.
+            place: The operator: number of its subgraph, and its index there.
             inputs: Tensors it reads, by index in the subgraph: the model's inputs.
             outputs: Tensors it writes, by index in the subgraph: the model's outputs.
             filler_bytes: Size of the filler.
@@ -169,7 +169,7 @@ class ModelFile:
         """Return the file with a new root.
 
         Args:
-            front: What was laid before the old file so far.
+            front: Bytes in front of the old file so far.
             offsets: The plan.
             subgraphs: The subgraphs, as the front knows them.
         """

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from arenite.pipeline.observing import UNLIMITED, SearchLimits
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.planner.ordering import AnytimeOrder, FindOrder, Order
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import has_parts

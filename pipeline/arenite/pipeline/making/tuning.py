@@ -3,9 +3,9 @@
 import statistics
 from collections import defaultdict
 
-from arenite.pipeline.compiling import Tuning
-from arenite.pipeline.observing import SILENT, Observer
-from arenite.pipeline.programs import random_inputs, session_of
+from arenite.pipeline.base.observing import SILENT, Observer
+from arenite.pipeline.making.programs import random_inputs, session_of
+from arenite.pipeline.targets.compiling import Tuning
 from arenite.planner.program import Program
 from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by, measured, takes_tiles
 from arenite.runtime.session.stated import processor_name

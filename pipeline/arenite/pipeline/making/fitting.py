@@ -13,22 +13,25 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.pipeline.compiling import Compiled, rules, runs_by_rows
-from arenite.pipeline.costs import MachineCosts
-from arenite.pipeline.errors import (
+from arenite.pipeline.base.errors import (
+    OptionsError,
     SlowdownError,
     UnplannableError,
 )
-from arenite.pipeline.observing import Search
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import Outcome
-from arenite.pipeline.programs import held_bytes, random_inputs, write_program
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.observing import Search
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import Outcome
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, exact, percent
+from arenite.pipeline.making.costs import MachineCosts
+from arenite.pipeline.making.programs import SUFFIX, held_bytes, random_inputs, write_program
+from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.arenite import lowered_for
+from arenite.pipeline.targets.compiling import Compiled, rules, runs_by_rows
 from arenite.pipeline.targets.table import ARENITE
-from arenite.pipeline.text import exact
-from arenite.pipeline.trading import Traded, one_lane, trade
+from arenite.planner import planfile
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
@@ -39,16 +42,16 @@ from arenite.planner.policy import Policy
 from arenite.planner.problem import Problem
 from arenite.planner.program import Program
 from arenite.planner.several_memories import CostedMemory
+from arenite.planner.source import Source
 from arenite.planner.strategy import run
-from arenite.planner.timing import simulate
 from arenite.planner.verify import verify
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.lanes import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find, find_policy
 from arenite.strategies.bands.binding import BandsLimitError
-from arenite.strategies.bands.memories_search import SpreadOut, quickest_over
-from arenite.strategies.bands.search import Banded
+from arenite.strategies.bands.memories_search import quickest_over
+from arenite.strategies.bands.search import InBands
 from arenite.strategies.bands.stated import stated
 from arenite.strategies.bands.strips_search import StripsSearch
 
@@ -61,41 +64,8 @@ _LOWEST = 3
 """Programs in bands, from the least on, of which a policy is asked for less."""
 _ROWS = "offload-prefetch"
 """That policy: rows are too many for one that searches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A program that may run in bands, or trade time for memory, next to the one that does not.
-
-    Attributes:
-        banded: The program and its plan.
-        whole: The program that runs whole.
-        traded: What a policy made of it; None if it made nothing.
-        spread_out: How it lies in several memories; None if it lies in one.
-    """
-
-    banded: Banded
-    whole: Banded
-    traded: Traded | None = None
-    spread_out: SpreadOut | None = None
-
-    @property
-    def height(self) -> int:
-        """Bytes of the arena, without what tensors are spilled to."""
-        return self.banded.height if self.traded is None else self.traded.height
-
-    @property
-    def multiply_adds_ratio(self) -> float:
-        """Multiply-adds over those of the whole program."""
-        whole = self.whole.multiply_adds
-        return self.banded.multiply_adds / whole if whole else 1.0
-
-    @property
-    def slowdown(self) -> float:
-        """Predicted time over that of the whole program, less 1."""
-        if self.traded is not None:
-            return self.traded.extra_time
-        return self.banded.seconds / self.whole.seconds - 1 if self.whole.seconds else 0.0
+_FALLBACK = "joint"
+"""The policy where bands do not meet a budget."""
 
 
 class Fitting:
@@ -149,7 +119,7 @@ class Fitting:
         return self._costs.link
 
     @property
-    def whole(self) -> Banded:
+    def whole(self) -> Candidate:
         """The program that runs whole."""
         return self._banding.whole
 
@@ -160,7 +130,7 @@ class Fitting:
         policy: Policy | None = None,
         *,
         fallback: Policy | None = None,
-    ) -> Fit:
+    ) -> Candidate:
         """Return the quickest program within a budget, or the smallest within a slowdown.
 
         Args:
@@ -186,7 +156,7 @@ class Fitting:
             raise SlowdownError(size, fit.slowdown, slowdown)
         return fit
 
-    def over(self, memories: Sequence[CostedMemory]) -> Fit:
+    def over(self, memories: Sequence[CostedMemory]) -> Candidate:
         """Return the quickest program over several memories.
 
         Raises:
@@ -196,27 +166,27 @@ class Fitting:
             found = quickest_over(
                 self._banding, memories, self._costs, self._placed, self._should_stop
             )
-            verify(found.banded.derivation.problem, found.banded.plan)
-        return Fit(found.banded, self.whole, spread_out=found)
+            verify(found.problem, found.plan)
+        return found
 
-    def frontier(self) -> list[Fit]:
+    def frontier(self) -> list[Candidate]:
         """Return programs that need less and less, as many as are found in time."""
-        found: list[Fit] = []
+        found: list[Candidate] = []
         with self._stoppable() as search:
             for banded in self._banding.frontier():
-                found.append(self._fit(banded))
+                found.append(self._ahead(banded))
                 search.show(f"fit: {len(found)} programs, the least {exact(banded.height)}")
         return found
 
-    def held(self, fit: Fit) -> SessionMemory:
+    def held(self, fit: Candidate) -> SessionMemory:
         """Return the bytes that a session of a program holds.
 
         Raises:
             UnloadableError: None runs it.
         """
-        return held_bytes(self.compiled(fit), fit.banded.plan)
+        return held_bytes(self.compiled(fit), fit.plan)
 
-    def latencies(self, fits: Sequence[Fit]) -> list[float]:
+    def latencies(self, fits: Sequence[Candidate]) -> list[float]:
         """Return the median latency of each program on one thread, in seconds.
 
         They take turns, so that what else the machine does meets all of them.
@@ -230,35 +200,35 @@ class Fitting:
             ]
         return [statistics.median(times) for times in zip(*rounds, strict=True)]
 
-    def session(self, fit: Fit) -> Session:
+    def session(self, fit: Candidate) -> Session:
         """Return a session of a program, for the caller to close."""
-        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.banded.plan)))
+        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.plan)))
         return Session.of_pieces(pieces, self.lowered.name)
 
-    def compiled(self, fit: Fit) -> Compiled:
+    def compiled(self, fit: Candidate) -> Compiled:
         """Return the program of a fit, ready to be assembled with its plan."""
-        return self.lowered.compiled(fit.banded.derivation)
+        return self.lowered.compiled(fit.derivation)
 
-    def write(self, output: Path, fit: Fit) -> SessionMemory:
+    def write(self, output: Path, fit: Candidate) -> SessionMemory:
         """Write the program file, once it has been loaded, and return what it then holds.
 
         Raises:
             UnloadableError: No session runs it.
             OutputError: It cannot be written.
         """
-        outcome = Outcome(fit.banded.plan, 0.0, interrupted=False)
+        outcome = Outcome(fit.plan, 0.0, interrupted=False)
         return write_program(output, self.compiled(fit), outcome)
 
-    def plan_file(self, fit: Fit) -> PlanFile:
+    def plan_file(self, fit: Candidate) -> PlanFile:
         """Return the plan of a program as a file that `arenite build --plan` takes.
 
         Raises:
             UnplannableError: It does not run in bands alone.
         """
-        if fit.traded is not None:
-            raise UnplannableError(fit.traded.policy)
-        reading, banded = self._reading, fit.banded
-        problem = banded.derivation.problem
+        rescheduled = fit.note(Rescheduled)
+        if rescheduled is not None:
+            raise UnplannableError(rescheduled.policy)
+        reading, problem = self._reading, fit.problem
         budget = reading.weight_budget
         return PlanFile(
             ModelReference(
@@ -270,31 +240,28 @@ class Fitting:
             min((record.alignment for record in problem.records), default=DEFAULT_ALIGNMENT),
             (),
             problem,
-            banded.plan,
-            stated(self.program, banded) if banded.regions else None,
+            fit.plan,
+            stated(self.program, fit) if InBands.of(fit).regions else None,
         )  # fmt: skip
 
-    def _fit(self, banded: Banded, room: int | None = None) -> Fit:
-        return Fit(self._ahead(banded, room or banded.height), self.whole)
-
-    def _ahead(self, banded: Banded, room: int) -> Banded:
+    def _ahead(self, fit: Candidate, room: int | None = None) -> Candidate:
         """Return the same, its weights loaded beside the computation as early as there is room."""
-        found = banded.derivation
-        counted = replace(rules(), outlines=found.problem.has_outlines)
-        for limit in (room, found.problem.lower_bound) if self.lowered.loads_beside else ():
-            ahead = derive_ahead(found, counted, limit)
+        room = room or fit.height
+        counted = replace(rules(), outlines=fit.problem.has_outlines)
+        for limit in (room, fit.problem.lower_bound) if self.lowered.loads_beside else ():
+            ahead = derive_ahead(fit.derivation, counted, limit)
             plan = self._placed(ahead.problem)
             if plan.height <= room:
-                return replace(banded, derivation=ahead, plan=plan)
-        return banded
+                return replace(fit, program=ahead.program, problem=ahead.problem, plan=plan)
+        return fit
 
-    def _within(self, budget: int, fallback: Policy | None) -> Fit:
+    def _within(self, budget: int, fallback: Policy | None) -> Candidate:
         """Return the program in bands, or where they do not get there what else does.
 
         That is the policy, and where that does not get there either, both.
         """
         try:
-            return self._fit(self._banding.within(budget), budget)
+            return self._ahead(self._banding.within(budget), budget)
         except BandsLimitError as limit:
             if fallback is None:
                 raise
@@ -303,19 +270,19 @@ class Fitting:
             except (UnmetBudgetError, UnsupportedProgramError):
                 return self._traded_in_bands(budget, limit)
 
-    def _traded(self, policy: Policy, budget: int) -> Fit:
+    def _traded(self, policy: Policy, budget: int) -> Candidate:
         if self.whole.height <= budget:
-            return self._fit(self.whole, budget)
+            return self._ahead(self.whole, budget)
         return self._traded_from(self.whole, policy, budget)
 
-    def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Fit:
+    def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Candidate:
         """Return the quickest of programs in bands of which rows are spilled.
 
         Raises:
             BandsLimitError: None fits.
         """
         _, *bands = self._banding.frontier()
-        found: list[Fit] = []
+        found: list[Candidate] = []
         reached = limit.reached
         for banded in bands[: -_LOWEST - 1 : -1]:
             try:
@@ -328,18 +295,12 @@ class Fitting:
             raise limit.with_traded(reached) from None
         return min(found, key=lambda fit: fit.slowdown)
 
-    def _traded_from(self, given: Banded, policy: Policy, budget: int) -> Fit:
+    def _traded_from(self, given: Candidate, policy: Policy, budget: int) -> Candidate:
         """Return what a policy makes of the program that runs whole, or of one in bands."""
-        found = trade(
-            loads_in_turn(given.unshared), policy, Budget(budget), self._costs, rules(),
-            self._placed, given.height, self._should_stop,
-        )  # fmt: skip
-        if given is not self.whole:
-            found = replace(found, whole_s=simulate(self.program, self._costs).seconds)
-        banded = replace(
-            given, derivation=found.derivation, plan=found.plan, seconds=found.timeline.seconds
+        in_turn = replace(given, unshared=loads_in_turn(given.unshared))
+        return trade(
+            in_turn, policy, Budget(budget), self._costs, rules(), self._placed, self._should_stop
         )
-        return Fit(banded, self.whole, found)
 
     def _should_stop(self) -> bool:
         return self._search.should_stop() or self._is_over()
@@ -355,6 +316,135 @@ class Fitting:
         with self._reading.limits.observer.searching("fit", "program") as search:
             self._search = search
             yield search
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """A model within a budget of memory.
+
+    Attributes:
+        fitting: The model and the ways to run it.
+        fit: The way that was chosen.
+    """
+
+    fitting: Fitting
+    fit: Candidate
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.fit.height
+
+    @property
+    def whole_height(self) -> int:
+        """Bytes of the arena when every step runs whole."""
+        return self.fit.whole.height
+
+    @property
+    def slowdown(self) -> float:
+        """Predicted time over that of the whole program, less 1."""
+        return self.fit.slowdown
+
+    @property
+    def multiply_adds_ratio(self) -> float:
+        """Multiply-adds over those of the whole program."""
+        return self.fit.multiply_adds_ratio
+
+    def save(self, path: Path | str) -> SessionMemory:
+        """Write the program, `*.arena`, or its plan, `*.json`; return the bytes a session holds.
+
+        Raises:
+            UnloadableError: No session runs the program; nothing is written.
+            UnplannableError: A plan file cannot state the program.
+            OutputError: The file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix == SUFFIX:
+            return self.fitting.write(path, self.fit)
+        planfile.write(path, self.fitting.plan_file(self.fit))
+        return self.fitting.held(self.fit)
+
+    def __str__(self) -> str:
+        """Return a summary for people."""
+        return (
+            f"{self.fitting.lowered.name}: {both(self.height)} of {both(self.whole_height)} "
+            f"whole; {percent(max(0.0, self.slowdown))} more time, predicted"
+        )
+
+    def _repr_html_(self) -> str:
+        from arenite.pipeline.report.notebook import plan_as_html
+
+        source = Source.derived(self.fitting.lowered.name, "", self.fit.derivation)
+        return plan_as_html(str(self), source, self.fit.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFrontier:
+    """What each size of the arena costs in time, the whole program first.
+
+    Attributes:
+        fitting: The model and the ways to run it.
+        fits: Programs that need less and less.
+    """
+
+    fitting: Fitting
+    fits: tuple[Candidate, ...]
+
+    def __len__(self) -> int:
+        """Return the number of programs."""
+        return len(self.fits)
+
+    def __getitem__(self, index: int) -> FittedModel:
+        """Return a program; the last is the smallest."""
+        return FittedModel(self.fitting, self.fits[index])
+
+    def __str__(self) -> str:
+        """Return a summary for people: a line a program."""
+        return "\n".join(str(self[index]) for index in range(len(self)))
+
+    def _repr_html_(self) -> str:
+        from arenite.pipeline.report.frontier import Point
+        from arenite.pipeline.report.notebook import frontier_as_html
+
+        return frontier_as_html(self.fitting.lowered.name, [Point.of(fit) for fit in self.fits])
+
+
+def fit_model(
+    fitting: Fitting,
+    budget: Budget | None = None,
+    *,
+    slowdown: float | None = None,
+    policy: str | None = None,
+    memories: Sequence[CostedMemory] = (),
+) -> FittedModel:
+    """Fit a model into a budget of memory at the least predicted price in time.
+
+    Args:
+        fitting: The model.
+        budget: Of the arena; None for the smallest within the slowdown.
+        slowdown: Most of the predicted time over that of the whole program, less 1.
+        policy: Name of the policy that recomputes and spills in the place of bands; by default
+            one does where bands do not meet the budget.
+        memories: Memories to spread the program over, in the place of a budget.
+
+    Raises:
+        BandsLimitError: Nothing gets as low as the budget.
+        UnmetBudgetError: The policy does not.
+        SlowdownError: The budget can be met, but takes too long.
+        MemoriesLimitError: No program that was found fits the memories.
+        OptionsError: Options exclude each other.
+    """
+    if memories:
+        if budget is not None or slowdown is not None or policy is not None:
+            raise OptionsError("--memory goes without --budget, --slowdown and --policy")
+        return FittedModel(fitting, fitting.over(memories))
+    if policy is not None and budget is None:
+        raise OptionsError("--policy requires --budget")
+    if budget is None and slowdown is None:
+        raise OptionsError("state a budget, a slowdown or memories")
+    named = None if policy is None else find_policy(policy)
+    found = fitting.within(budget, slowdown, named, fallback=find_policy(_FALLBACK))
+    return FittedModel(fitting, found)
 
 
 def _main_type(program: Program) -> str:

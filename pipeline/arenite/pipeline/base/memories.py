@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from arenite.pipeline.observing import UNLIMITED, SearchLimits
-from arenite.pipeline.placing import Outcome, place
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
+from arenite.pipeline.base.placing import Outcome, place
 from arenite.planner.plan import Plan
 from arenite.planner.planfile import PlanFile
 from arenite.planner.problem import Problem

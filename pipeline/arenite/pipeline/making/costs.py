@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from arenite.pipeline.errors import CostsFileError
+from arenite.pipeline.base.errors import CostsFileError
 from arenite.planner.costs import PRESETS, Costs, Link
 from arenite.planner.errors import about_file
 from arenite.runtime.session.stated import processor_name

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from arenite.pipeline.observing import UNLIMITED, Search, SearchLimits
-from arenite.pipeline.text import exact, gap
+from arenite.pipeline.base.observing import UNLIMITED, Search, SearchLimits
+from arenite.pipeline.base.text import exact, gap
 from arenite.planner.errors import InfeasibleError, SearchLimitError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem

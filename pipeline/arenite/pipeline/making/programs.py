@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.pipeline.building import compile_and_place
-from arenite.pipeline.compiling import Compiled, rules
-from arenite.pipeline.errors import PlanTargetError, UnloadableError
-from arenite.pipeline.memories import spread_as
-from arenite.pipeline.placing import Outcome
-from arenite.pipeline.reading import Reading, reading_of
+from arenite.pipeline.base.errors import PlanTargetError, UnloadableError
+from arenite.pipeline.base.memories import spread_as
+from arenite.pipeline.base.placing import Outcome
+from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
+from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.pipeline.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.derive import derive
@@ -25,7 +24,6 @@ from arenite.planner.plan import Plan
 from arenite.planner.planfile.errors import StaleRecordsError
 from arenite.planner.program import Program
 from arenite.planner.source import Source
-from arenite.planner.strategy import Strategy
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Code
@@ -34,25 +32,6 @@ from arenite.strategies import find
 
 SUFFIX = ".arena"
 """Of a program file."""
-
-
-def build_program(
-    model: Path,
-    output: Path,
-    *,
-    reading: Reading,
-    strategy: Strategy | None = None,
-) -> Compiled:
-    """Write the program of a model, planned, and return it.
-
-    Raises:
-        ModelError: The model cannot be read or run.
-        PlanError: There is no plan.
-        OutputError: The file cannot be written.
-    """
-    built = compile_and_place(reading, model, strategy or find("best"))
-    write_program(output, built.compiled, built.outcome)
-    return built.compiled
 
 
 def compile_by_plan(

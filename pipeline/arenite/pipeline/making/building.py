@@ -1,28 +1,35 @@
 """From a model to a placed program: whole, or in bands of rows where they cost nothing."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from arenite.pipeline.compiling import (
+from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.programs import compile_by_plan, write_program
+from arenite.pipeline.targets.arenite import compiled_for, lowered_for
+from arenite.pipeline.targets.compiling import (
     Compiled,
     Lowered,
     Tune,
     rules,
     runs_by_rows,
 )
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import Outcome, check_bound, check_capacity, may_fit, place
-from arenite.pipeline.reading import Reading
-from arenite.pipeline.targets.arenite import lowered_for
 from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
+from arenite.planner.plan import Plan
 from arenite.planner.row_step import RowStep
 from arenite.planner.rules import Rules
+from arenite.planner.several_memories import CostedMemory
 from arenite.planner.strategy import Strategy
+from arenite.runtime.program.file import Code
 from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
+from arenite.runtime.session import SessionMemory
+from arenite.strategies import find
 from arenite.strategies.bands.cache import in_bands
 from arenite.strategies.bands.regions import Regions
 from arenite.strategies.base import native
@@ -41,6 +48,29 @@ class Built:
     compiled: Compiled
     outcome: Outcome
     height: int
+
+    @property
+    def plan(self) -> Plan:
+        """The offsets, with the proof."""
+        return self.outcome.plan
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena that the program takes."""
+        return self.outcome.plan.height
+
+    def write(self, output: Path, code: Code | None = None) -> SessionMemory:
+        """Write the program file, once it was loaded, and return the bytes a session holds.
+
+        Args:
+            output: The file.
+            code: Codes weights, as `code_of` does; None to store them as they are.
+
+        Raises:
+            UnloadableError: No session runs the program; nothing is written.
+            OutputError: The file cannot be written.
+        """
+        return write_program(output, self.compiled, self.outcome, code=code)
 
     @classmethod
     def of(cls, compiled: Compiled, outcome: Outcome, height: int | None = None) -> Self:
@@ -65,6 +95,72 @@ class Built:
         if height > other_height or has_slower_tiles(ours, theirs):
             return False
         return height < other_height or has_slower_tiles(theirs, ours)
+
+
+def build_model(
+    model: Path,
+    reading: Reading | None = None,
+    *,
+    strategy: Strategy | None = None,
+    capacity: int | None = None,
+    memories: Sequence[CostedMemory] = (),
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
+    is_whole: bool = False,
+) -> Built:
+    """Return the program of a model with its plan: what `Built.write` writes.
+
+    Args:
+        model: An ONNX or TFLite model.
+        reading: How it is read, within which limits.
+        strategy: Places the records; `best` by default.
+        capacity: Most bytes that the arena may take; None for no limit.
+        memories: Memories to spread the records over; one by default. Every step then runs whole.
+        kernels: Which kernels compute convolutions.
+        tune: Measures them; None to go by a table.
+        is_whole: Run every step whole.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        WeightBudgetError: The budget of its weights cannot be met.
+        PlanError: There is no plan.
+    """
+    reading, strategy = reading or Reading(), strategy or find("best")
+    if not memories:
+        return compile_and_place(
+            reading, model, strategy, capacity=capacity, kernels=kernels, tune=tune,
+            is_whole=is_whole,
+        )  # fmt: skip
+    compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
+    source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
+    return Built.of(replace(compiled, source=source), outcome)
+
+
+def build_by_plan(model: Path, plan_path: Path, reading: Reading | None = None) -> Built:
+    """Return the program of a model by a plan file.
+
+    Errors are those of `compile_by_plan`.
+    """
+    return Built.of(*compile_by_plan(model, plan_path, reading))
+
+
+def build_program(
+    model: Path,
+    output: Path,
+    *,
+    reading: Reading,
+    strategy: Strategy | None = None,
+) -> Compiled:
+    """Write the program of a model, planned, and return it.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanError: There is no plan.
+        OutputError: The file cannot be written.
+    """
+    built = build_model(model, reading, strategy=strategy)
+    built.write(output)
+    return built.compiled
 
 
 def compile_and_place(

@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.pipeline.errors import OptionsError
-from arenite.pipeline.ordering import order_finder
-from arenite.pipeline.placing import place
-from arenite.pipeline.reading import Reading
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import in_order, lowered_for_c
 from arenite.planner.budget import Budget

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from arenite.pipeline.text import percent
+from arenite.pipeline.base.text import percent
 from arenite.planner.errors import AreniteError, FileError, PlanError
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from arenite.pipeline.observing import UNLIMITED, SearchLimits
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.liveness import Boundary
 from arenite.planner.planfile import PlanFile

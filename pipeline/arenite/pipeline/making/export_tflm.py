@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from arenite.pipeline.observing import UNLIMITED, SearchLimits
-from arenite.pipeline.placing import place
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
+from arenite.pipeline.base.placing import place
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy

@@ -1,0 +1,269 @@
+"""The functions of `import arenite`: a model to a plan, a program, a budget, a comparison."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.placing import configured
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
+from arenite.pipeline.comparison.model_files import model_files
+from arenite.pipeline.comparison.readings import readings_of
+from arenite.pipeline.making.building import Built, build_by_plan, build_model
+from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
+from arenite.pipeline.making.planning import PlannedModel, plan_model
+from arenite.pipeline.making.programs import code_of
+from arenite.planner.budget import Budget
+from arenite.planner.strategy import Strategy
+from arenite.planner.units import parse_size
+from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.strategies import find, known
+
+ModelPath: TypeAlias = Path | str
+Size: TypeAlias = int | str
+"""Bytes, or a text such as `256KiB`."""
+
+
+def plan(
+    model: ModelPath,
+    *,
+    strategy: str | Strategy = "best",
+    target: str | None = None,
+    order: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    capacity: Size | None = None,
+    time_limit_s: float | None = None,
+    seed: int | None = None,
+) -> PlannedModel:
+    """Plan the memory of a model: an offset for every tensor in one arena.
+
+    Args:
+        model: An ONNX or TFLite model, or a CSV of records.
+        strategy: Places the tensors: a name that `arenite strategies` lists, or a strategy.
+        target: Runtime whose memory is planned: `arenite`, `generic`, `tflm`, `litert`,
+            `onnxruntime` or `c`; by default ours where it runs the model, else `generic`.
+        order: Orders the operators: `best` by default, `given` for the model's own order.
+        dims: Values of free dimensions, by name.
+        shapes: Shapes of inputs, by name.
+        values: Inputs fixed at a value, by name.
+        capacity: Most bytes that the arena may take; None for no limit.
+        time_limit_s: Seconds after which a search keeps its best result; None for no limit.
+        seed: Seed of a strategy that draws random numbers.
+
+    Raises:
+        ModelError: The model cannot be read.
+        PlanError: There is no plan.
+        UnknownStrategyError: There is no strategy or order of that name.
+    """
+    reading = _reading(dims, shapes, values, target=target, order=order, time_limit_s=time_limit_s)
+    return plan_model(
+        Path(model),
+        reading,
+        strategy=_strategy(strategy, seed, time_limit_s),
+        capacity=None if capacity is None else _bytes(capacity),
+    )
+
+
+def build(
+    model: ModelPath,
+    output: ModelPath,
+    *,
+    plan: ModelPath | None = None,
+    strategy: str | Strategy = "best",
+    order: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    capacity: Size | None = None,
+    weights: Size | None = None,
+    code_weights: bool = False,
+    whole: bool = False,
+    time_limit_s: float | None = None,
+) -> Built:
+    """Build a model, its plan and its weights into one `.arena` file.
+
+    Args:
+        model: An ONNX or TFLite model.
+        output: The file to write.
+        plan: A plan file to build by; by default a plan is made.
+        strategy: As in `plan`.
+        order: As in `plan`.
+        dims: As in `plan`.
+        shapes: As in `plan`.
+        values: As in `plan`.
+        capacity: As in `plan`.
+        weights: Most bytes of weights that are resident in a run, or a share such as `50%`; the
+            others are streamed from the file. None for all.
+        code_weights: Compress weights that share few values.
+        whole: Run every step whole. By default steps that hand each other more than a cache holds
+            run in bands of rows where that costs nothing.
+        time_limit_s: As in `plan`.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        PlanError: There is no plan.
+        OutputError: The file cannot be written.
+    """
+    reading = _reading(
+        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
+    )
+    if plan is not None:
+        built = build_by_plan(Path(model), Path(plan), reading)
+    else:
+        built = build_model(
+            Path(model),
+            reading,
+            strategy=_strategy(strategy, None, time_limit_s),
+            capacity=None if capacity is None else _bytes(capacity),
+            is_whole=whole,
+        )
+    built.write(Path(output), code_of() if code_weights else None)
+    return built
+
+
+def fit(
+    model: ModelPath,
+    budget: Size | None = None,
+    *,
+    slowdown: float | None = None,
+    policy: str | None = None,
+    order: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    weights: Size | None = None,
+    time_limit_s: float | None = None,
+) -> FittedModel:
+    """Fit a model into a budget of memory at the least predicted price in time.
+
+    Args:
+        model: An ONNX or TFLite model.
+        budget: Most bytes that the arena may take, or a share of the whole such as `50%`.
+        slowdown: Most of the predicted time over that of the whole program, less 1: 0.1 for 10 %.
+        policy: Policy that recomputes and spills in the place of bands of rows.
+        order: As in `plan`.
+        dims: As in `plan`.
+        shapes: As in `plan`.
+        values: As in `plan`.
+        weights: As in `build`.
+        time_limit_s: As in `plan`.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        UnmetBudgetError: The budget cannot be met.
+        SlowdownError: The budget can be met, but takes too long.
+        OptionsError: Neither a budget nor a slowdown is given.
+    """
+    if budget is None and slowdown is None:
+        raise OptionsError("fit takes a budget or a slowdown; fit_frontier shows all sizes")
+    reading = _reading(
+        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
+    )
+    wanted = None if budget is None else Budget.parse(str(budget))
+    return fit_model(Fitting(Path(model), reading), wanted, slowdown=slowdown, policy=policy)
+
+
+def fit_frontier(
+    model: ModelPath,
+    *,
+    order: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    weights: Size | None = None,
+    time_limit_s: float | None = None,
+) -> FittedFrontier:
+    """Return what each size of the arena costs in time, from the whole program to the least.
+
+    Arguments and errors are those of `fit`.
+    """
+    reading = _reading(
+        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
+    )
+    fitting = Fitting(Path(model), reading)
+    return FittedFrontier(fitting, tuple(fitting.frontier()))
+
+
+def compare(
+    models: ModelPath | Iterable[ModelPath],
+    *,
+    strategies: Sequence[str] | None = None,
+    target: str | None = None,
+    order: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    values: Mapping[str, float] | None = None,
+    bands: bool = True,
+    processes: int | None = None,
+    time_limit_s: float = 5.0,
+) -> Comparison:
+    """Compare strategies on models; a model that cannot be read is among the failures.
+
+    Several models are planned in processes of their own, so a script that compares them starts
+    below `if __name__ == "__main__":`.
+
+    Args:
+        models: Models, or folders of models.
+        strategies: Names of strategies; all by default.
+        target: As in `plan`.
+        order: As in `plan`.
+        dims: As in `plan`; of several models each takes the names that it has.
+        shapes: As in `plan`.
+        values: As in `plan`.
+        bands: Also find the frontier of memory against time in bands of rows.
+        processes: Most models that are planned at once; by default the number of processors.
+        time_limit_s: Seconds after which each search keeps its best result.
+
+    Raises:
+        UnknownStrategyError: There is no strategy of that name.
+        NoModelsError: A folder holds no model.
+    """
+    given = [models] if isinstance(models, Path | str) else models
+    paths = list(model_files(map(Path, given)))
+    reading = _reading(dims, shapes, values, target=target, order=order, time_limit_s=time_limit_s)
+    wanted = {find(name).name for name in strategies or ()} or set(known())
+    chosen = tuple(
+        configured(each, time_limit_s=time_limit_s)
+        for each in known().values()
+        if each.name in wanted
+    )
+    tasks = [
+        Task(path, each, chosen, limits=reading.limits, with_bands=bands)
+        for path, each in zip(paths, readings_of(reading, paths), strict=True)
+    ]
+    found = dict(compare_each(tasks, num_processes=processes))
+    return Comparison(tuple(found[index] for index in sorted(found)))
+
+
+def _reading(
+    dims: Mapping[str, int] | None,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    values: Mapping[str, float] | None,
+    *,
+    target: str | None = None,
+    order: str | None = None,
+    weights: Size | None = None,
+    time_limit_s: float | None = None,
+) -> Reading:
+    return Reading(
+        dims or {},
+        shapes or {},
+        values or {},
+        order_name=order,
+        target=target,
+        weight_budget=None if weights is None else WeightBudget.parse(str(weights)),
+        limits=SearchLimits(time_limit_s),
+    )
+
+
+def _strategy(strategy: str | Strategy, seed: int | None, time_limit_s: float | None) -> Strategy:
+    found = find(strategy) if isinstance(strategy, str) else strategy
+    return configured(found, seed=seed, time_limit_s=time_limit_s)
+
+
+def _bytes(size: Size) -> int:
+    return size if isinstance(size, int) else parse_size(size)

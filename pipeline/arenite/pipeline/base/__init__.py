@@ -1,0 +1,1 @@
+"""What all of the pipeline uses: readings, limits, observers, one search, errors."""

@@ -1,0 +1,1 @@
+"""A model to a plan, a program, a budget, another runtime."""

@@ -1,0 +1,169 @@
+"""A model to a plan of its memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.pipeline.base.errors import OptionsError, UnloadableError
+from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, place
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.text import both, distance, plural
+from arenite.pipeline.making.programs import held_bytes
+from arenite.pipeline.targets.choice import Chosen, choose_as_written, choose_target
+from arenite.pipeline.targets.compiling import Compiled
+from arenite.pipeline.targets.table import ARENITE
+from arenite.planner import planfile
+from arenite.planner.liveness import DEFAULT_ALIGNMENT
+from arenite.planner.plan import Plan
+from arenite.planner.planfile import ModelReference, PlanFile
+from arenite.planner.problem import Problem
+from arenite.planner.several_memories import CostedMemory
+from arenite.planner.source import Source
+from arenite.planner.strategy import Strategy
+from arenite.runtime.session import SessionMemory
+from arenite.strategies import find
+from arenite.strategies.memories import Spread
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """A model and the plan of its memory.
+
+    Attributes:
+        chosen: The model, read for a target.
+        source: Its program and records, in the memories that were asked for.
+        outcome: The plan, and how it was found.
+        held: Bytes that a session of our runtime holds; None for another target.
+        spread: Cost of several memories; None for one.
+    """
+
+    chosen: Chosen
+    source: Source
+    outcome: Outcome
+    held: SessionMemory | None = None
+    spread: Spread | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The records that were placed."""
+        return self.source.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The offsets, with the proof."""
+        return self.outcome.plan
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def lower_bound(self) -> int:
+        """Bytes below which no plan of these records exists."""
+        return self.plan.lower_bound
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the height is proved to be the least."""
+        return self.plan.optimal
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """Offset of each record in bytes, by the record's name."""
+        names = (record.name for record in self.problem.records)
+        return dict(zip(names, self.plan.offsets, strict=True))
+
+    @property
+    def file(self) -> PlanFile:
+        """The plan as a plan file states it."""
+        reading, source = self.chosen.reading, self.source
+        alignments = (record.alignment for record in source.problem.records)
+        return PlanFile(
+            ModelReference(
+                source.name,
+                source.digest,
+                reading.dims,
+                reading.shapes,
+                "" if reading.weight_budget is None else str(reading.weight_budget),
+                reading.values,
+            ),
+            self.chosen.target.name,
+            reading.boundary,
+            reading.alignment or min(alignments, default=DEFAULT_ALIGNMENT),
+            self.chosen.aliases,
+            source.problem,
+            self.plan,
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write the plan file.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        planfile.write(Path(path), self.file)
+
+    def __str__(self) -> str:
+        """Return a summary for people."""
+        return (
+            f"{self.source.name}: {both(self.height)} {self.chosen.phrase}, "
+            f"{distance(self.plan)}; {plural(len(self.problem.records), 'record')}, "
+            f"{both(self.problem.naive)} without reuse"
+        )
+
+    def _repr_html_(self) -> str:
+        from arenite.pipeline.report.notebook import plan_as_html
+
+        return plan_as_html(str(self), self.source, self.plan)
+
+
+def plan_model(
+    model: Path,
+    reading: Reading | None = None,
+    *,
+    strategy: Strategy | None = None,
+    capacity: int | None = None,
+    memories: Sequence[CostedMemory] = (),
+) -> PlannedModel:
+    """Plan the memory of a model.
+
+    Args:
+        model: An ONNX or TFLite model, or a CSV of records.
+        reading: How it is read, within which limits.
+        strategy: Places the records; `best` by default.
+        capacity: Most bytes that the arena may take; None for no limit.
+        memories: Memories to spread the records over; one by default.
+
+    Raises:
+        ModelError: The model cannot be read.
+        PlanError: There is no plan.
+        OptionsError: Options exclude each other.
+    """
+    if memories and capacity is not None:
+        raise OptionsError("--memory states capacities; leave out --capacity")
+    reading = reading or Reading()
+    strategy = strategy or find("best")
+    chosen = choose_target(reading, model, capacity)
+    try:
+        return _planned(chosen, strategy, memories)
+    except UnloadableError as error:
+        if reading.target is not None:
+            raise
+        chosen = choose_as_written(reading, model, capacity, error.reason)
+        return _planned(chosen, strategy, memories)
+
+
+def _planned(chosen: Chosen, strategy: Strategy, memories: Sequence[CostedMemory]) -> PlannedModel:
+    source, limits, spread = chosen.source, chosen.reading.limits, None
+    if chosen.note is not None:
+        limits.observer.note(chosen.note)
+    if memories:
+        source, outcome, spread = spread_over(source, memories, strategy, limits)
+    else:
+        check_bound(source.problem)
+        outcome = place(strategy, source.problem, limits)
+        check_capacity(source.problem, outcome, strategy)
+    held = held_bytes(Compiled(source), outcome.plan) if chosen.target is ARENITE else None
+    return PlannedModel(replace(chosen, source=source), source, outcome, held, spread)
