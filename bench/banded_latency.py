@@ -21,7 +21,7 @@ from typing import Any
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.pipeline.calibration.measuring import measured
+from arenite.pipeline.making.calibration import measured
 from arenite.pipeline.making.costs import MachineCosts
 from arenite.pipeline.making.fitting import Fitting, least_seconds
 from arenite.pipeline.making.programs import random_inputs

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from rich.table import Table
 
-from arenite.pipeline.calibration.programs import convolutions
+from arenite.pipeline.making.calibration import convolutions
 from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.planner.derive import derive
 from arenite.planner.source import Source

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from arenite.pipeline.base.errors import CostsFileError
-from arenite.pipeline.calibration.link import measured_link
+from arenite.pipeline.making.calibration import measured_link
 from arenite.pipeline.making.costs import (
     DESKTOP,
     FLOAT,

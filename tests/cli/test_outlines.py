@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from arenite.cli.render.axes import TimeScale
-from arenite.cli.render.raster import rasterise
+from arenite.cli.render.axes import TimeScale, rasterise
 from arenite.pipeline.report.trace import as_trace
 from arenite.planner.outline import Stair
 from arenite.planner.plan import Plan

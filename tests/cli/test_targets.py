@@ -8,7 +8,7 @@ from tflite import BuiltinOperator as Op
 
 from arenite.cli.main import main
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.table import TARGETS
+from arenite.pipeline.targets.choice import TARGETS
 from arenite.planner import planfile
 from support.shared_material import shared
 from support.tiny_chains import dense_chain

@@ -9,8 +9,7 @@ from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
-from arenite.pipeline.comparison.model_files import model_files
-from arenite.pipeline.comparison.readings import readings_of
+from arenite.pipeline.comparison.model_files import model_files, readings_of
 from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
 from arenite.pipeline.making.planning import PlannedModel, plan_model

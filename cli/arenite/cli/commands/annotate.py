@@ -8,14 +8,17 @@ from rich.console import Console
 
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
-from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.common import (
+    json_option,
+    refuse_beside,
+    seed_option,
+    strategy_option,
+    time_limit_option,
+)
 from arenite.cli.options.model import dim_option, shape_option
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AliasType, AlignmentType
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base.placing import configured, place
 from arenite.pipeline.base.text import both, distance
 from arenite.planner import planfile

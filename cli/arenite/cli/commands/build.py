@@ -10,23 +10,34 @@ from rich.console import Console
 
 from arenite.cli.console.observer import TERMINAL, watched
 from arenite.cli.console.results import Results
-from arenite.cli.options.exclusive import refuse_beside
-from arenite.cli.options.memories import memories_option
-from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import (
+from arenite.cli.options.common import (
     capacity_option,
+    json_option,
+    refuse_beside,
     seed_option,
     strategy_option,
     time_limit_option,
 )
+from arenite.cli.options.model import (
+    dim_option,
+    huffman_option,
+    memories_option,
+    order_option,
+    shape_option,
+    value_option,
+    weight_budget_option,
+)
 from arenite.cli.options.sections import SEARCH, SectionedCommand
-from arenite.cli.options.weights import huffman_option, weight_budget_option
-from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.memories import memories_as_json, memory_rows
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
-from arenite.cli.render.weights import weights_as_json, weights_rows
+from arenite.cli.render.facts import (
+    facts,
+    held_as_json,
+    held_row,
+    memories_as_json,
+    memory_rows,
+    name,
+    weights_as_json,
+    weights_rows,
+)
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, distance, grouped, plural, printable

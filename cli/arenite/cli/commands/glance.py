@@ -10,16 +10,14 @@ from rich.console import Console, RenderableType
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
+from arenite.cli.options.common import json_option
 from arenite.cli.options.model import reading_options
-from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, distance, percent, printable
-from arenite.pipeline.targets.choice import Chosen, choose_target
-from arenite.pipeline.targets.table import ARENITE
+from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.plan import Plan
 from arenite.strategies import find

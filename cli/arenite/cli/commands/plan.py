@@ -9,27 +9,31 @@ from rich.console import Console, RenderableType
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour
-from arenite.cli.options.memories import memories_option
-from arenite.cli.options.model import reading_options
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import (
+from arenite.cli.options.common import (
     capacity_option,
+    json_option,
     seed_option,
     strategy_option,
     time_limit_option,
 )
+from arenite.cli.options.model import memories_option, reading_options
 from arenite.cli.options.sections import MODEL, SEARCH, SectionedCommand
 from arenite.cli.render import memory_map
-from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import (
+    facts,
+    held_as_json,
+    held_row,
+    memories_as_json,
+    memory_rows,
+    name,
+    spread_as_json,
+    spread_row,
+)
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, duration, gap, percent, plural
 from arenite.pipeline.making.planning import PlannedModel, plan_model
-from arenite.pipeline.targets.choice import Chosen
-from arenite.pipeline.targets.table import GENERIC
+from arenite.pipeline.targets.choice import GENERIC, Chosen
 from arenite.planner.planfile import PlanFile
 from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source

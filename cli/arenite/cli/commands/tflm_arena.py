@@ -7,13 +7,11 @@ from rich.console import Console
 
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
+from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.render import tflm
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base.placing import configured
-from arenite.pipeline.making.export_tflm import export_for_tflm
+from arenite.pipeline.making.exporting import export_for_tflm
 from arenite.strategies import find
 
 

@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 
 from arenite.cli.console.results import Results
+from arenite.cli.options.common import json_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.cli.options.output import json_option
 from arenite.pipeline.base.memories import spread_as
 from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.base.text import both, plural, printable
 from arenite.pipeline.making.program_files import ProgramFile
 from arenite.pipeline.making.programs import SUFFIX, session_by_plan
+from arenite.pipeline.targets.choice import TARGETS
 from arenite.pipeline.targets.compiling import Compiled
-from arenite.pipeline.targets.table import TARGETS
 from arenite.planner import planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest

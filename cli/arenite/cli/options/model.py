@@ -1,17 +1,27 @@
-"""How the model files of a command are read: dimensions, order, sharing, target."""
+"""Options of how a model is read, and over which memories it is spread."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from arenite.cli.options.types import AliasType, AlignmentType, DimType, InputValueType, ShapeType
-from arenite.cli.options.weights import weight_budget_option
+from arenite.cli.options.types import (
+    AliasType,
+    AlignmentType,
+    DimType,
+    InputValueType,
+    ShapeType,
+    SizeType,
+    WeightBudgetType,
+)
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.table import ARENITE, GENERIC, TARGETS
+from arenite.pipeline.targets.choice import ARENITE, GENERIC, TARGETS
 from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.memory import Memory
 from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.several_memories import CostedMemory
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies.order import ORDERS
 
@@ -131,3 +141,85 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         return function(reading, *args, **kwargs)
 
     return with_reading
+
+
+huffman_option = click.option(
+    "--huffman/--no-huffman",
+    default=True,
+    show_default=True,
+    help="Huffman-code the weights; without it the file is larger but decodes faster.",
+)
+weight_budget_option = click.option(
+    "--weight-budget",
+    type=WeightBudgetType(),
+    metavar="SIZE|N%[,in-turn|,beside]",
+    help="Keep at most this much of the weights resident; stream the rest into the arena, the "
+    "next window on a thread of its own while one is computed with, where windows are large. With "
+    "',beside' always; with ',in-turn' the thread that computes fills one window at a time.",
+)
+
+
+_FORM = (
+    "NAME=SIZE, such as sram=256KiB or psram=8MiB,read=4,write=6, or NAME=any for a memory "
+    "without limit"
+)
+
+
+class MemoryType(click.ParamType[tuple[Memory, dict[str, float]]]):
+    """A memory such as `psram=8MiB,read=4,write=6`, with the costs that are stated."""
+
+    name = "memory"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Memory, dict[str, float]]:
+        """Return the memory and its costs."""
+        size, *costs = str(value).split(",")
+        name, equals, text = size.partition("=")
+        if not (name and equals):
+            self.fail(f"{value!r} is not {_FORM}", param, ctx)
+        capacity = None if text == "any" else SizeType().convert(text, param, ctx)
+        stated: dict[str, float] = {}
+        for cost in costs:
+            kind, equals, number = cost.partition("=")
+            if kind not in ("read", "write") or kind in stated:
+                self.fail(f"{value!r} is not {_FORM}", param, ctx)
+            stated[kind] = self._cost(number, param, ctx)
+        return Memory(name, capacity), stated
+
+    def _cost(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            cost = float(text)
+        except ValueError:
+            cost = math.nan
+        if not 0 <= cost < math.inf:
+            self.fail(f"a byte cannot cost {text!r}; a number from 0 expected", param, ctx)
+        return cost
+
+
+def _costed(
+    context: click.Context,
+    parameter: click.Parameter,
+    stated: Sequence[tuple[Memory, dict[str, float]]],
+) -> tuple[CostedMemory, ...]:
+    """Return the memories; where no cost is stated, each costs more than the one before."""
+    names = [memory.name for memory, _ in stated]
+    if len(set(names)) < len(names):
+        raise click.BadParameter("a name is given twice", context, parameter)
+    return tuple(
+        CostedMemory(memory, costs.get("read", position), costs.get("write", position))
+        for position, (memory, costs) in enumerate(stated, 1)
+    )
+
+
+memories_option = click.option(
+    "--memory",
+    "memories",
+    type=MemoryType(),
+    multiple=True,
+    callback=_costed,
+    metavar="NAME=SIZE[,read=COST][,write=COST]",
+    help="Spread the tensors over memories such as sram=256KiB and psram=8MiB,read=4,write=6, so "
+    "that reading and writing costs least. A byte costs 1 in the first memory, 2 in the second "
+    "and so on, unless stated. Repeatable.",
+)

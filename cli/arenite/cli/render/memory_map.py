@@ -10,9 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.cli.render.axes import TimeScale, framed
-from arenite.cli.render.raster import Grid, colour_apart, rasterise
-from arenite.cli.render.text import name
+from arenite.cli.render.axes import Grid, TimeScale, colour_apart, framed, rasterise
+from arenite.cli.render.facts import name
 from arenite.pipeline.base.text import both, elided, grouped, plural, printable
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem

@@ -11,10 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.cli.render.axes import TimeScale, framed
+from arenite.cli.render.axes import Grid, TimeScale, framed, rasterise
+from arenite.cli.render.facts import name
 from arenite.cli.render.memory_map import FREE, NUM_ROWS, PALETTE, colour_rows
-from arenite.cli.render.raster import Grid, rasterise
-from arenite.cli.render.text import name
 from arenite.pipeline.base.text import percent
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem

@@ -10,16 +10,14 @@ from arenite.pipeline.base.observing import SILENT, UNLIMITED, Observer, SearchL
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both
-from arenite.pipeline.comparison.cluster import each_on_cluster
 from arenite.pipeline.comparison.peers import ask_peers
-from arenite.pipeline.comparison.processes import Crash, each_in_a_process
+from arenite.pipeline.comparison.workers import Crash, each_in_a_process, each_on_cluster
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.page import as_page
 from arenite.pipeline.report.tables import as_csv
-from arenite.pipeline.targets.choice import Chosen, choose_target
-from arenite.pipeline.targets.table import ARENITE
+from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
 from arenite.planner.errors import (
     AreniteError,
     InvalidPlanError,

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.comparison.processes import Crash, each_in_a_process
+from arenite.pipeline.comparison.workers import Crash, each_in_a_process
 from arenite.planner.errors import AreniteError
 from arenite.planner.report import PeerResult
 from arenite.planner.source import Source

@@ -1,18 +1,18 @@
-"""Every policy on a model, at every budget: what it needs, what it costs, how long it thinks."""
+"""Policies compared on a model at several budgets, bands of rows beside them."""
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.observing import Search, SearchLimits
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.comparison.banded import banded_results
-from arenite.pipeline.comparison.policy_results import ModelPolicies, PolicyResult
-from arenite.pipeline.making.costs import StatedCosts
-from arenite.pipeline.targets.table import GENERIC
+from arenite.pipeline.making.costs import FLOAT, MachineCosts, StatedCosts, in_speeds
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.targets.choice import GENERIC
 from arenite.planner.budget import Budget
+from arenite.planner.candidate import Candidate
 from arenite.planner.costs import Costs
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.equivalence import check_same_values
@@ -33,6 +33,151 @@ from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.tensors import TensorKind
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import find_policy, known_policies
+
+ROUNDED = "keeps tensors as 16-bit floats meanwhile: the outputs are not the same to the bit"
+"""What is said of a policy that rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """What one policy made of a model at one budget; figures are None where it made nothing.
+
+    Attributes:
+        policy: The policy's name.
+        budget: The budget, as it was asked for.
+        limit: The budget in bytes; None for the least.
+        peak: Most bytes live at once in the memory that steps compute in.
+        extra_time: Part of the time without a policy that is added.
+        seconds: Predicted time of a run.
+        stalled_s: Predicted time in which nothing computes.
+        bytes_out: Bytes that cross the link outwards.
+        bytes_back: Bytes that come back.
+        num_repeated: Steps that run again.
+        decide_s: Seconds that the policy took.
+        reached: The fewest bytes it came to, where that is not within the budget.
+        reason: Why it made nothing, if it did not.
+        rounds: Whether outputs are not the same to the bit.
+        wrong: Whether what it made does not stand the checks.
+    """
+
+    policy: str
+    budget: str
+    limit: int | None
+    peak: int | None = None
+    extra_time: float | None = None
+    seconds: float | None = None
+    stalled_s: float | None = None
+    bytes_out: int | None = None
+    bytes_back: int | None = None
+    num_repeated: int | None = None
+    decide_s: float = 0.0
+    reached: int | None = None
+    reason: str = ""
+    rounds: bool = False
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPolicies:
+    """What all policies made of a model.
+
+    Attributes:
+        model: The file.
+        num_steps: Steps of the graph.
+        peak: Most bytes live at once without a policy.
+        working_set: Bytes of the largest step: no policy gets lower.
+        seconds: Predicted time without a policy.
+        stated: What predicts times.
+        advice: What binds the peak.
+        results: By budget, then by policy.
+    """
+
+    model: str
+    num_steps: int
+    peak: int
+    working_set: int
+    seconds: float
+    stated: StatedCosts
+    advice: str
+    results: tuple[PolicyResult, ...]
+
+    @property
+    def whose(self) -> str:
+        """Whose speeds predict times, in words."""
+        link = in_speeds(self.stated.costs.link)
+        return f"{self.stated.words}; link {link}, {self.stated.link_origin}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures."""
+        link = self.stated.costs.link
+        return {
+            "model": self.model,
+            "steps": self.num_steps,
+            "peak": self.peak,
+            "working_set": self.working_set,
+            "seconds": self.seconds,
+            "costs": self.stated.words,
+            "link": {
+                "out_bytes_per_s": link.out,
+                "back_bytes_per_s": link.back,
+                "origin": self.stated.link_origin,
+            },
+            "results": [asdict(result) for result in self.results],
+        }
+
+
+BANDS = "bands"
+
+
+def banded_results(
+    path: Path,
+    reading: Reading,
+    budgets: Sequence[Budget],
+    peak: int,
+    costs: Costs,
+    limits: SearchLimits,
+) -> Iterator[PolicyResult]:
+    """Yield what bands make of a model, a result a budget; why not, where our runtime cannot.
+
+    Args:
+        path: The model.
+        reading: How it is read.
+        budgets: What is asked for.
+        peak: Bytes that budgets of a percentage are of.
+        costs: What predicts times.
+        limits: Limits of each budget's search, and its observer.
+    """
+    plans = [PolicyResult(BANDS, str(budget), budget.bytes_of(peak)) for budget in budgets]
+    seconds = limits.time_limit_s
+    every = replace(limits, time_limit_s=None if seconds is None else seconds * len(budgets))
+    own = replace(reading, target=None, limits=every)
+    begin = time.perf_counter()
+    try:
+        fitting = Fitting(path, own, MachineCosts("costs that are stated", {FLOAT: costs}))
+    except AreniteError as error:
+        for each in plans:
+            yield replace(each, decide_s=time.perf_counter() - begin, reason=str(error))
+        return
+    for each in plans:
+        try:
+            fit = _fit(fitting, each.limit)
+        except UnmetBudgetError as error:
+            result = replace(each, reached=error.reached, reason=str(error))
+        else:
+            result = replace(
+                each, peak=fit.height, extra_time=fit.slowdown, seconds=fit.seconds,
+                stalled_s=0.0, bytes_out=0, bytes_back=0, num_repeated=0,
+            )  # fmt: skip
+        yield replace(result, decide_s=time.perf_counter() - begin)
+        begin = time.perf_counter()
+
+
+def _fit(fitting: Fitting, limit: int | None) -> Candidate:
+    """Return the quickest program within a limit, or the least."""
+    if limit is None:
+        return fitting.frontier()[-1]
+    return fitting.within(Budget(limit), None)
+
 
 STATES = "states"
 """Memory that states are put in: no policy can do anything about them."""

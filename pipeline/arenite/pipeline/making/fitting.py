@@ -27,8 +27,8 @@ from arenite.pipeline.making.costs import MachineCosts
 from arenite.pipeline.making.programs import SUFFIX, held_bytes, random_inputs, write_program
 from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.arenite import lowered_for
+from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules, runs_by_rows
-from arenite.pipeline.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.budget import Budget
 from arenite.planner.candidate import Candidate

@@ -10,9 +10,8 @@ from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, distance, plural
 from arenite.pipeline.making.programs import held_bytes
-from arenite.pipeline.targets.choice import Chosen, choose_as_written, choose_target
+from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_as_written, choose_target
 from arenite.pipeline.targets.compiling import Compiled
-from arenite.pipeline.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.liveness import DEFAULT_ALIGNMENT
 from arenite.planner.plan import Plan

@@ -14,8 +14,8 @@ from arenite.pipeline.base.memories import spread_as
 from arenite.pipeline.base.placing import Outcome
 from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
+from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.pipeline.targets.table import ARENITE
 from arenite.planner import planfile
 from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file

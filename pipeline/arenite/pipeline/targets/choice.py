@@ -1,15 +1,31 @@
-"""Which target a model is read for: the one that was named, or our runtime if it can."""
+"""The targets, and which one a model is read for."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Final
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.targets.arenite import Arenite
 from arenite.pipeline.targets.base import Target
-from arenite.pipeline.targets.table import ARENITE, GENERIC, TARGETS
+from arenite.pipeline.targets.c import C
+from arenite.pipeline.targets.generic import Generic
+from arenite.pipeline.targets.runtimes import Litert, Onnxruntime, Tflm
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.source import Source
+
+GENERIC: Final = Generic()
+ARENITE: Final = Arenite()
+C_SOURCE: Final = C()
+
+_IN_ORDER: tuple[Target, ...] = (
+    GENERIC, ARENITE, Tflm(), Litert(), Onnxruntime(), C_SOURCE,
+)  # fmt: skip
+
+TARGETS: Final[dict[str, Target]] = {target.name: target for target in _IN_ORDER}
+"""By name, in the order of the help."""
+
 
 _WORDS = {
     "dims": "dimensions", "values": "values of inputs", "boundary": "boundary",

@@ -12,13 +12,11 @@ from rich.text import Text
 from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
+from arenite.cli.options.common import json_option, threads_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType, SecondsType
-from arenite.cli.render.tables import listing
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import listing, name
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, plural
 from arenite.pipeline.contest.engines import ENGINES, OURS, check_installed

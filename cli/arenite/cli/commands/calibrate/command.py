@@ -9,11 +9,9 @@ from rich.console import Console
 
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note, progress
-from arenite.cli.options.output import json_option
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
-from arenite.pipeline.calibration.link import measured_link
-from arenite.pipeline.calibration.measuring import measured
+from arenite.cli.options.common import json_option
+from arenite.cli.render.facts import facts, listing, name
+from arenite.pipeline.making.calibration import measured, measured_link
 from arenite.pipeline.making.costs import cache_file, in_speeds, table, with_measured
 from arenite.runtime.session.stated import processor_name
 

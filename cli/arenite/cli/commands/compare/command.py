@@ -14,14 +14,13 @@ from arenite.cli.commands.compare.tables import comparison_table, differences_ta
 from arenite.cli.console.observer import TERMINAL, watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
+from arenite.cli.options.common import json_option, seed_option, time_limit_option
 from arenite.cli.options.fitting import budget_options
 from arenite.cli.options.model import reading_options
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import seed_option, time_limit_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.render import memory_map
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import name
 from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
@@ -34,9 +33,8 @@ from arenite.pipeline.comparison.comparing import (
     Task,
     compare_each,
 )
-from arenite.pipeline.comparison.model_files import model_files
+from arenite.pipeline.comparison.model_files import model_files, readings_of
 from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
-from arenite.pipeline.comparison.readings import readings_of
 from arenite.pipeline.making.costs import costs_of
 from arenite.pipeline.report.compression import read_compression
 from arenite.pipeline.report.page import check_packages

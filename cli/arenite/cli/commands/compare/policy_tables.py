@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, listing, name
 from arenite.pipeline.base.text import both, duration, grouped, one_line, percent
-from arenite.pipeline.comparison.policy_results import ROUNDED, ModelPolicies, PolicyResult
+from arenite.pipeline.comparison.policies import ROUNDED, ModelPolicies, PolicyResult
 
 _COLUMNS = (
     "", "policy", "peak, B>", "of none>", "extra time>", "moved, B>", "stalls>", "again>",

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, listing, name
 from arenite.pipeline.base.text import both, duration, gap, grouped, one_line, percent, plural
 from arenite.pipeline.comparison.baseline import Difference
 from arenite.pipeline.comparison.comparing import TargetReport

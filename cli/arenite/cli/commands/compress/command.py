@@ -31,13 +31,18 @@ from arenite.cli.commands.compress.tables import (
 )
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
-from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.cli.options.output import json_option
+from arenite.cli.options.common import json_option
+from arenite.cli.options.model import (
+    dim_option,
+    huffman_option,
+    shape_option,
+    value_option,
+    weight_budget_option,
+)
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
-from arenite.cli.options.weights import huffman_option, weight_budget_option
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.facts import facts
+from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import compile_and_place
 from arenite.pipeline.making.programs import SUFFIX, code_of, write_program

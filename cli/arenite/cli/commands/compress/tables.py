@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from arenite.cli.commands.compress.stages import Int8, Narrowing
-from arenite.cli.render.tables import listing
-from arenite.cli.render.text import name as styled_name
-from arenite.cli.render.weights import weights_rows
+from arenite.cli.render.facts import listing, weights_rows
+from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base.text import both, percent, plural
 from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
 

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arenite.pipeline.base.text import both
-from arenite.pipeline.making.export_c import ExportedC
+from arenite.pipeline.making.exporting import ExportedC
 
 
 def as_json(exported: ExportedC) -> dict[str, object]:

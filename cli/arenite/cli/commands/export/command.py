@@ -12,19 +12,16 @@ from arenite.cli.commands.export import c as c_source
 from arenite.cli.commands.export import onnxruntime
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
+from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import seed_option, strategy_option, time_limit_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.render import tflm
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.export_c import CRequest, write_c
-from arenite.pipeline.making.export_tflm import export_for_tflm
+from arenite.pipeline.making.exporting import CRequest, export_for_tflm, write_c
 from arenite.planner.budget import Budget
 from arenite.planner.importers import InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger

@@ -8,12 +8,15 @@ import click
 from arenite.cli.commands.fit import page, shown
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
-from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.common import json_option, refuse_beside, time_limit_option
 from arenite.cli.options.fitting import link_option
-from arenite.cli.options.memories import memories_option
-from arenite.cli.options.model import dim_option, order_option, shape_option, value_option
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import time_limit_option
+from arenite.cli.options.model import (
+    dim_option,
+    memories_option,
+    order_option,
+    shape_option,
+    value_option,
+)
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
 from arenite.pipeline.base.reading import Reading

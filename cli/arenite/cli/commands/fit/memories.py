@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from arenite.cli.render.memories import memories_as_json, memory_rows, spread_as_json, spread_row
+from arenite.cli.render.facts import memories_as_json, memory_rows, spread_as_json, spread_row
 from arenite.pipeline.base.text import both, percent
 from arenite.planner.candidate import Candidate
 from arenite.strategies.bands.memories_search import OverMemories

@@ -10,9 +10,7 @@ from rich.text import Text
 from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.render import operator_map
-from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, held_as_json, held_row, listing, name
 from arenite.pipeline.base.text import (
     both,
     distance,

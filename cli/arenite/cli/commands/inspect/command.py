@@ -15,20 +15,17 @@ from arenite.cli.commands.inspect.remedies import Remedy, remedies, sharing
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import drawing_width, has_colour, note
-from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.common import json_option, refuse_beside
 from arenite.cli.options.model import reading_options
-from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render import load_chart
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
+from arenite.cli.render.facts import facts, listing, name
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, distance, grouped, percent, plural, printable
 from arenite.pipeline.making.programs import SUFFIX, backends
-from arenite.pipeline.targets.choice import Chosen, choose_target
+from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
 from arenite.pipeline.targets.compiling import Compiled
-from arenite.pipeline.targets.table import ARENITE
 from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
 from arenite.planner.plan import Plan
 from arenite.planner.problem import load_spans

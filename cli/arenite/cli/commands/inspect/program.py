@@ -9,10 +9,15 @@ from typing import Any, Self
 from rich.console import Console
 
 from arenite.cli.console.results import Results
-from arenite.cli.render.held import held_as_json, held_row
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name
-from arenite.cli.render.tuned import tuned_as_json, tuned_rows
+from arenite.cli.render.facts import (
+    facts,
+    held_as_json,
+    held_row,
+    listing,
+    name,
+    tuned_as_json,
+    tuned_rows,
+)
 from arenite.pipeline.base.text import both, grouped, plural, printable
 from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
 from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned

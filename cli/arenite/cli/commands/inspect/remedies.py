@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.pipeline.targets.choice import Chosen, choose_target
-from arenite.pipeline.targets.table import GENERIC
+from arenite.pipeline.targets.choice import GENERIC, Chosen, choose_target
 from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers import read

@@ -19,16 +19,12 @@ from arenite.cli.commands.run.images import Normalisation
 from arenite.cli.commands.run.poison import NAN, check_again
 from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
-from arenite.cli.options.exclusive import refuse_beside
+from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.cli.options.output import json_option
-from arenite.cli.options.search import strategy_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.threads import threads_option
 from arenite.cli.options.types import NumberType
-from arenite.cli.render.tables import facts, listing
-from arenite.cli.render.text import name as styled_name
-from arenite.cli.render.tuned import tuned_as_json, tuned_rows
+from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
+from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, duration, printable
 from arenite.pipeline.making.building import build_program

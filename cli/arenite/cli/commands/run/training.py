@@ -15,8 +15,8 @@ from arenite.cli.commands.run.feeds import Feed, arrays_of
 from arenite.cli.console.interrupt import stop_on_interrupt
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.facts import facts
+from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base.text import both
 from arenite.planner.errors import MissingDependencyError, about_file
 

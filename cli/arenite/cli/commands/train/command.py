@@ -9,12 +9,12 @@ import click
 from rich.console import Console, RenderableType
 
 from arenite.cli.console.results import Results
+from arenite.cli.options.common import json_option
 from arenite.cli.options.model import dim_option, shape_option
-from arenite.cli.options.output import json_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
-from arenite.cli.render.tables import facts
-from arenite.cli.render.text import name as styled_name
+from arenite.cli.render.facts import facts
+from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base.text import both, plural, printable
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.importers import Shapes

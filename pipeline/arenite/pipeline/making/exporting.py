@@ -1,4 +1,4 @@
-"""`arenite export --to c`: a model as C source, in a folder."""
+"""A model for another runtime: C source, or our plan inside the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
@@ -19,6 +20,7 @@ from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.derive import derive
 from arenite.planner.plan import Plan
+from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.base.layout import Interface
@@ -31,6 +33,7 @@ from arenite.runtime.cexport.reference import vectors
 from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
+from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
 from arenite.strategies import find
 from arenite.strategies.bands.strips_search import StripsSearch
 
@@ -151,3 +154,18 @@ def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, 
     pieces = list(program_file.pieces(compiled.assemble(plan)))
     with Session.of_pieces(pieces, compiled.source.name) as session:
         return session.run(inputs)
+
+
+def export_for_tflm(
+    model: Path, strategy: Strategy, limits: SearchLimits = UNLIMITED
+) -> TflmExport:
+    """Return the model with the better of the strategy's plan and the interpreter's own.
+
+    Raises:
+        AreniteError: It cannot be planned.
+    """
+
+    def plan(problem: Problem) -> Plan:
+        return place(strategy, problem, limits).plan
+
+    return export_tflm(model, plan, find("tflm"))

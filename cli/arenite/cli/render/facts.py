@@ -1,0 +1,183 @@
+"""Facts of plans, programs and weights as rows for people and as JSON."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from arenite.pipeline.base.text import both, percent, plural, printable
+from arenite.pipeline.targets.compiling import Compiled
+from arenite.planner.plan import Plan
+from arenite.planner.policy import Policy
+from arenite.planner.problem import Problem
+from arenite.planner.strategy import Strategy
+from arenite.runtime.rewrites.streaming import weight_bytes
+from arenite.runtime.session import SessionMemory, Tuned
+from arenite.strategies.memories import Spread
+
+
+def held_as_json(held: SessionMemory) -> dict[str, int]:
+    """Return the bytes by what holds them, and their total."""
+    return {**asdict(held), "total": held.total}
+
+
+def held_row(held: SessionMemory) -> tuple[str, str]:
+    """Return the bytes that stay beside the arena as a row of facts."""
+    beside = held.total - held.memories
+    return "resident", f"{both(beside)} beside the arena: weights, kernels and the program"
+
+
+def tuned_rows(tuned: Tuned | None) -> list[tuple[str, str]]:
+    """Return a row of facts, none for a program that is tuned on no processor."""
+    if tuned is None:
+        return []
+    taken = "this one" if tuned.is_here else "not this one: kernels are those of the table"
+    return [("tuned on", f"{printable(tuned.processor)}, {taken}")]
+
+
+def tuned_as_json(tuned: Tuned | None) -> dict[str, object] | None:
+    """Return the processor and whether its kernels were taken."""
+    return None if tuned is None else {"processor": tuned.processor, "taken": tuned.is_here}
+
+
+def weights_as_json(compiled: Compiled) -> dict[str, int]:
+    """Return the bytes that stay, are streamed and in the largest window, and how many."""
+    streaming = compiled.streaming
+    if streaming is None:
+        total = weight_bytes(compiled.program)
+        return {"resident": total, "streamed": 0, "window": 0, "num_windows": 0, "at_once": 0}
+    return {
+        "resident": streaming.resident,
+        "streamed": streaming.streamed,
+        "window": streaming.window,
+        "num_windows": streaming.num_tiles,
+        "at_once": streaming.at_once if streaming.num_tiles else 0,
+    }
+
+
+def weights_rows(compiled: Compiled) -> list[tuple[str, str]]:
+    """Return the same as rows of facts; none if nothing is streamed."""
+    streaming = compiled.streaming
+    if streaming is None:
+        return []
+    if not streaming.num_tiles:
+        return [("weights", f"{both(streaming.resident)}, all resident: they fit the budget")]
+    tiles = plural(streaming.num_tiles, "tile")
+    how = (
+        "two at a time, filled beside the computation"
+        if streaming.at_once > 1
+        else "one at a time"
+    )
+    return [
+        ("weights", f"{both(streaming.resident)} resident, {both(streaming.streamed)} streamed"),
+        ("window", f"{both(streaming.window)} in the arena, {tiles}, {how}"),
+    ]
+
+
+def memory_rows(problem: Problem, plan: Plan) -> list[tuple[str, RenderableType]]:
+    """Return a row for each memory, if there are several."""
+    if len(problem.memories) < 2:
+        return []
+    held = Counter(record.memory for record in problem.records)
+    rows: list[tuple[str, RenderableType]] = []
+    for memory, height in zip(problem.memories, plan.heights, strict=True):
+        limit = "" if memory.capacity is None else f" of {both(memory.capacity)}"
+        rows.append((memory.name, f"{both(height)}{limit}: {plural(held[memory.name], 'record')}"))
+    return rows
+
+
+def memories_as_json(problem: Problem, plan: Plan) -> list[dict[str, object]]:
+    """Return the memories with what is laid over each."""
+    return [
+        {"name": memory.name, "capacity": memory.capacity, "height": height}
+        for memory, height in zip(problem.memories, plan.heights, strict=True)
+    ]
+
+
+def spread_row(spread: Spread) -> tuple[str, RenderableType]:
+    """Return what reading and writing costs, and how far that is from the least."""
+    if spread.cost <= spread.least_cost:
+        return "cost", f"{spread.cost:,.0f} for all reads and writes: the least there is"
+    if not spread.least_cost:
+        return "cost", f"{spread.cost:,.0f} for all reads and writes"
+    above = spread.cost / spread.least_cost - 1
+    return (
+        "cost",
+        f"{spread.cost:,.0f} for all reads and writes, at most {percent(above)} above the least",
+    )
+
+
+def spread_as_json(spread: Spread) -> dict[str, object]:
+    """Return what reading and writing costs."""
+    return {"cost": spread.cost, "least_cost": spread.least_cost}
+
+
+def facts(rows: Iterable[tuple[str, RenderableType]]) -> Table:
+    """Return labels and what they say, one a line."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(label, value)
+    return table
+
+
+def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
+    """Return a table with a header; columns that end in a `>` hold numbers.
+
+    Nothing is cut off: what is too long for the terminal is folded.
+    """
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="bold",
+    )
+    for column in columns:
+        numbers = column.endswith(">")
+        table.add_column(
+            column.removesuffix(">"),
+            justify="right" if numbers else "left",
+            no_wrap=numbers,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def policies_table(policies: Iterable[Policy]) -> Table:
+    """Return the table of policies."""
+    return listing(
+        ("policy", "decides", "source"),
+        (
+            (Text(policy.name, "bold", no_wrap=True), policy.decides, policy.source)
+            for policy in policies
+        ),
+    )
+
+
+def strategies_table(strategies: Iterable[Strategy]) -> Table:
+    """Return the table of strategies."""
+    return listing(
+        ("name", "kind", "complexity", "source"),
+        (
+            (
+                Text(strategy.name, "bold", no_wrap=True),
+                strategy.kind.value,
+                strategy.complexity,
+                strategy.source,
+            )
+            for strategy in strategies
+        ),
+    )
+
+
+def name(text: str, style: str = "") -> Text:
+    """Return a name from a file as a cell or part of a line."""
+    return Text(printable(text), style, overflow="fold")

@@ -1,1 +1,0 @@
-"""What the work of a machine costs, measured."""
