@@ -1,4 +1,4 @@
 """Rewrite a model into a program that the native core runs.
 
-The program is planned, so what is planned is what runs.
+The lowered program is planned: the plan and the run have the same steps.
 """

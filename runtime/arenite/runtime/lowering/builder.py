@@ -148,7 +148,7 @@ class ProgramBuilder:
         self._quantise(name, self.stated_quantisation(name))
 
     def assign(self, name: str, value: Value) -> None:
-        """Give a state a value, for what follows and for the next run.
+        """Give a state a value from here on, and for the next run.
 
         Args:
             name: The state.
@@ -227,7 +227,7 @@ class ProgramBuilder:
             outputs: For each output its name, the model's if it has one, shape and order.
             dtype: Type of the outputs, one or one each; by default that of the first input.
             step: Name of the step; by default that of the first output.
-            quantisation: Quantisation of the outputs; by default what the model states.
+            quantisation: Quantisation of the outputs; by default that of the model.
 
         Raises:
             NotLoweredError: The core does not run the operator.

@@ -1,9 +1,9 @@
 """The steps of a program that is being built, and how they become a program.
 
-A model may read a state, compute, assign, and read again. Here whatever reads a state after it
-was assigned takes what was assigned, so the state itself holds the last run's value for as long
-as a step reads it, and is written once: right behind the last of these steps, or by the step that
-makes the value, if that comes later still.
+A model may read a state, compute, assign, and read again. Reads after an assignment take the
+assigned value, so the state itself holds the value of the last run for as long as a step reads it,
+and is written once: right behind the last of these steps, or by the step that makes the value, if
+that comes later.
 """
 
 import math

@@ -1,6 +1,5 @@
 """The operators that the native core runs, one theme per module.
 
-Each is a dataclass whose fields are its attributes in the program file; its traits tell the
-planner what it promises. `table.py` collects them; `schema.py` generates the schema of the file
-format from them.
+Each is a dataclass: its fields are its attributes in the program file, its traits state what the
+planner may rely on. `schema.py` collects them and generates the schema of the file from them.
 """

@@ -28,7 +28,7 @@ _MANY_INPUTS = 256
 
 
 def winograd_scratch(tile: int, inputs: int, outputs: int, tiles: int, threads: int) -> int:
-    """Return the bytes in which tiles are taken apart, and panels of the filter.
+    """Return the working memory of Winograd, in bytes: transformed tiles and filter panels.
 
     Args:
         tile: Rows and columns of a tile.

@@ -27,7 +27,7 @@ class Move:
     Attributes:
         input: Position among the step's inputs.
         output: Position among its outputs.
-        shape: Shape of what is copied.
+        shape: Shape of the copied elements.
     """
 
     input: int = 0
@@ -267,7 +267,7 @@ class Gather(RuntimeOperator):
 class ScatterAdd(RuntimeOperator):
     """Reads indices and slices: zeros, to which each slice is added at its index.
 
-    The index is that of the first axis; a slice whose index is beyond it is lost.
+    The index is that of the first axis; slices with an index beyond it are dropped.
     """
 
     number: ClassVar[int] = 32

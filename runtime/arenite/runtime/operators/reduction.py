@@ -78,7 +78,7 @@ class Pool2D(Clamped):
 
 
 _MOST_SUMMED = 1 << 23
-"""Elements of 8 bits whose sum fits 32, whatever they are."""
+"""Most elements of 8 bits whose sum always fits 32 bits."""
 
 
 class ReduceFunction(StrEnum):

@@ -17,7 +17,7 @@ class DetectionPostProcess(RuntimeOperator):
     Reads coded boxes: 1, N, 4 or more (centre, height and width, each over its scale); scores: 1,
     N, classes, or one more in front for the background; and anchors: N, 4. Makes boxes: 1, M, 4
     (top, left, bottom, right), classes: 1, M, scores: 1, M, and how many detections there are: 1.
-    M is `max_detections` times `classes_per_detection`; what is not detected is zeros.
+    M is `max_detections` times `classes_per_detection`; places without a detection are zeros.
 
     Boxes compete with their best class and each shows its best few; `by_class` those of each class
     compete alone, up to `detections_per_class`, and the best of all are shown.

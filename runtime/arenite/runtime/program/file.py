@@ -115,7 +115,7 @@ class _Assembler:
             if not record.tensors
         }
         self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
-        self._beside: dict[str, int] = {}  # steps of another lane by what they make
+        self._beside: dict[str, int] = {}  # steps of another lane by their outputs
         self._awaited: set[int] = set()
         self._row_tables = RowTables(program)
         self._row_variants = RowVariants(program, self._place_of_tensor)
@@ -186,7 +186,7 @@ class _Assembler:
         return {"awaits": sorted(awaits)} if awaits else {}
 
     def _banded_step(self, band: Band, step: Step) -> dict[str, Any]:
-        """Return the step whose rows are made at several turns, from one of these."""
+        """Return the step that makes rows at several turns, from one of these."""
         assert isinstance(band.operator, RuntimeOperator)
         tables = self._row_variants.tables(band.step, self._row_variants.of(step.name))
         inputs, outputs = tables[: len(band.inputs)], tables[len(band.inputs) :]

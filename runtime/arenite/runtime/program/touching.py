@@ -54,7 +54,7 @@ def _as_json(found: re.Match[str]) -> str:
 
 
 def rectangles_of(root: Root) -> Iterator[Rectangle]:
-    """Yield what the records of a program take."""
+    """Yield the rectangles of the records of a program."""
     for each in root["records"]:
         yield Rectangle(
             each["name"], root["memories"][each["memory"]]["name"], each["offset"], each["size"],

@@ -1,4 +1,8 @@
-"""Let convolutions pad their image and add to their result; leave out what is not read."""
+"""Fuse pads and sums into convolutions, and drop unread tensors.
+
+A sum of a convolution and another tensor, as at the end of a residual block, becomes a part of the
+convolution: its result is stored once and not read again, and one tensor less is live.
+"""
 
 import math
 from collections import Counter
@@ -94,7 +98,7 @@ def _pads(program: Program) -> Iterator[tuple[str, _PaddedImage]]:
 
 
 def _sides(operator: Copy, image: Tensor, padded: Tensor) -> Sides | None:
-    """Return what is added at each side, None if rows and columns are not all that is."""
+    """Return the padding of each side, None if more than rows and columns are padded."""
     (move,) = operator.moves
     shapes = image.shape, padded.shape
     if len(image.shape) != 4 or len(padded.shape) != 4 or move.input_start:
@@ -170,7 +174,7 @@ def _with_addend(conv: Step | None, total: Step) -> Step:
 
 
 def _read_once(program: Program) -> frozenset[str]:
-    """Return the tensors that one step reads, once, and nobody else."""
+    """Return the tensors that exactly one step reads, once, and that are no outputs."""
     reads = Counter(name for step in program.steps for name in step.inputs if name)
     viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
     return frozenset(

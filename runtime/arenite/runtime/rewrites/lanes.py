@@ -1,4 +1,17 @@
-"""Let a program that a policy made run here: what it moves or rounds becomes steps of ours."""
+"""Steps on a lane beside the computation: spills, fetches, and loads of weights.
+
+Policies use the planner's operators to spill, fetch and round; `lower_moves` replaces them by the
+operators of our runtime.
+
+Streaming has each tile of weights loaded right before its use. Here the loads get a lane of their
+own, and each begins as soon as the window before the last is read, so there are two at most::
+
+    load    |-- w2 --|        |-- w3 --|        |-- w4 --|
+    compute |---- uses w1 ----|---- uses w2 ----|---- uses w3 ----
+
+A load goes ahead only past steps that have room for its window: a program takes no more than its
+peak, or than a second window beside the steps that read one.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +33,7 @@ BESIDE = "moves"
 def lower_moves(program: Program) -> Program:
     """Return the program with its moves, waits and roundings as our runtime runs them.
 
-    All bytes of a tensor are moved, whatever a policy expected of coding them on the way.
+    All bytes of a tensor are moved, even where a policy counted on compressing them.
     """
     steps = tuple(_lowered(step) for step in program.steps)
     return program if steps == program.steps else replace(program, steps=steps)
@@ -62,7 +75,7 @@ def _on_lane(program: Program, lane: str) -> Program:
 
 
 def derive_ahead(found: Derivation, rules: Rules, limit: int | None = None) -> Derivation:
-    """Return a program whose loads go ahead, and its records; itself if none can.
+    """Return a program with its loads as early as possible, and its records.
 
     Args:
         found: The program, its loads on a lane of their own, and its records.
@@ -79,7 +92,7 @@ def derive_ahead(found: Derivation, rules: Rules, limit: int | None = None) -> D
 
 
 def loads_as_in(found: Derivation, order: Sequence[str], rules: Rules) -> Derivation:
-    """Return a program whose loads are where an order has them, and its records.
+    """Return a program with its loads in the places of an order, and its records.
 
     An order that differs in anything else leaves the program as it is: its storage was shared for
     the order that it has.

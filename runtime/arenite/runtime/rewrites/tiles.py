@@ -112,7 +112,7 @@ class Kernels(StrEnum):
     DIRECT = "direct"
     """Those that need no working memory."""
     QUICK = "quick"
-    """The quickest of those whose working memory finds room in the arena as it is."""
+    """The quickest kernels whose working memory fits the arena as it is."""
     FASTEST = "fastest"
     """The quickest; the arena may grow."""
 
@@ -154,8 +154,8 @@ def with_tiles(
         problem: Its records.
         plan: A plan of these.
         kernels: Whether the arena may grow.
-        prefer: Tells which tiles are quicker.
-        tuned: Tells which are on the processor that the program is tuned on; None if on none. The
+        prefer: Returns the quicker tiles.
+        tuned: Returns the quicker tiles on the processor of the tuning; None without tuning. The
             working memory of a step is enough for either choice.
         room: Bytes that the arena may grow to where `kernels` does not let it grow.
     """
@@ -206,7 +206,7 @@ def with_tiles(
 
 
 def _largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
-    """Return the first byte and the size of the largest gap between what is live."""
+    """Return the first byte and the size of the largest gap between live records."""
     best, end = (0, 0), 0
     for first, last in [*live, (height, height)]:
         start = align_up(end, _ALIGNMENT)
@@ -255,7 +255,7 @@ def has_slower_tiles(program: Program, other: Program, prefer: Prefer = by_table
     Args:
         program: A program with its kernels chosen.
         other: Another of the same model.
-        prefer: Tells which tiles are quicker.
+        prefer: Returns the quicker tiles.
     """
 
     def ranks(given: Program) -> dict[str, int]:

@@ -66,7 +66,7 @@ def onnxruntime_step(
         try:
             session.run_with_iobinding(binding)
         except gave_up as error:
-            raise RunFailedError(f"step {name!r}: ONNX Runtime gave up: {error}") from error
+            raise RunFailedError(f"step {name!r} failed in ONNX Runtime: {error}") from error
 
     return run
 

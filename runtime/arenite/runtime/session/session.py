@@ -194,7 +194,7 @@ class Session:
 
     @property
     def states(self) -> dict[str, Array]:
-        """Views of what is kept from one run to the next, by name; write to them to change it."""
+        """Views of the states, by name; write to them to change a state."""
         return {name: self._native.view(tensor) for name, tensor in self._native.states()}
 
     @property
@@ -225,7 +225,7 @@ class Session:
         return None if stated is None else Tuned(*stated)
 
     def backends(self) -> tuple[str, ...]:
-        """Return whose kernel runs each step: `xnnpack`, `arenite` or `onnxruntime`."""
+        """Return the library of the kernel of each step: `xnnpack`, `arenite` or `onnxruntime`."""
         return tuple(self._native.backends())
 
     def flatbuffer(self) -> bytes:
@@ -260,7 +260,7 @@ class Session:
             }
 
     def invoke(self) -> None:
-        """Run the model on what the views of the inputs hold.
+        """Run the model on the contents of the input views.
 
         Raises:
             SessionBusyError: Another thread is using the session.
@@ -280,7 +280,7 @@ class Session:
             self._native.reset()
 
     def profile(self) -> tuple[StepProfile, ...]:
-        """Run the model once on what its inputs hold, and return what each step took.
+        """Run the model once on the contents of its inputs, and return the profile of each step.
 
         Raises:
             SessionBusyError: Another thread is using the session.

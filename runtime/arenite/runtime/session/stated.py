@@ -34,7 +34,7 @@ class SessionPort:
 def ports_of(
     native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
 ) -> tuple[SessionPort, ...]:
-    """Return ports by what the core states of them: name, tensor, and where it has each axis."""
+    """Return ports from the core's statements: name, tensor, and place of each axis."""
     ports = []
     for name, tensor, permutation in stated:
         stored = native.view(tensor)
@@ -162,7 +162,7 @@ class Tuned:
 def processor_name() -> str:
     """Return its name as the core finds it, for which programs are tuned.
 
-    It is what the system states of the first core, or of the board; two models may have one name.
+    It is the name that the system states for the first core or the board; it may be ambiguous.
     """
     return _core.processor_name()
 

@@ -1,4 +1,4 @@
-"""Lower a whole ONNX model; what the core does not run is left to ONNX Runtime."""
+"""Lower a whole ONNX model; steps without a kernel of ours become steps of ONNX Runtime."""
 
 from collections import Counter
 from collections.abc import Container, Iterator

@@ -74,7 +74,7 @@ class Quantised:
         }
 
     def translate(self, t: OnnxTranslation) -> bool:
-        """Translate an operator on integers; tell whether it is one.
+        """Translate an operator on integers; return whether it is one.
 
         Raises:
             NotLoweredError: It is, and has a form that no kernel of ours runs.

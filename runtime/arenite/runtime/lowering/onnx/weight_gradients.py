@@ -70,7 +70,7 @@ class ImagePart:
 
 
 class Moves:
-    """The steps of a model that move elements, asked from their results back.
+    """The steps of a model that move elements, followed from results to operands.
 
     Args:
         model: A model whose constants are known.
@@ -110,7 +110,7 @@ class Moves:
         return found
 
     def behind_transpose(self, name: str, perm: tuple[int, ...]) -> str | None:
-        """Return what a transpose of this order, behind reshapes, reads; None without one."""
+        """Return the input of a transpose of this order, behind reshapes; None without one."""
         step = self.maker(self.behind_reshapes(name), "Transpose")
         if step is None or attributes_of(step).get("perm") != perm:
             return None
@@ -293,7 +293,7 @@ class _GradientSearch:
         return Step(step.name, FoundGradient(first.operator), sources, step.outputs)
 
     def _terms(self, name: str) -> Iterator[str]:
-        """Yield what a sum is made of, the one behind its last Add first."""
+        """Yield the terms of a sum, in the order of its operands."""
         name = self.moves.behind_reshapes(name)
         added = self.moves.maker(name, "Add")
         shapes = set() if added is None else {self.moves.shape(each) for each in added.inputs}

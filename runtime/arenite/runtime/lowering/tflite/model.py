@@ -41,7 +41,7 @@ from arenite.runtime.lowering.translation import check_input_types
 
 
 def fold(t: TfliteTranslation) -> bool:
-    """Make the outputs constants if their values are known; tell whether they are."""
+    """Make the outputs constants if their values are known; return whether they are."""
     evaluate = VALUES.get(t.kind)
     shapes = [t.builder.shape(name) for name in t.step.outputs]
     if evaluate is None or t.is_quantised or any(map(_is_large, shapes)):
@@ -128,7 +128,7 @@ def lower_tflite(
             rounds the two differently.
 
     Raises:
-        ModelFormatError: A state starts from what its type does not hold.
+        ModelFormatError: The initial value of a state does not fit its type.
         UnsupportedModelError: An input is of a type that the core does not have.
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
@@ -184,7 +184,7 @@ def _translate(t: TfliteTranslation) -> None:
 
     Raises:
         NotLoweredError: Its form has no kernel, or is not the operator's: files are hostile, and
-            what a translator stumbles over is an operand, an axis or a size that cannot be.
+            a translator raises other errors for impossible operands, axes or sizes.
     """
     try:
         _translate_as_stated(t)

@@ -56,7 +56,7 @@ def sequence_lstm(t: TfliteTranslation) -> None:
 
 
 def _of_integers(t: TfliteTranslation, operator: Lstm) -> Lstm:
-    """Return the operator with what its hidden state is rounded to."""
+    """Return the operator with the quantisation of its hidden state."""
     cells = t.builder.stated_quantisation(t.source(_CELL_STATE))
     if cells is None or math.frexp(cells.scales[0])[0] != 0.5:
         raise NotLoweredError("the scale of the cell state is not a power of 2")
@@ -116,7 +116,7 @@ def read_variable(t: TfliteTranslation) -> None:
 
 @translates("ASSIGN_VARIABLE")
 def assign_variable(t: TfliteTranslation) -> None:
-    """Translate ASSIGN_VARIABLE: the state's value for what follows, and for the next run."""
+    """Translate ASSIGN_VARIABLE: the value of the state from here on, and for the next run."""
     if not t.step.outputs:
         raise NotLoweredError("the variable has no resource that is known before the run")
     value = t.value()

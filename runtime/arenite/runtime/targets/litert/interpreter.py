@@ -1,6 +1,6 @@
 """The stock interpreter of TFLite or LiteRT, run by our plan.
 
-While it is built the interpreter asks every delegate what it wants. Ours takes no
+While it is built the interpreter calls every delegate. Ours takes no
 operator; it declares each tensor of the arena to be custom memory and gives its address
 in our buffer. Scratch of kernels is created later, when memory is allocated, and is placed
 after that. The interpreter's planner leaves custom memory alone.
@@ -268,7 +268,7 @@ class _Placement:
                 )
 
     def found(self) -> list[tuple[int, int]]:
-        """Return address and bytes of each planned tensor, asked of the interpreter."""
+        """Return address and bytes of each planned tensor, as the interpreter states them."""
         inside = self._tensors()
         return [(inside[each.index].data, inside[each.index].bytes) for each, _ in self._addresses]
 

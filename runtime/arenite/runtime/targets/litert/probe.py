@@ -111,7 +111,7 @@ def litert_problem(
 
 
 def probe(model: Path | bytes) -> Probe:
-    """Return what the stock interpreter keeps in its arena; raises as `litert_problem`."""
+    """Return the arena of the stock interpreter; raises as `litert_problem`."""
     check_version()
     nodes: list[int] = []
     hook = PrepareHook(lambda context_address: nodes.extend(node_addresses(context_address)))
@@ -147,7 +147,7 @@ def probe(model: Path | bytes) -> Probe:
 
 
 def run_on_zeros(interpreter: Any) -> None:
-    """Run a stock interpreter once and forget what it computed."""
+    """Run a stock interpreter once and drop its outputs."""
     for each in interpreter.get_input_details():
         interpreter.set_tensor(each["index"], np.zeros(each["shape"], each["dtype"]))
     interpreter.invoke()
@@ -155,7 +155,7 @@ def run_on_zeros(interpreter: Any) -> None:
 
 
 def _inside(interpreter: Any, hook: PrepareHook) -> tuple[Any, list[dict[str, Any]]]:
-    """Return the tensors as the structures have them, and as the interpreter tells them.
+    """Return the tensors as the structures and as the interpreter state them.
 
     Raises:
         UnexpectedRuntimeError: The two differ, so the structures are not what we know.

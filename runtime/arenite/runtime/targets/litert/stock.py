@@ -103,7 +103,7 @@ GET_NODE = ctypes.CFUNCTYPE(
 )
 
 ALLOW_DYNAMIC_TENSORS = 1
-"""The delegate is asked before memory is allocated, and the graph stays open to change."""
+"""The delegate is called before memory is allocated, and the graph may still change."""
 
 
 class TfLiteDelegate(ctypes.Structure):
@@ -148,7 +148,7 @@ def node_addresses(context_address: int) -> tuple[int, ...]:
     context = TfLiteContext.from_address(context_address)
     plan = ctypes.c_void_p()
     if GET_EXECUTION_PLAN(context.get_execution_plan)(context_address, ctypes.byref(plan)):
-        raise ValueError("the interpreter does not tell its execution plan")
+        raise ValueError("the interpreter does not state its execution plan")
     get_node = GET_NODE(context.get_node_and_registration)
     addresses = []
     for index in indexes(plan.value):

@@ -146,7 +146,7 @@ def _with_values(
     values: Mapping[str, float],
     folder: Path,
 ) -> tuple[Path, Mapping[str, int], Mapping[str, tuple[int, ...]]]:
-    """Return a file in which inputs are fixed, with the dimensions and shapes of the others."""
+    """Return a file with fixed inputs, and the dimensions and shapes of the other inputs."""
     if not values:
         return path, dims, shapes
     from arenite.planner.importers.onnx.binding import fixed_model, open_names
@@ -175,7 +175,7 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
     names = Names()
     for node in graph.node:
         node.name = names.take(node.name or node.op_type)
-    # A weight that was folded away leaves its input, which nobody could feed.
+    # A weight that was folded away leaves an unused input.
     needed = {value.name for value in session.get_inputs()}
     needed.update(weight.name for weight in graph.initializer)
     kept = [value for value in graph.input if value.name in needed]

@@ -284,7 +284,7 @@ def value_infos(library: Library, session: int, side: str) -> list[ValueInfo]:
 
 
 def value_names(library: Library, session: int, side: str) -> list[str]:
-    """Return the names of the inputs or outputs of a session, whatever they are.
+    """Return the names of the inputs or outputs of a session, of any type.
 
     Args:
         library: The library that the session belongs to.
@@ -355,7 +355,7 @@ class HostedSession:
     Raises:
         UnsupportedModelError: ONNX Runtime refuses the model.
         UnexpectedRuntimeError: The session does not ask our allocator, or the model takes
-            or gives what is not a tensor of numbers.
+            or has an output that is not a tensor of numbers.
     """
 
     def __init__(
@@ -399,7 +399,7 @@ class HostedSession:
             arena: The arena; outputs in it are returned as views, not copies.
 
         Raises:
-            RunFailedError: ONNX Runtime gave up.
+            RunFailedError: ONNX Runtime fails.
         """
         results = [
             np.empty(value.static_shape, value.dtype)
@@ -410,7 +410,7 @@ class HostedSession:
         try:
             return self._runner.run(inputs, results, arena)
         except RuntimeError as error:
-            raise RunFailedError(f"ONNX Runtime gave up: {error}") from error
+            raise RunFailedError(f"the run failed in ONNX Runtime: {error}") from error
 
     def _check_allocator(self) -> None:
         """Return if the session's memory comes from our allocator.
@@ -442,7 +442,7 @@ def _created(
             "SetSessionGraphOptimizationLevel", options, ALL_OPTIMISATIONS if optimise else 0
         )
         library.call("SetIntraOpNumThreads", options, threads)
-        library.call("DisableMemPattern", options)  # every tensor is to be asked for
+        library.call("DisableMemPattern", options)  # so that every tensor is allocated by itself
         library.call("DisableCpuMemArena", options)
         library.call("AddSessionConfigEntry", options, b"session.use_env_allocators", b"1")
         with _REGISTERING:  # one allocator for CPU memory at a time

@@ -1,7 +1,7 @@
 """From the allocations of one run to the records to place, and what a stock session takes.
 
-A step is the time of an allocation; nothing else moves the clock. What is given back
-between two allocations ends at the second.
+A step is the time of an allocation; nothing else moves the clock. A block that is
+freed between two allocations ends at the second.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ def drawn_feeds(
     Args:
         path: The model, for messages.
         inputs: Inputs of the model.
-        dims: Values of free dimensions by name; one without a name goes by its input and
+        dims: Values of free dimensions by name; one without a name is named by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
         seed: Seed of the random numbers.
@@ -173,7 +173,7 @@ _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One run, and what it asked for.
+    """One run and its allocations.
 
     Attributes:
         problem: The records.
@@ -208,7 +208,7 @@ def onnxruntime_problem(
     Raises:
         ModelError: ONNX Runtime refuses the model, its inputs are not bound, or a file of weights
             beside it is not as stated.
-        RunFailedError: It gives up on random inputs.
+        RunFailedError: The run fails on random inputs.
         UnexpectedRuntimeError: The library is not one we know.
         MissingDependencyError: The package onnxruntime is absent.
     """
@@ -228,7 +228,7 @@ def onnxruntime_problem(
 def record(
     hosted: HostedSession, inputs: Sequence[NDArray[Any]], *, outputs_inside: bool = False
 ) -> Recording:
-    """Run the model once and return what it asked for.
+    """Run the model once and return its allocations.
 
     Args:
         hosted: The session.
@@ -236,7 +236,7 @@ def record(
         outputs_inside: Let the session ask for the outputs too.
 
     Raises:
-        RunFailedError: ONNX Runtime gave up.
+        RunFailedError: ONNX Runtime fails.
     """
     if outputs_inside:
         return _recorded(hosted, inputs, bound=False)
@@ -277,7 +277,7 @@ class StockMemory:
     """Bytes of the CPU arena of a stock session, without weights.
 
     Attributes:
-        tensors: Asked for and not given back, at most at the end of a kernel.
+        tensors: Most bytes allocated and not freed, at the end of a kernel.
         in_use: Taken by these and by kernel scratch, as the arena rounds them, at most.
         held: Taken from the system at the end.
         order: Names of the nodes as they ran.
@@ -298,7 +298,7 @@ def stock_memory(
     *,
     num_runs: int = 1,
 ) -> StockMemory:
-    """Return what a stock session takes to run a model.
+    """Return the memory of a stock session that runs a model.
 
     Args:
         model: The model.
@@ -308,7 +308,7 @@ def stock_memory(
             for all the tensors that it knows.
 
     Raises:
-        UnsupportedModelError: ONNX Runtime refuses the model or gives up on a run.
+        UnsupportedModelError: ONNX Runtime refuses the model, or a run fails.
         UnexpectedRuntimeError: This version does not note its memory.
         MissingDependencyError: The package onnxruntime is absent.
     """

@@ -116,13 +116,13 @@ class PlannedSession:
         return None if self.plan is None else self.plan.height
 
     def get_inputs(self) -> Sequence[ValueInfo]:
-        """Return what the model takes, each with a name, a type and a shape."""
+        """Return the inputs of the model, each with a name, a type and a shape."""
         if self._stock is not None:
             return list(self._stock.get_inputs())
         return list(self._hosted.inputs)
 
     def get_outputs(self) -> Sequence[ValueInfo]:
-        """Return what the model gives, each with a name, a type and a shape."""
+        """Return the outputs of the model, each with a name, a type and a shape."""
         if self._stock is not None:
             return list(self._stock.get_outputs())
         return list(self._hosted.outputs)
@@ -135,7 +135,7 @@ class PlannedSession:
         Raises:
             InputMismatchError: An input is missing, unknown, or of another type or shape.
             UnknownOutputError: The model has no output of that name.
-            RunFailedError: ONNX Runtime gave up.
+            RunFailedError: ONNX Runtime fails.
             InvalidPlanError: The plan given is not right for this model; first run only.
         """
         if self._stock is not None:
@@ -154,7 +154,7 @@ class PlannedSession:
         return recording.outputs
 
     def _recorded_and_planned(self, inputs: list[NDArray[Any]]) -> tuple[Recording, Plan]:
-        """Record the orders, keep the session of the best, and return what it is to do."""
+        """Record the orders, keep the session of the best, and return its recording and plan."""
         recordings: list[Recording] = []
         for index in range(len(self._orders)):
             self._open(index)
@@ -167,7 +167,7 @@ class PlannedSession:
         recording = recordings[best]
         if self._strategy is None:
             assert self._given is not None
-            return recording, self._given  # verification will say what is wrong with it
+            return recording, self._given  # verification refuses it with the reason
         return recording, self._strategy(recording.problem)
 
     def _open(self, index: int) -> None:

@@ -5,7 +5,7 @@ come in another order in every process, and with them a run's allocations. So th
 runs once, into a file; there we sort the nodes by what they read alone, and the session is
 made of that file without optimising again.
 
-ONNX Runtime sorts once more, depth first from the nodes that nobody reads; of two it takes
+ONNX Runtime sorts once more, depth first from the nodes without readers; of two it takes
 the later in the file first. A file that names the nodes from the last to the first is
 therefore run as we want it. Subgraphs have to stand in an order that can run; there the node
 to be taken first comes as late as it may.
@@ -70,7 +70,7 @@ class SettledModel:
         try:
             inputs = _optimise(library, model, folder / _OPTIMISED)
         except StatusError:
-            return  # what is wrong with the model, a session of the model itself will say
+            return  # a session of the model itself reports the error
         optimised = onnx.load(folder / _OPTIMISED, load_external_data=False)
         _drop_unfed_inputs(optimised.graph, inputs)
         written: dict[bytes, Path] = {}
@@ -87,10 +87,10 @@ class SettledModel:
 def settle(graph: "onnx.GraphProto", *, deepest_first: bool, is_inner: bool = False) -> None:
     """Sort the nodes, and those of subgraphs, so that a session runs them in a known order.
 
-    They run depth first from those that nobody reads, in the order of the outputs.
+    They run depth first from those without readers, in the order of the outputs.
 
     Args:
-        graph: Its order, and the names of what is between its nodes, do not matter.
+        graph: The graph; its order and the names of its tensors do not matter.
         deepest_first: Of what a node reads, make that first which most nodes in a row lead
             to; else last. Ties go by the place among the operands.
         is_inner: It is a subgraph.
@@ -141,7 +141,7 @@ def _postorder(roots: Sequence[int], sources: Sequence[Sequence[int]]) -> Iterat
 
 
 def _drop_unfed_inputs(graph: "onnx.GraphProto", names: Collection[str]) -> None:
-    """Drop the inputs that nobody could feed: a weight that was folded away leaves one."""
+    """Drop unused inputs, which weights that were folded away leave behind."""
     needed = {*names, *(weight.name for weight in graph.initializer)}
     kept = [value for value in graph.input if value.name in needed]
     del graph.input[:]
@@ -178,7 +178,7 @@ _log = logging.getLogger(__name__)
 class HostedOrders:
     """The orders of a model, each of which runs alike in every process.
 
-    Where ONNX Runtime cannot write what its optimiser made of the model there is one order,
+    Where ONNX Runtime cannot write the optimised model there is one order,
     its own; a plan for that may not hold in another process.
 
     Args:

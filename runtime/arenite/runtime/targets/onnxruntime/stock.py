@@ -16,7 +16,7 @@ from arenite.planner.quiet_onnxruntime import quiet_options
 
 
 class RunFailedError(AreniteError):
-    """ONNX Runtime gave up on a run; the text is its own."""
+    """A run failed in ONNX Runtime; the text is its own."""
 
 
 class InputMismatchError(AreniteError):
@@ -35,7 +35,7 @@ class UnknownOutputError(AreniteError):
     """The model has no output of that name.
 
     Attributes:
-        name: The name asked for.
+        name: The unknown name.
         known: The names there are.
     """
 
@@ -90,10 +90,10 @@ def stock_session(model: Path | bytes, options: Any) -> Any:
 
 @contextmanager
 def refusals(model: Path | bytes) -> Iterator[None]:
-    """Turn what the stock session raises into our error.
+    """Convert errors of the stock session to ours.
 
     Raises:
-        UnsupportedModelError: The stock session refused the model or gave up.
+        UnsupportedModelError: The stock session refused the model or failed.
     """
     try:
         yield
@@ -126,7 +126,7 @@ def _check_files(model: Path) -> None:
 
 
 def refusal_types() -> tuple[type[Exception], ...]:
-    """Return what a stock session raises at a model, or gives up on a run with."""
+    """Return the types of errors that a stock session raises for a model or a run."""
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
     return (

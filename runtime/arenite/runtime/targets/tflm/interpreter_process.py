@@ -65,7 +65,7 @@ def attempt(function: Callable[[], Any]) -> Any:
 
 
 def allocations(interpreter: Interpreter) -> dict[str, Any]:
-    """Return the bytes of head, tail and total, and of what the interpreter tells of the tail.
+    """Return the bytes of head, tail and total, and of the parts of the tail.
 
     It only prints them.
     """
@@ -130,7 +130,7 @@ def with_room(
 
 
 def measure(job: dict[str, Any]) -> dict[str, Any]:
-    """Return the arena of a model, the smallest that works, and what it computes."""
+    """Return the arena of a model, the smallest that works, and a digest of the outputs."""
     data = Path(job["model"]).read_bytes()
 
     def full(arena_bytes: int) -> dict[str, Any]:

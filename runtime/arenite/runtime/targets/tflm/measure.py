@@ -1,4 +1,4 @@
-"""Run the real interpreter of TensorFlow Lite Micro and say what its arena takes.
+"""Measure the arena of the real interpreter of TensorFlow Lite Micro.
 
 The package `tflite-micro` is that interpreter, built for a 64-bit host (x86-64 Linux
 only). It runs in a process of its own, which it may bring down.
@@ -62,7 +62,7 @@ class Measurement:
         total: Head and tail.
         smallest: The smallest arena it works in, found by bisection.
         outputs: Digest of all outputs of `NUM_RUNS` runs on random inputs.
-        kept: Bytes of the tail by what they are for, in the interpreter's own words.
+        kept: Bytes of the tail by purpose, in the interpreter's own words.
     """
 
     head: int
@@ -74,13 +74,13 @@ class Measurement:
 
     @property
     def tail_parts(self) -> dict[str, int]:
-        """Bytes of each part of the tail; those of `own` are what no part is told of."""
+        """Bytes of each part of the tail; `own` is the rest."""
         parts = {part: self.kept.get(words, 0) for part, words in TAIL_PARTS.items()}
         return {**parts, "own": self.tail - sum(parts.values())}
 
 
 def measure(path: Path, num_inputs: int, num_outputs: int) -> Measurement:
-    """Return what the interpreter uses for this model, as the file plans it.
+    """Return the memory of the interpreter for this model, as the file plans it.
 
     Args:
         path: The file.

@@ -202,7 +202,7 @@ class ModelFile:
         return [*map(self._moved, self._other_metadata), front.EndObject()]
 
     def _builder(self) -> Any:
-        """Return a builder in which the old file already lies."""
+        """Return a builder that holds the old file."""
         builder = self._flatbuffers.Builder(0)
         builder.Bytes = bytearray(self.body)
         builder.minalign = _ALIGNMENT
@@ -251,7 +251,7 @@ class ModelFile:
                     )
 
     def _refuse_what_must_not_move(self) -> None:
-        """Refuse what the file finds by its distance from the first byte."""
+        """Refuse files with parts at a fixed distance from the first byte."""
         (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
         if vtable_bytes > 4 + 2 * _MODEL_FIELDS:
             raise UnsupportedModelError(
@@ -282,7 +282,7 @@ class ModelFile:
         return table + int(distance) if distance else None
 
     def _field(self, table: int, field: int) -> int | None:
-        """Return what a reference in a table leads to."""
+        """Return the target of a reference in a table."""
         place = self._place(table, field)
         return None if place is None else self._follow(place)
 
