@@ -13,7 +13,8 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("planner", "strategies", "runtime", "cli")]
+_COMPONENTS = ("pipeline", "planner", "strategies", "runtime", "compression", "training", "cli")
+sys.path[:0] = [str(ROOT / component) for component in _COMPONENTS]
 
 from reference import command_line, heights, orders, policies, strategies  # noqa: E402  # needs the path
 
@@ -32,6 +33,21 @@ _PARTS: dict[str, Callable[[], str]] = {
 }
 _PART = re.compile(r"^\{\{ ([\w-]+) \}\}$", re.MULTILINE)
 _REMOTE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
+
+
+def on_startup(**_: object) -> None:
+    """Lay the components out as a wheel does: the reference reads one package `arenite`."""
+    package = ROOT / "build" / "packages" / "arenite"
+    package.mkdir(parents=True, exist_ok=True)
+    for component in _COMPONENTS:
+        for part in (ROOT / component / "arenite").glob("[!_]*"):
+            _link(package / part.name, part)
+    _link(package / "__init__.py", ROOT / "pipeline" / "arenite" / "__init__.py")
+
+
+def _link(path: Path, target: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
