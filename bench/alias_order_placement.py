@@ -49,8 +49,7 @@ from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_mem
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.runtime.targets.tflm.measure import learn_scratch, measure, measure_bytes
 from arenite.runtime.targets.tflm.records import read_tflm_model
-from arenite.strategies import find
-from arenite.strategies.order import find_order
+from arenite.strategies import find, find_order
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table
 from harness.inputs import (
     SHAPES,

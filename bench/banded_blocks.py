@@ -154,7 +154,7 @@ def in_bands(program: Program, rows: int) -> Derivation:
     if len(steps) < len(program.steps):
         raise MissingInputsError(f"{program.name}: a step does not run by rows")
     region = Region(0, len(steps), rows, rows)
-    banded = BandedRegion(0, tuple(steps), regions.turns(region), regions.boundary(region))
+    banded = BandedRegion(0, tuple(steps), regions.turns(region), regions.surroundings(region))
     return derive(unfold(expand(program, [banded])), replace(rules(), outlines=True))
 
 

@@ -33,8 +33,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.strategies import find
-from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies import StripsSearch, find
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
 from harness.tigris import tigris_bytes

@@ -17,8 +17,7 @@ from rich.table import Table
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.runtime.targets.executorch import memory_planning
-from arenite.strategies import find
-from arenite.strategies.memories import spread
+from arenite.strategies import find, spread
 from harness import bench, emit, parser, table
 
 SLOW = 1 << 24

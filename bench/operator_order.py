@@ -25,7 +25,7 @@ from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.rewrites.fuse_activations import fuse_activations
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 from harness import bench, emit, parser, table, timed
 from harness.inputs import required
 from zoo import CELLS

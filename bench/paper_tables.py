@@ -23,7 +23,7 @@ from arenite.planner.strategy import run
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
 from arenite.planner.verify import verify
-from arenite.strategies.table import find
+from arenite.strategies import find
 from harness import bench, emit, parser, table
 from harness.inputs import zoo_file
 

@@ -24,9 +24,8 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, assigned, cost_of, traffic_of
 from arenite.planner.verify import verify
-from arenite.strategies import find
+from arenite.strategies import find, spread
 from arenite.strategies.base.gap_search import lowest_gap
-from arenite.strategies.memories import spread
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files
 

@@ -11,8 +11,7 @@ from arenite.cli.group import arenite, commands
 from arenite.planner.ordering import OrderStrategy
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy, StrategyKind
-from arenite.strategies import STRATEGIES, known_policies
-from arenite.strategies.order.table import ORDERS
+from arenite.strategies import ORDERS, STRATEGIES, known_policies
 
 _TITLES = {
     StrategyKind.OFFSETS: "An offset for each record",

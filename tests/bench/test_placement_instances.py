@@ -7,7 +7,7 @@ import pytest
 from arenite.planner.importers.csv import read_csv
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.strategies.deadline import deadline
+from arenite.strategies import deadline
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 

@@ -11,7 +11,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
 from arenite.planner.rules import Rules  # noqa: E402
-from arenite.strategies.order import find_order  # noqa: E402
+from arenite.strategies import find_order  # noqa: E402
 from zoo import CELLS, NETWORKS  # noqa: E402
 from zoo.__main__ import main  # noqa: E402
 from zoo.builder import NetworkBuilder  # noqa: E402

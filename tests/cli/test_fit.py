@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.session import Session
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies import BandsSearch
 from support.edited_programs import program_of
 from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save

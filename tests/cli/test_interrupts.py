@@ -14,8 +14,8 @@ from arenite.pipeline.base.placing import place
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.plan import Plan
 from arenite.planner.strategy import AbandonedError
+from arenite.strategies import Best
 from arenite.strategies import best as best_module
-from arenite.strategies.best import Best
 from arenite.strategies.place.no_reuse import NoReuse
 from support.small_problems import problem_of
 from support.stub_strategy import StubStrategy

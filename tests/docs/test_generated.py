@@ -10,8 +10,7 @@ import pytest
 
 from arenite.cli.group import commands
 from arenite.planner.importers.csv import read_csv
-from arenite.strategies import STRATEGIES, find
-from arenite.strategies.order.table import ORDERS
+from arenite.strategies import ORDERS, STRATEGIES, find
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))

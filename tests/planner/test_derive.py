@@ -3,7 +3,7 @@ from arenite.planner.ordering import Order
 from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 from support.tiny_graphs import graph_of, tensor
 
 GRAPH = graph_of(

@@ -16,7 +16,7 @@ from arenite.planner.plan import Plan, SharedObjects
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import StrategyKind, run
 from arenite.planner.verify import verify
-from arenite.strategies.table import known
+from arenite.strategies import known
 from support.problems import problems_in_memories
 
 

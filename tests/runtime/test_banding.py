@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
-from arenite.strategies.bands.search import BandsSearch, InBands
+from arenite.strategies import BandsSearch, InBands
 from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
 from support.running import with_random_weights
 from support.shared_material import shared

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from arenite.pipeline.targets.compiling import ALIGNMENT, compile_model
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 from support.tiny_onnx import parse, save
 
 

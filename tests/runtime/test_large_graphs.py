@@ -10,7 +10,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 from arenite.pipeline.targets.compiling import compile_model  # noqa: E402
 from arenite.planner.verify import verify  # noqa: E402
-from arenite.strategies.best import Best  # noqa: E402
+from arenite.strategies import Best  # noqa: E402
 from arenite.strategies.order.best import BestOrder  # noqa: E402
 
 SHAPE = [1, 4, 8, 8]

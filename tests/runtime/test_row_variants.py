@@ -10,8 +10,7 @@ from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.budget import Budget
 from arenite.planner.costs import Costs, Link
 from arenite.planner.strategy import run
-from arenite.strategies import find, find_policy
-from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies import StripsSearch, find, find_policy
 from arenite.strategies.base import native
 from support.banding import assert_same_bits, fed, outputs, outputs_of
 from support.running import with_random_weights

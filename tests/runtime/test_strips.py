@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.derive import derive
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies import BandsSearch
 from arenite.strategies.bands.strips import fuse, unfold
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed
 from support.quantised_chain import expanding

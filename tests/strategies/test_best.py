@@ -10,14 +10,12 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
+from arenite.strategies import Best, deadline, known
 from arenite.strategies import best as best_module
-from arenite.strategies import known
 from arenite.strategies.base import native
 from arenite.strategies.base.lowest import lowest_plan
-from arenite.strategies.best import Best
-from arenite.strategies.deadline import deadline
 from arenite.strategies.place.no_reuse import NoReuse
-from arenite.strategies.place.one_pass import GreedyBySize, Tflm
+from arenite.strategies.place.one_pass import GreedyBySize, TflmGreedy
 from arenite.strategies.place.strip_packing import StripPacking
 from support.banded import mobilenet_v1
 from support.problems import problems
@@ -102,10 +100,10 @@ def test_a_watcher_that_stops_it_spares_the_search() -> None:
 
 
 def test_the_first_of_equals_wins() -> None:
-    by_size, tflm = GreedyBySize()(UNEQUAL), Tflm()(UNEQUAL)
+    by_size, tflm = GreedyBySize()(UNEQUAL), TflmGreedy()(UNEQUAL)
     assert by_size.height == tflm.height
-    assert lowest_plan((NoReuse(), Tflm(), GreedyBySize()), UNEQUAL) == tflm
-    assert lowest_plan((NoReuse(), GreedyBySize(), Tflm()), UNEQUAL) == by_size
+    assert lowest_plan((NoReuse(), TflmGreedy(), GreedyBySize()), UNEQUAL) == tflm
+    assert lowest_plan((NoReuse(), GreedyBySize(), TflmGreedy()), UNEQUAL) == by_size
 
 
 def test_a_plan_at_the_bound_ends_the_search() -> None:
@@ -116,7 +114,7 @@ def test_a_plan_at_the_bound_ends_the_search() -> None:
         seen.append(best)
         return False
 
-    lowest_plan((NoReuse(), Tflm(), GreedyBySize()), problem, watch)
+    lowest_plan((NoReuse(), TflmGreedy(), GreedyBySize()), problem, watch)
     assert len(seen) == 1
 
 

@@ -4,7 +4,7 @@ from pkgutil import iter_modules
 import pytest
 
 from arenite.planner.errors import UnknownStrategyError
-from arenite.strategies import POLICIES, find_policy, known_policies, survey, table
+from arenite.strategies import POLICIES, find_policy, known_policies, policies, survey
 from arenite.strategies.registered import POLICY_REGISTER
 from arenite.strategies.schedules.greedy_chains import GreedyChains
 from support.entry_points import stated
@@ -26,9 +26,9 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "POLICIES", (GreedyChains(), GreedyChains()))
+    monkeypatch.setattr(policies, "POLICIES", (GreedyChains(), GreedyChains()))
     with pytest.raises(ValueError, match="'greedy-chains' exists already"):
-        table.known_policies.__wrapped__()
+        policies.known_policies.__wrapped__()
 
 
 def test_the_policies_of_the_survey_are_registered_each_by_its_name() -> None:

@@ -3,8 +3,7 @@ import re
 import pytest
 
 from arenite.planner.errors import UnknownStrategyError
-from arenite.strategies import STRATEGIES, find, known, table
-from arenite.strategies.order import ORDERS
+from arenite.strategies import ORDERS, STRATEGIES, find, known, table
 from arenite.strategies.place.one_pass import GreedyBySize
 
 

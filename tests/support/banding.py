@@ -14,9 +14,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.runtime.program import file as program_file
-from arenite.strategies import find
-from arenite.strategies.bands.search import BandsSearch
-from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies import BandsSearch, StripsSearch, find
 from support.running import PoisonedSession
 
 COSTS = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)

@@ -21,10 +21,7 @@ from arenite.runtime.cexport.base.layout import CPort
 from arenite.runtime.cexport.base.options import COptions, Extension
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
-from arenite.strategies import find
-from arenite.strategies.bands.binding import BandsLimitError
-from arenite.strategies.bands.strips_search import StripsSearch
-from arenite.strategies.order import find_order
+from arenite.strategies import BandsLimitError, StripsSearch, find, find_order
 
 WARNINGS = (
     "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic", "-Werror",

@@ -9,7 +9,7 @@ from arenite.planner.files import model_digest
 from arenite.planner.importers import load
 from arenite.planner.memory import Memory
 from arenite.planner.source import Source
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 
 FAST = Memory("fast", alignment=128)
 

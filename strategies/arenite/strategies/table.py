@@ -1,26 +1,15 @@
-"""All strategies and policies: being in a table is enough to be tested, compared and offered."""
+"""All strategies: being in a table is enough to be tested, compared and offered."""
 
 from functools import cache
 
-from arenite.planner.policy import Policy
 from arenite.planner.strategy import Strategy
 from arenite.strategies.best import Best
 from arenite.strategies.place.table import PLACE
-from arenite.strategies.registered import (
-    POLICY_REGISTER,
-    STRATEGY_REGISTER,
-    other_strategies,
-)
-from arenite.strategies.schedules.greedy_chains import GreedyChains
-from arenite.strategies.schedules.joint import Joint
-from arenite.strategies.schedules.offload_prefetch import OffloadPrefetch
+from arenite.strategies.registered import STRATEGY_REGISTER, other_strategies
 from arenite.strategies.share.table import SHARE
 
 STRATEGIES: tuple[Strategy, ...] = (*PLACE, *SHARE, Best())
 """Ours, in the order of the documentation."""
-
-POLICIES: tuple[Policy, ...] = (OffloadPrefetch(), GreedyChains(), Joint())
-"""Ours. Those of the literature, in `survey/`, register by entry point."""
 
 
 @cache
@@ -41,25 +30,3 @@ def find(name: str) -> Strategy:
         UnknownStrategyError: There is none; the error lists the known.
     """
     return STRATEGY_REGISTER.find(name, known())
-
-
-@cache
-def known_policies() -> dict[str, Policy]:
-    """Return ours and those that installed packages register, by name.
-
-    One whose outputs are not the same to the bit (`arenite.planner.policy.is_exact`) is used only
-    where the user names it.
-
-    Raises:
-        ValueError: Two policies have the same name, or a registered object is not a policy.
-    """
-    return POLICY_REGISTER.by_name(POLICIES, POLICY_REGISTER.others())
-
-
-def find_policy(name: str) -> Policy:
-    """Return the policy of that name.
-
-    Raises:
-        UnknownStrategyError: There is none; the error lists the known.
-    """
-    return POLICY_REGISTER.find(name, known_policies())

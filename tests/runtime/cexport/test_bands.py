@@ -16,8 +16,7 @@ from arenite.planner.row_step import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.strategies import find
-from arenite.strategies.bands.binding import BandsLimitError
+from arenite.strategies import BandsLimitError, find
 from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
 from support.quantised_chain import expanding, mobile, residual
 from support.tflite_networks import classifier, pooled, tower

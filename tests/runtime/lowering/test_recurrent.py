@@ -9,8 +9,7 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import read
 from arenite.planner.rewrites.aliasing import SAFE_KINDS
 from arenite.runtime.operators.recurrent import Lstm
-from arenite.strategies import find
-from arenite.strategies.order import find_order
+from arenite.strategies import find, find_order
 from support.running import (
     PoisonedSession,
     assert_same,

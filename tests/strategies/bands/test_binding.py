@@ -5,8 +5,7 @@ import pytest
 from arenite.pipeline.targets.compiling import rules
 from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
-from arenite.strategies.bands.binding import BandsLimitError, binding_of, owners_of
-from arenite.strategies.bands.search import InBands
+from arenite.strategies import BandsLimitError, InBands, binding_of, owners_of
 from support.banding import banding
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

@@ -6,7 +6,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import lower_model, runs_by_rows
 from arenite.planner.costs import SD_CARD
-from arenite.strategies.bands.cache import beyond_cache, in_bands
+from arenite.strategies.bands.cache import beyond_cache
 from arenite.strategies.bands.regions import Regions
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -44,4 +44,4 @@ def test_what_others_read_is_handed_over_whole(tmp_path):
 def test_weights_that_each_turn_would_read_again_stay_in_one(tmp_path):
     regions = regions_of(tmp_path, HEAVY)
     assert all(regions.steps)
-    assert in_bands(regions) is None
+    assert beyond_cache(regions) == ()

@@ -5,7 +5,7 @@ from arenite.planner.program import Program
 from arenite.planner.row_step import RowReads, RowStep
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 from arenite.strategies.bands.expand import BandedRegion, expand
-from arenite.strategies.bands.regions import Boundary, Turn
+from arenite.strategies.bands.regions import Surroundings, Turn
 from support.steps import step
 
 SHAPE = (1, 3, 2, 1)
@@ -27,8 +27,8 @@ def expanded():
         for each, read in zip(program.steps, reads, strict=True)
     )
     turns = (Turn(0, 0, 2), Turn(1, 0, 1), Turn(0, 2, 1), Turn(1, 1, 2))
-    boundary = Boundary(frozenset(), frozenset({"y"}), 6)
-    return expand(program, [BandedRegion(0, row_steps, turns, boundary)])
+    surroundings = Surroundings(frozenset(), frozenset({"y"}), 6)
+    return expand(program, [BandedRegion(0, row_steps, turns, surroundings)])
 
 
 def test_each_turn_is_a_step():

@@ -6,12 +6,12 @@ from arenite.planner.memory import Memory
 from arenite.planner.operators.bands import Band
 from arenite.planner.several_memories import CostedMemory, excess_of, traffic_of
 from arenite.planner.verify import verify
+from arenite.strategies import InBands
 from arenite.strategies.bands.memories_search import (
     MemoriesLimitError,
     OverMemories,
     quickest_over,
 )
-from arenite.strategies.bands.search import InBands
 from arenite.strategies.base import native
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs, placed
 from support.running import with_random_weights

@@ -14,7 +14,7 @@ from arenite.planner.rows import num_rows
 from arenite.planner.rules import Rules
 from arenite.strategies.bands import regions as module
 from arenite.strategies.bands.expand import BandedRegion, expand
-from arenite.strategies.bands.regions import Region, Regions, Walk
+from arenite.strategies.bands.regions import BandWalk, Region, Regions
 from arenite.strategies.base import native
 from support.banding import COSTS
 from support.running import with_random_weights
@@ -93,7 +93,7 @@ def test_the_time_of_turns_adds_up(tmp_path):
     stop = [*regions.stops_after(0)][-1]
     whole = sum(regions.seconds(step) for step in range(stop))
     found = regions.walk(Region(0, stop, 64, 64))
-    assert isinstance(found, Walk)
+    assert isinstance(found, BandWalk)
     assert found.seconds == pytest.approx(whole)
     finer = regions.walk(Region(0, stop))
     assert finer.seconds > found.seconds
@@ -103,7 +103,7 @@ def load_of(program, regions, region):
     """Return the most bytes that are live in a region, by the records of the program in bands."""
     turns = regions.turns(region)
     steps = tuple(each for each in regions.steps[region.start : region.stop] if each)
-    banded = BandedRegion(region.start, steps, turns, regions.boundary(region))
+    banded = BandedRegion(region.start, steps, turns, regions.surroundings(region))
     counted = Rules(alignment=1, outlines=True)
     problem = derive(expand(program, [banded]), counted).problem
     return max(

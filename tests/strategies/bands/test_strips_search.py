@@ -8,11 +8,9 @@ import pytest
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
+from arenite.strategies import BandsLimitError, InBands, StripsSearch, binding_of
 from arenite.strategies.bands import strips_search as module
-from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.regions import Region, Regions
-from arenite.strategies.bands.search import InBands
-from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.base import native
 from support.banding import COSTS, banded_ways, placed
 from support.running import with_random_weights

@@ -4,7 +4,7 @@ from arenite.planner.dtypes import DType
 from arenite.planner.program import Program
 from arenite.planner.row_step import RowReads, RowStep
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.strategies.bands.regions import Boundary, Storage, boundaries, storages
+from arenite.strategies.bands.regions import Storage, Surroundings, storages, surroundings_from
 from support.steps import step
 
 ROWS = (tuple(range(4)), tuple(range(1, 5)))
@@ -35,7 +35,7 @@ def in_rows(program):
 
 def found(program, start, steps=None):
     rows = in_rows(program) if steps is None else steps
-    return list(boundaries(program, rows, storages(program), start))
+    return list(surroundings_from(program, rows, storages(program), start))
 
 
 SKIP = program_of(("a", ("x", "x")), ("b", ("a", "a")), ("c", ("b", "a")), ("y", ("c", "c")))
@@ -50,11 +50,11 @@ def test_a_storage_lives_from_its_maker_to_its_last_reader():
 
 
 def test_what_is_read_once_more_after_a_region_is_carried():
-    assert found(SKIP, 1)[0] == Boundary(frozenset(), frozenset({"b"}), 8)
+    assert found(SKIP, 1)[0] == Surroundings(frozenset(), frozenset({"b"}), 8)
 
 
 def test_what_dies_in_a_region_is_consumed():
-    assert found(SKIP, 1)[1] == Boundary(frozenset({"a"}), frozenset({"c"}), 0)
+    assert found(SKIP, 1)[1] == Surroundings(frozenset({"a"}), frozenset({"c"}), 0)
 
 
 def test_the_last_region_keeps_the_output():
@@ -77,7 +77,7 @@ def test_what_is_read_whole_of_a_region_ends_it():
 def test_what_is_read_whole_is_carried_to_the_end_of_the_region():
     whole = in_rows(SKIP)
     last = RowStep(whole[2].step, whole[2].result, 4, 0, whole[2].reads[1:], (), 0, 0)
-    assert found(SKIP, 2, (*whole[:2], last, whole[3]))[0] == Boundary(
+    assert found(SKIP, 2, (*whole[:2], last, whole[3]))[0] == Surroundings(
         frozenset({"a"}), frozenset({"c"}), 8
     )
 
@@ -86,5 +86,5 @@ def test_what_the_caller_holds_takes_no_bytes():
     lives = storages(SKIP, ("x", "y"))
     assert lives["a"] == storages(SKIP)["a"]
     assert (lives["x"].size, lives["y"].size) == (0, 0)
-    (first, *_) = boundaries(SKIP, in_rows(SKIP), lives, 0)
-    assert first == Boundary(frozenset(), frozenset({"a"}), 0)
+    (first, *_) = surroundings_from(SKIP, in_rows(SKIP), lives, 0)
+    assert first == Surroundings(frozenset(), frozenset({"a"}), 0)

@@ -13,8 +13,8 @@ from arenite.planner.program import Program
 from arenite.planner.rules import Rules
 from arenite.planner.strategy import Strategy, run
 from arenite.planner.tensors import Tensor, TensorKind
+from arenite.strategies import find_order
 from arenite.strategies.base import native
-from arenite.strategies.order import find_order
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs

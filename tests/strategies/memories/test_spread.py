@@ -11,8 +11,7 @@ from arenite.planner.memory import Memory
 from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
 from arenite.planner.verify import verify
-from arenite.strategies import find
-from arenite.strategies.memories import spread
+from arenite.strategies import find, spread
 
 BEST = find("best")
 FAST = CostedMemory(Memory("fast", 100), 1, 1)

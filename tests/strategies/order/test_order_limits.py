@@ -12,7 +12,7 @@ import pytest
 from arenite.planner.ordering import AnytimeOrder
 from arenite.planner.program import Program
 from arenite.planner.rules import Rules
-from arenite.strategies.order import ORDERS
+from arenite.strategies import ORDERS
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from support.wide_graphs import wide_graph
 

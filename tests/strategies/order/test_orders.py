@@ -11,7 +11,7 @@ from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import AliasKind, share
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.strategies.order import ORDERS, find_order
+from arenite.strategies import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from arenite.strategies.place.one_pass import GreedyBySize
 from support.steps import step

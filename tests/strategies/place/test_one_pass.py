@@ -8,7 +8,7 @@ from arenite.strategies.place.one_pass import (
     GreedyBySize,
     OnnxruntimePattern,
     TfliteCpu,
-    Tflm,
+    TflmGreedy,
     XlaBestFit,
 )
 from support.small_problems import problem_of
@@ -50,7 +50,7 @@ def test_the_longest_lived_come_first_and_equals_by_size() -> None:
 
 
 def test_the_largest_come_first_and_of_equals_the_last() -> None:
-    assert Tflm().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 2, 0]
+    assert TflmGreedy().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 2, 0]
 
 
 # tflite-micro, greedy_memory_planner_test.cc; lifetimes are closed there.
@@ -65,12 +65,12 @@ def test_the_largest_come_first_and_of_equals_the_last() -> None:
 def test_heights_are_those_of_upstreams_tests(
     records: list[tuple[int, int, int]], height: int
 ) -> None:
-    assert Tflm()(problem_of(*records)).height == height
+    assert TflmGreedy()(problem_of(*records)).height == height
 
 
 def test_offsets_are_those_of_upstreams_test() -> None:
     problem = problem_of((10, 0, 2), (20, 1, 3), (30, 2, 4), (40, 3, 5), (50, 0, 2))
-    assert Tflm()(problem).offsets == (50, 70, 40, 0, 0)
+    assert TflmGreedy()(problem).offsets == (50, 70, 40, 0, 0)
 
 
 def test_the_lowest_gap_is_taken_though_a_tighter_one_exists() -> None:
@@ -81,7 +81,7 @@ def test_the_lowest_gap_is_taken_though_a_tighter_one_exists() -> None:
             UsageRecord("c", 6, 0, 1),
         )
     )
-    assert Tflm()(problem).offsets[2] == 0
+    assert TflmGreedy()(problem).offsets[2] == 0
 
 
 def test_records_of_the_whole_run_come_first_in_the_problems_order() -> None:

@@ -9,7 +9,7 @@ from arenite.planner.importers.csv import read_csv
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
-from arenite.strategies.deadline import deadline
+from arenite.strategies import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal

@@ -6,8 +6,8 @@ from arenite.planner.outline import Stair
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import run
 from arenite.planner.verify import verify
+from arenite.strategies import deadline
 from arenite.strategies.base import native
-from arenite.strategies.deadline import deadline
 from arenite.strategies.place import stairs as module
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs

@@ -23,7 +23,7 @@ from arenite.planner.memory import Memory
 from arenite.planner.rewrites.aliasing import AliasKind
 from arenite.planner.several_memories import CostedMemory
 from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.strategies.order import ORDERS
+from arenite.strategies import ORDERS
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

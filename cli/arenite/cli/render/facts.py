@@ -17,7 +17,7 @@ from arenite.planner.problem import Problem
 from arenite.planner.strategy import Strategy
 from arenite.runtime.rewrites.streaming import weight_bytes
 from arenite.runtime.session import SessionMemory, Tuned
-from arenite.strategies.memories import Spread
+from arenite.strategies import Spread
 
 
 def held_as_json(held: SessionMemory) -> dict[str, int]:

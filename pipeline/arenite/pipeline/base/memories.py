@@ -12,7 +12,7 @@ from arenite.planner.several_memories import CostedMemory, assigned, traffic_of
 from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
 from arenite.planner.verify import verify
-from arenite.strategies.memories import Spread, spread
+from arenite.strategies import Spread, spread
 
 
 def spread_over(

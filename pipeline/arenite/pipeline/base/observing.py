@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from arenite.planner.ordering import ShouldStop
-from arenite.strategies.deadline import time_is_up
+from arenite.strategies import time_is_up
 
 logger = logging.getLogger(__name__)
 

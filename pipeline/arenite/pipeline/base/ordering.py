@@ -8,7 +8,7 @@ from arenite.planner.ordering import AnytimeOrder, FindOrder, Order
 from arenite.planner.program import Program
 from arenite.planner.rewrites.aliasing import has_parts
 from arenite.planner.rules import Rules
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.strategy import Anytime, Strategy, run
 from arenite.planner.verify import verify
-from arenite.strategies.best import Best
+from arenite.strategies import Best
 
 logger = logging.getLogger(__name__)
 

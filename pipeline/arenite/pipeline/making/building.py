@@ -19,7 +19,6 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner.costs import SD_CARD
 from arenite.planner.derive import Derivation, derive
 from arenite.planner.plan import Plan
 from arenite.planner.row_step import RowStep
@@ -29,10 +28,7 @@ from arenite.planner.strategy import Strategy
 from arenite.runtime.program.file import Code
 from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
 from arenite.runtime.session import SessionMemory
-from arenite.strategies import find
-from arenite.strategies.bands.cache import in_bands
-from arenite.strategies.bands.regions import Regions
-from arenite.strategies.base import native
+from arenite.strategies import bands_for_cache, find
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +222,12 @@ def _in_bands(
         counted: How its memory is counted.
         whole: Names of steps that run whole.
     """
-    if not native.is_built():
-        return None
     program = lowered.in_order(ordered)
 
     def may_run(each: RowStep) -> bool:
         return each.step.name not in whole and runs_by_rows(program, each)
 
-    in_rows = in_bands(Regions(program, SD_CARD, may_run))  # no time is asked of it: any costs do
+    in_rows = bands_for_cache(program, may_run)
     return None if in_rows is None else lowered.ahead(derive(in_rows, counted), counted)
 
 

@@ -28,8 +28,7 @@ from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.packing import pack_filters
 from arenite.runtime.session import Session
-from arenite.strategies import find
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies import BandsSearch, find
 
 _SCALE = Quantisation((0.05,))
 _SEED = 0

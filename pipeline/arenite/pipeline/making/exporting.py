@@ -34,8 +34,7 @@ from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
-from arenite.strategies import find
-from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies import StripsSearch, find
 
 MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
 """A small core: 30 million multiply-adds a second, 100 MB/s of memory."""

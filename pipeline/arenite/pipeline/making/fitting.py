@@ -48,12 +48,15 @@ from arenite.planner.verify import verify
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.lanes import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
-from arenite.strategies import find, find_policy
-from arenite.strategies.bands.binding import BandsLimitError
-from arenite.strategies.bands.memories_search import quickest_over
-from arenite.strategies.bands.search import InBands
-from arenite.strategies.bands.stated import stated
-from arenite.strategies.bands.strips_search import StripsSearch
+from arenite.strategies import (
+    BandsLimitError,
+    InBands,
+    StripsSearch,
+    describe_bands,
+    find,
+    find_policy,
+    quickest_over,
+)
 
 _ROUNDS = 7
 """Interleaved rounds in which latencies are measured."""
@@ -241,7 +244,7 @@ class Fitting:
             (),
             problem,
             fit.plan,
-            stated(self.program, fit) if InBands.of(fit).regions else None,
+            describe_bands(self.program, fit) if InBands.of(fit).regions else None,
         )  # fmt: skip
 
     def _ahead(self, fit: Candidate, room: int | None = None) -> Candidate:

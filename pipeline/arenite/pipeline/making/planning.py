@@ -21,8 +21,7 @@ from arenite.planner.several_memories import CostedMemory
 from arenite.planner.source import Source
 from arenite.planner.strategy import Strategy
 from arenite.runtime.session import SessionMemory
-from arenite.strategies import find
-from arenite.strategies.memories import Spread
+from arenite.strategies import Spread, find
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Self
 from arenite.pipeline.report.row_map import RowMap
 from arenite.planner.candidate import Candidate
 from arenite.planner.source import Source
-from arenite.strategies.bands.binding import binding_of
+from arenite.strategies import binding_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from arenite.planner.diagnosis import diagnose
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem, UsageRecord, load_spans
 from arenite.planner.source import Source
-from arenite.strategies.bands.binding import owners_of
+from arenite.strategies import owners_of
 
 Numbers: TypeAlias = NDArray[Any]
 

@@ -23,7 +23,7 @@ from arenite.planner.source import Source
 from arenite.runtime.rewrites.lanes import loads_as_in
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.runtime.rewrites.tiles import Kernels
-from arenite.strategies.bands.stated import made_again
+from arenite.strategies import rebuild_bands
 
 
 class Arenite:
@@ -110,7 +110,7 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     if plan_file.bands is not None:
         lowered = lowered_for(replace(reading, weight_budget=budget), path)
         allowed = partial(runs_by_rows, lowered.program)
-        found = made_again(lowered.program, plan_file.bands, rules(), allowed)
+        found = rebuild_bands(lowered.program, plan_file.bands, rules(), allowed)
         if lowered.loads_beside:
             counted = replace(rules(), outlines=True)
             found = loads_as_in(found, plan_file.problem.steps, counted)

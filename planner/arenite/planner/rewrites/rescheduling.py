@@ -156,10 +156,10 @@ def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -
     Cost: O(tensors + operands of all slots).
     """
     program = with_views(program)
-    return _Rewrite(program, Reschedulable.of(program), link).run(schedule)
+    return _Rescheduling(program, Reschedulable.of(program), link).run(schedule)
 
 
-class _Rewrite:
+class _Rescheduling:
     def __init__(self, program: Program, storages: Reschedulable, link: Link | None) -> None:
         self._program = program
         self._storages = storages

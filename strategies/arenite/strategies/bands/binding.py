@@ -40,7 +40,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BindingStep:
     """The step at which most bytes are live.
 
     Attributes:
@@ -78,7 +78,7 @@ class BandsLimitError(UnmetBudgetError):
         self,
         budget: int,
         reached: int,
-        binding: Binding | None,
+        binding: BindingStep | None,
         *,
         is_stopped: bool = False,
         traded: int | None = None,
@@ -109,7 +109,7 @@ class BandsLimitError(UnmetBudgetError):
         return f"the budget is {self.budget:,} B, {least}{why}; {remedy}"
 
 
-def binding_of(found: Candidate) -> Binding | None:
+def binding_of(found: Candidate) -> BindingStep | None:
     """Return what binds a candidate, None if nothing is live in it.
 
     Cost: O(records + stairs + operands of the steps).
@@ -126,7 +126,7 @@ def binding_of(found: Candidate) -> Binding | None:
             sizes[_owner(program, record.name, record.tensors, owners, most.step)] += live
     held = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
     step = program.steps[most.step]
-    return Binding(
+    return BindingStep(
         step.operator.model_step if isinstance(step.operator, Band) else step.name,
         step.operator.label,
         most.load,

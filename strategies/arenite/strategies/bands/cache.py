@@ -7,10 +7,14 @@ too.
 """
 
 from collections import Counter
+from collections.abc import Callable
 
+from arenite.planner.costs import SD_CARD
 from arenite.planner.program import Program
+from arenite.planner.row_step import RowStep
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.search import run_in_bands
+from arenite.strategies.base import native
 
 _CACHE = 512 * 1024
 """Bytes that a core's second cache holds, or its share of one."""
@@ -41,8 +45,18 @@ def beyond_cache(regions: Regions) -> tuple[Region, ...]:
     return tuple(found)
 
 
-def in_bands(regions: Regions) -> Program | None:
-    """Return the program with those regions in bands, None if there is none."""
+def bands_for_cache(
+    program: Program, is_allowed: Callable[[RowStep], bool] = lambda _: True
+) -> Program | None:
+    """Return the program with those regions in bands; None if there is none, or no native core.
+
+    Args:
+        program: The program in its final order, none of its storage shared.
+        is_allowed: Whether a step that could run row by row may.
+    """
+    if not native.is_built():
+        return None
+    regions = Regions(program, SD_CARD, is_allowed)  # any costs: the choice does not ask for time
     chosen = beyond_cache(regions)
     return run_in_bands(regions, chosen) if chosen else None
 

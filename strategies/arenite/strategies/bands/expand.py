@@ -17,7 +17,7 @@ from arenite.planner.program import Program, Step
 from arenite.planner.row_step import RowReads, RowStep
 from arenite.planner.rows import num_rows, row_bytes
 from arenite.planner.tensors import Alias, Tensor, TensorKind
-from arenite.strategies.bands.regions import Boundary, Turn
+from arenite.strategies.bands.regions import Surroundings, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class BandedRegion:
         start: Index of the first step.
         steps: Its steps.
         turns: Turns of its steps, by their index in the program.
-        boundary: What its surroundings need.
+        surroundings: What its surroundings need.
     """
 
     start: int
     steps: tuple[RowStep, ...]
     turns: tuple[Turn, ...]
-    boundary: Boundary
+    surroundings: Surroundings
 
 
 def expand(program: Program, regions: Iterable[BandedRegion]) -> Program:
@@ -59,7 +59,7 @@ def expand(program: Program, regions: Iterable[BandedRegion]) -> Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _RowPiece:
     first: int
     stop: int
     name: str
@@ -75,7 +75,7 @@ class _Expansion:
         self._region = region
         self._tensors = tensors
         self._names = names
-        self._pieces: dict[str, list[_Piece]] = {}
+        self._pieces: dict[str, list[_RowPiece]] = {}
         self._sums: dict[str, str] = {}
 
     def steps(self) -> list[Step]:
@@ -86,14 +86,14 @@ class _Expansion:
             name = row_step.result.name
             if row_step.accumulators or name not in made:
                 continue
-            deaths = None if name in region.boundary.kept else last_read[name]
+            deaths = None if name in region.surroundings.kept else last_read[name]
             self._cut(name, made[name], deaths)
-        for name in region.boundary.consumed:
+        for name in region.surroundings.consumed:
             self._cut(name, [0] * num_rows(self._tensors[name]), last_read[name])
         found = [self._step(turn) for turn in region.turns]
         for row_step in region.steps:
             name = row_step.result.name
-            if name in self._pieces and name not in region.boundary.kept:
+            if name in self._pieces and name not in region.surroundings.kept:
                 del self._tensors[name]
         return found
 
@@ -109,7 +109,7 @@ class _Expansion:
     def _last_reads(self, made: Mapping[str, list[int]]) -> dict[str, list[int]]:
         """Return for each tensor that dies in the region the last turn that needs each row."""
         last = {name: list(turns) for name, turns in made.items()}
-        for name in self._region.boundary.consumed:
+        for name in self._region.surroundings.consumed:
             last[name] = [0] * num_rows(self._tensors[name])
         for number, turn in enumerate(self._region.turns):
             for reads in self._row_step(turn).reads:
@@ -121,10 +121,10 @@ class _Expansion:
     def _cut(self, name: str, births: Sequence[int], deaths: Sequence[int] | None) -> None:
         """Cut a tensor into pieces of rows that are born together, and die together."""
         region, tensor = self._region, self._tensors[name]
-        lies_in = name in region.boundary.kept or name in region.boundary.consumed
+        lies_in = name in region.surroundings.kept or name in region.surroundings.consumed
         when = list(zip(births, deaths or births, strict=True))
         cuts = [0, *(row for row in range(1, len(when)) if when[row] != when[row - 1]), len(when)]
-        pieces: list[_Piece] = []
+        pieces: list[_RowPiece] = []
         for first, stop in pairwise(cuts):
             label = self._names.take(f"{name}/rows {first}" + f" to {stop}" * (stop > first + 1))
             self._tensors[label] = replace(
@@ -134,7 +134,7 @@ class _Expansion:
                 kind=TensorKind.ACTIVATION,
                 alias=Alias(name, first * row_bytes(tensor)) if lies_in else None,
             )
-            pieces.append(_Piece(first, stop, label))
+            pieces.append(_RowPiece(first, stop, label))
         self._pieces[name] = pieces
 
     def _step(self, turn: Turn) -> Step:
@@ -192,7 +192,7 @@ class _Expansion:
         is_last = turn.first + turn.rows == row_step.num_rows
         return [row_step.result.name if is_last else "", name]
 
-    def _operand(self, name: str, pieces: Sequence[_Piece]) -> Pieces:
+    def _operand(self, name: str, pieces: Sequence[_RowPiece]) -> Pieces:
         shape = self._program.tensors[name].shape
         return Pieces(name, shape, tuple(piece.first for piece in pieces))
 

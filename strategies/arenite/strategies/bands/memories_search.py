@@ -22,9 +22,9 @@ from arenite.planner.several_memories import (
     traffic_of,
 )
 from arenite.planner.strategy import Placer
-from arenite.strategies.bands.binding import BandsLimitError, Binding, binding_of
+from arenite.strategies.bands.binding import BandsLimitError, BindingStep, binding_of
 from arenite.strategies.bands.strips_search import StripsSearch
-from arenite.strategies.memories import Spread, spread
+from arenite.strategies.memories.spread import Spread, spread
 
 _LOWEST = 3
 """Programs that are tried in other ways where none fits by the costs."""
@@ -58,7 +58,7 @@ class MemoriesLimitError(PlanError):
         self,
         memories: Sequence[CostedMemory],
         sizes: Mapping[str, int],
-        binding: Binding | None,
+        binding: BindingStep | None,
         *,
         is_stopped: bool,
     ) -> None:
@@ -96,7 +96,7 @@ def quickest_over(
     Raises:
         MemoriesLimitError: None of the programs fits.
     """
-    search = _Search(memories, costs, place)
+    search = _MemoriesSearch(memories, costs, place)
     programs: list[Candidate] = []
     for banded in _programs(ways, search):
         programs.append(banded)
@@ -117,7 +117,7 @@ def quickest_over(
     return replace(candidate, before=ways.whole, notes=(*candidate.notes, note))
 
 
-def _programs(ways: StripsSearch, search: "_Search") -> Iterator[Candidate]:
+def _programs(ways: StripsSearch, search: "_MemoriesSearch") -> Iterator[Candidate]:
     """Yield programs from whole to what fits the quickest memory, or to the least."""
     yield ways.whole
     quick, *others = search.ranked
@@ -137,7 +137,7 @@ def _programs(ways: StripsSearch, search: "_Search") -> Iterator[Candidate]:
             return
 
 
-class _Search:
+class _MemoriesSearch:
     """The quickest program so far.
 
     Attributes:

@@ -33,7 +33,7 @@ class Edge:
     region: Region | None = None
 
 
-Path: TypeAlias = tuple[Edge, ...]
+EdgePath: TypeAlias = tuple[Edge, ...]
 
 
 class SearchStoppedError(Exception):
@@ -128,7 +128,7 @@ def least_peak(edges: Edges, precision: float = 0.002) -> int:
     return high
 
 
-def _through(edges: Edges, peak: int) -> Path | None:
+def _through(edges: Edges, peak: int) -> EdgePath | None:
     """Return some way through that does not go above a peak, None if there is none."""
     came: dict[int, tuple[int, Edge]] = {}
     goal = len(edges.loads)
@@ -144,7 +144,7 @@ def _through(edges: Edges, peak: int) -> Path | None:
     return _back(came, goal) if goal in came or goal == 0 else None
 
 
-def smoothest(edges: Edges, peak: int) -> Path | None:
+def smoothest(edges: Edges, peak: int) -> EdgePath | None:
     """Return the way through within a peak that is near it at the fewest places.
 
     Plans of smooth profiles come closer to the load.
@@ -154,12 +154,12 @@ def smoothest(edges: Edges, peak: int) -> Path | None:
     )
 
 
-def quickest(edges: Edges, peak: int) -> Path | None:
+def quickest(edges: Edges, peak: int) -> EdgePath | None:
     """Return the way through within a peak that takes the least time, None if there is none."""
     return _cheapest(edges, peak, lambda edge: edge.seconds)
 
 
-def quickest_above(edges: Edges, room: int, byte_s: float) -> Path:
+def quickest_above(edges: Edges, room: int, byte_s: float) -> EdgePath:
     """Return the way through that takes the least time where bytes above a room take more.
 
     Args:
@@ -183,7 +183,7 @@ def quickest_above(edges: Edges, room: int, byte_s: float) -> Path:
 
 def _cheapest(
     edges: Edges, peak: int, price: Callable[[Edge], float], *, smooth: bool = False
-) -> Path | None:
+) -> EdgePath | None:
     return _cheapest_of(
         len(edges.loads), lambda place: edges.within(place, peak, smooth=smooth), price
     )
@@ -191,7 +191,7 @@ def _cheapest(
 
 def _cheapest_of(
     goal: int, ways: Callable[[int], Iterator[Edge]], price: Callable[[Edge], float]
-) -> Path | None:
+) -> EdgePath | None:
     cost = {0: 0.0}
     came: dict[int, tuple[int, Edge]] = {}
     for place in range(goal):
@@ -205,7 +205,7 @@ def _cheapest_of(
     return _back(came, goal) if goal in came or goal == 0 else None
 
 
-def _back(came: dict[int, tuple[int, Edge]], goal: int) -> Path:
+def _back(came: dict[int, tuple[int, Edge]], goal: int) -> EdgePath:
     path: list[Edge] = []
     while goal:
         goal, edge = came[goal]

@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary:
+class Surroundings:
     """What of a region's tensors its surroundings need.
 
     Attributes:
@@ -67,7 +67,7 @@ class Boundary:
     carried: int
 
 
-class Walk(NamedTuple):
+class BandWalk(NamedTuple):
     """A region run in bands.
 
     Attributes:
@@ -85,7 +85,7 @@ class Walk(NamedTuple):
 class _Around:
     """What surrounds a region, and the same by the core's indices."""
 
-    boundary: Boundary
+    surroundings: Surroundings
     consumed: list[int]
     kept: list[int]
 
@@ -143,7 +143,7 @@ class Regions:
         """Yield the ends of regions that could begin at a step."""
         yield from range(start + 1, start + 1 + len(self._surroundings(start)))
 
-    def walk(self, region: Region, limit: int | None = None) -> Walk | None:
+    def walk(self, region: Region, limit: int | None = None) -> BandWalk | None:
         """Return how a region runs, None if it goes above a limit.
 
         Cost: O(turns x operands of a step).
@@ -153,18 +153,18 @@ class Regions:
             *region,
             around.consumed,
             around.kept,
-            around.boundary.carried,
+            around.surroundings.carried,
             _NO_LIMIT if limit is None else limit,
         )
-        return None if found[0] < 0 else Walk(*found)
+        return None if found[0] < 0 else BandWalk(*found)
 
     def turns(self, region: Region) -> tuple[Turn, ...]:
         """Return in which order the rows of a region are made."""
         return tuple(Turn(*turn) for turn in self._bands.turns(*region))
 
-    def boundary(self, region: Region) -> Boundary:
+    def surroundings(self, region: Region) -> Surroundings:
         """Return what surrounds a region."""
-        return self._surroundings(region.start)[region.stop - region.start - 1].boundary
+        return self._surroundings(region.start)[region.stop - region.start - 1].surroundings
 
     def seconds(self, step: int) -> float:
         """Return the estimated time of a step that runs whole, 0 if it cannot run in bands."""
@@ -178,15 +178,15 @@ class Regions:
     def _surroundings(self, start: int) -> tuple[_Around, ...]:
         found = self._around.get(start)
         if found is None:
-            all_from_here = boundaries(self.program, self.steps, self._storages, start)
+            all_from_here = surroundings_from(self.program, self.steps, self._storages, start)
             found = tuple(map(self._indexed, islice(all_from_here, _LONGEST)))
             self._around[start] = found
         return found
 
-    def _indexed(self, boundary: Boundary) -> _Around:
+    def _indexed(self, surroundings: Surroundings) -> _Around:
         index = self._index
-        consumed = sorted(index[name] for name in boundary.consumed)
-        return _Around(boundary, consumed, sorted(index[name] for name in boundary.kept))
+        consumed = sorted(index[name] for name in surroundings.consumed)
+        return _Around(surroundings, consumed, sorted(index[name] for name in surroundings.kept))
 
     def _for_core(self, each: RowStep | None) -> "native.core.BandStep":
         if each is None:
@@ -252,12 +252,12 @@ def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storag
     }
 
 
-def boundaries(
+def surroundings_from(
     program: Program,
     steps: Sequence[RowStep | None],
     lives: dict[str, Storage],
     start: int,
-) -> Iterator[Boundary]:
+) -> Iterator[Surroundings]:
     """Yield what surrounds the regions that begin at a step, from the shortest to the longest.
 
     Args:
@@ -301,4 +301,4 @@ def boundaries(
             if len(names) == 1 and program.tensors[name].size == entering[root]
         ]
         carried = around - sum(program.tensors[name].size for name in consumed)
-        yield Boundary(frozenset(consumed), frozenset(made), carried)
+        yield Surroundings(frozenset(consumed), frozenset(made), carried)

@@ -17,8 +17,8 @@ from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.paths import (
+    EdgePath,
     Edges,
-    Path,
     SearchStoppedError,
     least_peak,
     quickest,
@@ -182,7 +182,7 @@ class BandsSearch:
         if path is not None:
             yield self._planned(path)
 
-    def _planned(self, path: Path) -> Candidate:
+    def _planned(self, path: EdgePath) -> Candidate:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
@@ -209,7 +209,7 @@ def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
     def banded(region: Region) -> BandedRegion:
         steps = [each for each in regions.steps[region.start : region.stop] if each]
         return BandedRegion(
-            region.start, tuple(steps), regions.turns(region), regions.boundary(region)
+            region.start, tuple(steps), regions.turns(region), regions.surroundings(region)
         )
 
     return unfold(expand(regions.program, map(banded, chosen)))

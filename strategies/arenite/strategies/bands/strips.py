@@ -81,7 +81,7 @@ def unfold(program: Program) -> Program:
     for step in program.steps:
         operator = _whole_operator(step)
         if isinstance(operator, Strips):
-            steps += _Unfolding(operator, step, tensors, labels).steps()
+            steps += _StripSteps(operator, step, tensors, labels).steps()
         else:
             steps.append(step)
     return replace(program, tensors=tensors, steps=tuple(steps))
@@ -123,7 +123,7 @@ class _Rows:
         return Alias(piece.name, offset + column * row_bytes(piece) // piece.shape[2])
 
 
-class _Unfolding:
+class _StripSteps:
     """The steps of one turn; their tensors are put among those of the program."""
 
     def __init__(

@@ -1,5 +1,1 @@
-"""Which record lies in which of several memories."""
-
-from arenite.strategies.memories.spread import Spread, spread
-
-__all__ = ["Spread", "spread"]
+"""Which of several memories each record lies in, so that reading and writing costs least."""

@@ -33,7 +33,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _PartialChoice:
     live: int  # the taken that are live, as bits by index
     load: int
     value: _Value
@@ -61,7 +61,7 @@ def best_choice(
     Cost: records times sets; the sets are at most 2 to the power of the records live at once.
     """
     order = sorted(range(len(records)), key=lambda index: (records[index].start, index))
-    states = [_State(0, 0, (0.0, 0), 0)]
+    states = [_PartialChoice(0, 0, (0.0, 0), 0)]
     live: list[int] = []
     exact = True
     for index in order:
@@ -71,13 +71,13 @@ def best_choice(
         states = _without(states, ended, records)
         total = sum(records[other].size for other in live) + record.size
         live.append(index)
-        found: dict[int, _State] = {}
+        found: dict[int, _PartialChoice] = {}
         for state in states:
             if pinned.get(index, True) and (room is None or state.load + record.size <= room):
                 saved, size = state.value
                 _keep(
                     found,
-                    _State(
+                    _PartialChoice(
                         state.live | bit,
                         state.load + record.size,
                         (saved + savings[index], size + record.size),
@@ -99,28 +99,28 @@ def best_choice(
     return Choice(taken, best.value[0], exact)
 
 
-def _keep(found: dict[int, _State], state: _State) -> None:
+def _keep(found: dict[int, _PartialChoice], state: _PartialChoice) -> None:
     known = found.get(state.live)
     if known is None or state.value > known.value:
         found[state.live] = state
 
 
 def _without(
-    states: list[_State], ended: Sequence[int], records: Sequence[UsageRecord]
-) -> list[_State]:
+    states: list[_PartialChoice], ended: Sequence[int], records: Sequence[UsageRecord]
+) -> list[_PartialChoice]:
     """Return the states once records have ended."""
     if not ended:
         return states
     mask = sum(1 << index for index in ended)
-    found: dict[int, _State] = {}
+    found: dict[int, _PartialChoice] = {}
     for state in states:
         gone = sum(records[index].size for index in ended if state.live >> index & 1)
-        left = _State(state.live & ~mask, state.load - gone, state.value, state.taken)
+        left = _PartialChoice(state.live & ~mask, state.load - gone, state.value, state.taken)
         _keep(found, left)
     return list(found.values())
 
 
-def _fittest(states: list[_State], most: int) -> list[_State]:
+def _fittest(states: list[_PartialChoice], most: int) -> list[_PartialChoice]:
     """Return some of the states: half that save most, half that leave least elsewhere."""
     by_value = sorted(states, key=lambda state: state.value, reverse=True)[: most // 2]
     kept = {state.live for state in by_value}

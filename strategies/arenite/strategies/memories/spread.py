@@ -67,7 +67,7 @@ def spread(
     """
     _check_room(problem.records, memories)
     units = units_of(problem.records, together)
-    search = _Search(problem.records, traffic, place, pinned or {}, units)
+    search = _SpreadSearch(problem.records, traffic, place, pinned or {}, units)
     ranked = sorted(memories, key=lambda each: each.read + each.write)
     found = search.fill(units, ranked)
     if found is None:
@@ -105,7 +105,7 @@ def _check_room(records: Sequence[UsageRecord], memories: Sequence[CostedMemory]
         raise InfeasibleError(sum(capacities), bound)
 
 
-class _Search:
+class _SpreadSearch:
     """The choices for one memory after the other.
 
     Attributes:

@@ -10,7 +10,7 @@ from arenite.planner.rules import Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 
-class _Walk(ABC):
+class _GraphOrder(ABC):
     """An order that is found in the memory graph of a program."""
 
     __slots__ = ()
@@ -25,7 +25,7 @@ class _Walk(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Given(_Walk):
+class Given(_GraphOrder):
     """Keep the order of the model."""
 
     name: ClassVar[str] = "given"
@@ -38,7 +38,7 @@ class Given(_Walk):
 
 
 @dataclass(frozen=True, slots=True)
-class DepthFirst(_Walk):
+class DepthFirst(_GraphOrder):
     """Finish a branch before the next begins: what was made last is used first."""
 
     name: ClassVar[str] = "depth-first"
@@ -51,7 +51,7 @@ class DepthFirst(_Walk):
 
 
 @dataclass(frozen=True, slots=True)
-class BreadthFirst(_Walk):
+class BreadthFirst(_GraphOrder):
     """Advance all branches together: what became ready first runs first."""
 
     name: ClassVar[str] = "breadth-first"

@@ -11,7 +11,12 @@ from arenite.planner.plan import ParameterValue, Plan
 from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
 from arenite.strategies.base.lowest import lowest_plan
-from arenite.strategies.place.one_pass import GreedyByArea, GreedyByBreadth, GreedyBySize, Tflm
+from arenite.strategies.place.one_pass import (
+    GreedyByArea,
+    GreedyByBreadth,
+    GreedyBySize,
+    TflmGreedy,
+)
 from arenite.strategies.place.strip_packing import StripPacking
 
 Section: TypeAlias = Sequence[int]
@@ -19,7 +24,7 @@ Section: TypeAlias = Sequence[int]
 
 _SEEDS: tuple[Strategy, ...] = (
     GreedyBySize(),
-    Tflm(),
+    TflmGreedy(),
     GreedyByBreadth(),
     GreedyByArea(),
     StripPacking(),

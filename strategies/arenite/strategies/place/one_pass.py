@@ -105,7 +105,7 @@ class GreedyByLifetime(OnePass):
 
 
 @dataclass(frozen=True, slots=True)
-class Tflm(OnePass):
+class TflmGreedy(OnePass):
     """Place records as TFLite Micro does on the device.
 
     By non-increasing size, of equal sizes the later record first. Upstream rounds sizes up

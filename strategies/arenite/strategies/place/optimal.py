@@ -12,11 +12,11 @@ from arenite.strategies.base import native
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.base.records import colliding
 from arenite.strategies.place.compaction import compacted
-from arenite.strategies.place.one_pass import GreedyByArea, GreedyBySize, Tflm
+from arenite.strategies.place.one_pass import GreedyByArea, GreedyBySize, TflmGreedy
 from arenite.strategies.place.strip_packing import StripPacking
 
 _MOST_NODES = 1 << 62  # more than any machine tries
-_HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), Tflm())
+_HEURISTICS = (GreedyBySize(), GreedyByArea(), StripPacking(), TflmGreedy())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from arenite.strategies.place.one_pass import (
     GreedyBySize,
     OnnxruntimePattern,
     TfliteCpu,
-    Tflm,
+    TflmGreedy,
     XlaBestFit,
 )
 from arenite.strategies.place.optimal import Optimal
@@ -25,7 +25,7 @@ PLACE: tuple[Strategy, ...] = (
     GreedyByArea(),
     GreedyByLifetime(),
     StripPacking(),
-    Tflm(),
+    TflmGreedy(),
     TfliteCpu(),
     OnnxruntimePattern(),
     TvmBySize(),

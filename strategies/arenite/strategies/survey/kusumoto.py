@@ -54,7 +54,7 @@ class Kusumoto(SchedulePolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _PrefixState:
     """A way to a prefix: time that runs again, bytes kept, and the prefixes before."""
 
     seconds: float
@@ -89,9 +89,9 @@ class _Prefixes:
 
     def choose(self, bound: float) -> tuple[int, ...] | None:
         """Return the ends of prefixes with the least time that runs again within a bound."""
-        states: dict[int, list[_State]] = {0: [_State(0.0, frozenset(), 0, ())]}
+        states: dict[int, list[_PrefixState]] = {0: [_PrefixState(0.0, frozenset(), 0, ())]}
         for place, end in enumerate(self._ends):
-            found: list[_State] = []
+            found: list[_PrefixState] = []
             for begin in (0, *self._ends[:place]):
                 inside, seconds = self._segment(begin, end)
                 boundary = self._boundary(end) if end < self._passes.turn else frozenset()
@@ -101,7 +101,7 @@ class _Prefixes:
                         continue
                     kept = state.kept | boundary
                     found.append(
-                        _State(
+                        _PrefixState(
                             state.seconds + seconds,
                             kept,
                             self._size(kept),
@@ -146,9 +146,9 @@ class _Prefixes:
         return sum(self._work.sizes[storage] for storage in storages)
 
 
-def _undominated(states: list[_State]) -> list[_State]:
+def _undominated(states: list[_PrefixState]) -> list[_PrefixState]:
     """Return those that no other beats in time and bytes, a few at most."""
-    found: list[_State] = []
+    found: list[_PrefixState] = []
     for state in sorted(states, key=lambda each: (each.seconds, each.size, each.ends)):
         if not found or state.size < found[-1].size:
             found.append(state)

@@ -6,8 +6,7 @@ import pytest
 
 from arenite.planner.errors import InfeasibleError, UnsupportedModelError
 from arenite.runtime.targets.executorch import memory_planning
-from arenite.strategies import find
-from arenite.strategies.memories import spread
+from arenite.strategies import find, spread
 from support.executorch_specs import Bank, GraphModule, Spec, overlapping
 
 BEST = find("best")

@@ -23,7 +23,7 @@ from arenite.runtime.targets.onnxruntime import (
 from arenite.runtime.targets.onnxruntime import recording as recording_module
 from arenite.runtime.targets.onnxruntime.recording import stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
-from arenite.strategies.order import find_order
+from arenite.strategies import find_order
 from support import tiny_onnx
 
 pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")

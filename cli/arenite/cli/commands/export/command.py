@@ -28,8 +28,7 @@ from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.targets.onnxruntime import export_onnxruntime
 from arenite.runtime.targets.tflm.export import c_header
-from arenite.strategies import find
-from arenite.strategies.order import ORDERS, find_order
+from arenite.strategies import ORDERS, find, find_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from arenite.cli.render.facts import memories_as_json, memory_rows, spread_as_json, spread_row
 from arenite.pipeline.base.text import both, percent
 from arenite.planner.candidate import Candidate
-from arenite.strategies.bands.memories_search import OverMemories
+from arenite.strategies import OverMemories
 
 
 def whole(fit: Candidate) -> str:

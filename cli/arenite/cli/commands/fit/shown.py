@@ -32,9 +32,7 @@ from arenite.planner.operators.strips import Strips
 from arenite.planner.program import Program
 from arenite.planner.source import Source
 from arenite.runtime.session import SessionMemory
-from arenite.strategies.bands.memories_search import OverMemories
-from arenite.strategies.bands.regions import Region
-from arenite.strategies.bands.search import InBands
+from arenite.strategies import InBands, OverMemories, Region
 
 Show = Callable[[Console], None]
 

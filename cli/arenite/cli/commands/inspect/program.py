@@ -21,7 +21,7 @@ from arenite.cli.render.facts import (
 from arenite.pipeline.base.text import both, grouped, plural, printable
 from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
 from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
-from arenite.strategies.bands.binding import Held
+from arenite.strategies import Held
 
 _NAMED = 5
 """Tensors that are named where most bytes are live."""

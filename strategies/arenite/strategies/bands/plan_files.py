@@ -18,7 +18,7 @@ from arenite.strategies.bands.search import InBands, run_in_bands
 from arenite.strategies.bands.strips import fuse
 
 
-def stated(program: Program, candidate: Candidate) -> Bands:
+def describe_bands(program: Program, candidate: Candidate) -> Bands:
     """Return what a plan file says of a program in bands.
 
     Args:
@@ -46,7 +46,7 @@ def _columns(operator: Strips) -> int:
     return operator.strips[0].layers[-1].result.shape[2]
 
 
-def made_again(
+def rebuild_bands(
     program: Program,
     bands: Bands,
     rules: Rules,
