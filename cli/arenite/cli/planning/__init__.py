@@ -1,1 +1,0 @@
-"""From a model to a verified plan or a program, under the user's eyes."""
