@@ -44,10 +44,10 @@ from arenite.planner.rewrites.fuse_activations import fuse_activations
 from arenite.planner.rules import Rules
 from arenite.planner.tensors import TensorKind
 from arenite.planner.verify import verify
-from arenite.runtime.targets.litert.probe import probe
+from arenite.runtime.targets.litert.probe import probe_arena
 from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
-from arenite.runtime.targets.tflm.measure import learn_scratch, measure, measure_bytes
+from arenite.runtime.targets.tflm.measure import learn_scratch, measure_arena, measure_bytes
 from arenite.runtime.targets.tflm.records import read_tflm_model
 from arenite.strategies import find, find_order
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table
@@ -197,7 +197,7 @@ def against_paper(name: str, path: Path) -> Row:
 
 def against_litert(name: str, path: Path) -> Row:
     """Return our figures for the interpreter's own tensors beside its arena."""
-    asked = probe(path)
+    asked = probe_arena(path)
     written = liveness(asked.program, alignment=64)
     shared = asked.problem(keep_inputs=False)
     return Row(
@@ -215,7 +215,7 @@ def against_tflm(name: str, path: Path) -> Row:
     """Return our figures beside the head of TensorFlow Lite Micro, which runs our plan."""
     model = read_tflm_model(path)
     boundary = (len(model.program.inputs), len(model.program.outputs))
-    theirs = measure(path, *boundary)
+    theirs = measure_arena(path, *boundary)
     scratch = learn_scratch(model)
     written = model.problem(scratch)
     safe = replace(model, program=share(model.program, SAFE_KINDS))

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.runtime.targets.litert import PlannedInterpreter
-from arenite.runtime.targets.litert.stock import load
+from arenite.runtime.targets.litert.stock import load_interpreter
 from arenite.strategies import find
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table
 from harness.inputs import TFLITE_MODELS, required, shared_tflite
@@ -82,7 +82,7 @@ def isolated(path: Path) -> Row:
 def compare(path: Path) -> Row:
     """Return the row of a model."""
     try:
-        stock = load(path, 1)
+        stock = load_interpreter(path, 1)
         stock.allocate_tensors()
     except (AreniteError, RuntimeError) as error:
         return Row(path.name, refused=str(error).splitlines()[0][:200])

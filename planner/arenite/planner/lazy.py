@@ -1,12 +1,12 @@
 """Public names of a package, each imported when it is first used (PEP 562)."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
 def lazily(
-    package: str, names_of: Mapping[str, Sequence[str]]
+    package: str, names_of: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and the `__dir__` of a package.
 
@@ -15,9 +15,10 @@ def lazily(
 
     Args:
         package: Name of the package.
-        names_of: The public names of each of its modules, by the path of the module inside it.
+        names_of: The public names of each of its modules, separated by spaces, by the path of the
+            module inside it.
     """
-    module_of = {name: module for module, names in names_of.items() for name in names}
+    module_of = {name: module for module, names in names_of.items() for name in names.split()}
 
     def load(name: str) -> object:
         if name not in module_of:

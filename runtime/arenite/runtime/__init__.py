@@ -1,1 +1,60 @@
-"""Run models by their plan, in stock runtimes."""
+"""Run models by their plan: programs, sessions, and the targets that obey a plan.
+
+The names here and in the packages below that have an `__all__` are public: other packages import
+nothing else. Each is imported when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.runtime.errors import (
+        DeadMemoryError,
+        FeedError,
+        InputNameError,
+        InputShapeError,
+        InputTypeError,
+        ProgramError,
+        ResourceError,
+        SessionBusyError,
+        SessionClosedError,
+        SessionForkedError,
+        UnexpectedRuntimeError,
+        UnwritableProgramError,
+    )
+    from arenite.runtime.session.session import MAX_THREADS, Session, SessionOptions
+    from arenite.runtime.session.stated import (
+        ArenaMemory,
+        SessionMemory,
+        SessionPort,
+        StepProfile,
+        Tuned,
+        chrome_trace,
+        processor_name,
+        supported_operators,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "errors": (
+                "DeadMemoryError FeedError InputNameError InputShapeError InputTypeError "
+                "ProgramError ResourceError SessionBusyError SessionClosedError "
+                "SessionForkedError UnexpectedRuntimeError UnwritableProgramError"
+            ),
+            "session.session": "MAX_THREADS Session SessionOptions",
+            "session.stated": (
+                "ArenaMemory SessionMemory SessionPort StepProfile Tuned chrome_trace "
+                "processor_name supported_operators"
+            ),
+        },
+    )
+
+__all__ = [
+    "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "InputNameError",
+    "InputShapeError", "InputTypeError", "ProgramError", "ResourceError", "Session",
+    "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
+    "SessionOptions", "SessionPort", "StepProfile", "Tuned", "UnexpectedRuntimeError",
+    "UnwritableProgramError", "chrome_trace", "processor_name", "supported_operators",
+]  # fmt: skip

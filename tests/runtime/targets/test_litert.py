@@ -13,11 +13,11 @@ from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import InvalidPlanError
+from arenite.runtime import UnexpectedRuntimeError
 from arenite.runtime.targets.litert import (
     FixedShapeError,
     PlannedInterpreter,
     StockPlacementWarning,
-    UnexpectedRuntimeError,
     litert_problem,
 )
 from arenite.runtime.targets.litert import interpreter as interpreter_module
@@ -174,7 +174,7 @@ def test_nothing_below_the_lowest_record_is_written():
 
 
 def litert_problem_of(model: bytes, *, keep_inputs: bool = False) -> Problem:
-    return interpreter_module.probe(model).problem(keep_inputs=keep_inputs)
+    return interpreter_module.probe_arena(model).problem(keep_inputs=keep_inputs)
 
 
 def test_inputs_are_kept_if_asked_and_else_reused():

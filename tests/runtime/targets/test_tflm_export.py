@@ -12,7 +12,7 @@ from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
 from arenite.runtime.targets.tflm.measure import (
     InterpreterError,
     learn_scratch,
-    measure,
+    measure_arena,
     measure_bytes,
 )
 from arenite.runtime.targets.tflm.records import read_tflm_model
@@ -96,7 +96,7 @@ def test_a_plan_that_lays_one_subgraph_over_another_changes_the_outputs(tmp_path
         if tensor.kind is TensorKind.CONSTANT:
             offsets[model.tensor_indexes[name]] = -1
     broken = model.file.with_plan(offsets)
-    assert measure_bytes(path, broken, 1, 1).outputs != measure(path, 1, 1).outputs
+    assert measure_bytes(path, broken, 1, 1).outputs != measure_arena(path, 1, 1).outputs
 
 
 @real
@@ -123,7 +123,7 @@ def test_where_ours_is_no_gain_the_file_stays_as_it_is(tmp_path: Path):
 def test_a_deliberate_overlap_is_obeyed_too_and_changes_the_outputs(chain: Path):
     offsets = [0] * 4 + [-1] * 3
     broken = read_tflm_model(chain).file.with_plan(offsets)
-    assert measure_bytes(chain, broken, 1, 1).outputs != measure(chain, 1, 1).outputs
+    assert measure_bytes(chain, broken, 1, 1).outputs != measure_arena(chain, 1, 1).outputs
 
 
 @real

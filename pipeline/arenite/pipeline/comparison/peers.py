@@ -103,16 +103,16 @@ def _onnxruntime(question: _Question) -> int:
 
 
 def _tflm(question: _Question) -> int:
-    from arenite.runtime.targets.tflm.measure import measure
+    from arenite.runtime.targets.tflm.measure import measure_arena
 
-    return measure(question.model, question.num_inputs, question.num_outputs).head
+    return measure_arena(question.model, question.num_inputs, question.num_outputs).head
 
 
 def _litert(question: _Question) -> int:
+    from arenite.runtime import UnexpectedRuntimeError
     from arenite.runtime.targets.litert import (
         PlannedInterpreter,
         StockPlacementWarning,
-        UnexpectedRuntimeError,
     )
     from arenite.strategies import find
 

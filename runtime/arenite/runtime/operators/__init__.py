@@ -3,3 +3,113 @@
 Each is a dataclass: its fields are its attributes in the program file, its traits state what the
 planner may rely on. `schema.py` collects them and generates the schema of the file from them.
 """
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.runtime.operators.base import (
+        FLOAT_BYTES,
+        NO_PADDING,
+        PANEL,
+        UNSTORED,
+        AlongLastAxes,
+        Clamped,
+        Pair,
+        RowWise,
+        RuntimeOperator,
+        Sides,
+        is_one_image,
+        makes_one_image,
+    )
+    from arenite.runtime.operators.convolution import (
+        Conv2D,
+        Convolution,
+        DepthwiseConv2D,
+        PackFilter,
+        TransposedConv2D,
+        WeightGradient,
+        winograd_scratch,
+    )
+    from arenite.runtime.operators.elementwise import (
+        Binary,
+        BinaryFunction,
+        Convert,
+        MultiplyAdd,
+        Select,
+        Unary,
+        UnaryFunction,
+    )
+    from arenite.runtime.operators.linear import FullyConnected, MatMul
+    from arenite.runtime.operators.movement import (
+        Copy,
+        Fetch,
+        Gather,
+        LoadWeights,
+        Move,
+        Resize2D,
+        ScatterAdd,
+        Spill,
+        Wait,
+    )
+    from arenite.runtime.operators.normalisation import (
+        Hardmax,
+        InstanceNorm,
+        L2Norm,
+        LayerNorm,
+        LocalResponseNorm,
+        Softmax,
+    )
+    from arenite.runtime.operators.recurrent import (
+        GRU_UNITS_AT_ONCE,
+        LSTM_UNITS_AT_ONCE,
+        Gru,
+        Lstm,
+        Svdf,
+    )
+    from arenite.runtime.operators.reduction import (
+        ArgReduce,
+        CumulativeSum,
+        Pool2D,
+        PoolKind,
+        Reduce,
+        ReduceFunction,
+        TopK,
+    )
+    from arenite.runtime.operators.schema import operator_tables, operators, with_tables
+    from arenite.runtime.operators.special import DetectionPostProcess, External, Rfft2D
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "base": (
+                "FLOAT_BYTES NO_PADDING PANEL UNSTORED AlongLastAxes Clamped Pair RowWise "
+                "RuntimeOperator Sides is_one_image makes_one_image"
+            ),
+            "convolution": (
+                "Conv2D Convolution DepthwiseConv2D PackFilter TransposedConv2D "
+                "WeightGradient winograd_scratch"
+            ),
+            "elementwise": "Binary BinaryFunction Convert MultiplyAdd Select Unary UnaryFunction",
+            "linear": "FullyConnected MatMul",
+            "movement": "Copy Fetch Gather LoadWeights Move Resize2D ScatterAdd Spill Wait",
+            "normalisation": "Hardmax InstanceNorm L2Norm LayerNorm LocalResponseNorm Softmax",
+            "recurrent": "GRU_UNITS_AT_ONCE LSTM_UNITS_AT_ONCE Gru Lstm Svdf",
+            "reduction": "ArgReduce CumulativeSum Pool2D PoolKind Reduce ReduceFunction TopK",
+            "schema": "operator_tables operators with_tables",
+            "special": "DetectionPostProcess External Rfft2D",
+        },
+    )
+
+__all__ = [
+    "FLOAT_BYTES", "GRU_UNITS_AT_ONCE", "LSTM_UNITS_AT_ONCE", "NO_PADDING", "PANEL", "UNSTORED",
+    "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
+    "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "External",
+    "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm",
+    "LoadWeights", "LocalResponseNorm", "Lstm", "MatMul", "Move", "MultiplyAdd", "PackFilter",
+    "Pair", "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise",
+    "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
+    "TransposedConv2D", "Unary", "UnaryFunction", "Wait", "WeightGradient", "is_one_image",
+    "makes_one_image", "operator_tables", "operators", "winograd_scratch", "with_tables",
+]  # fmt: skip

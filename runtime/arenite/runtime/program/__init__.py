@@ -1,1 +1,24 @@
 """The program file of the native core: steps over tensors at their planned places."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.runtime.program.file import Assembly, Code, assemble, pieces, write
+    from arenite.runtime.program.rows import RowTables
+    from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of, turns_of
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "file": "Assembly Code assemble pieces write",
+            "rows": "RowTables",
+            "touching": "Root rectangles_of root_of run_of turns_of",
+        },
+    )
+
+__all__ = [
+    "Assembly", "Code", "Root", "RowTables", "assemble", "pieces", "rectangles_of", "root_of",
+    "run_of", "turns_of", "write",
+]  # fmt: skip

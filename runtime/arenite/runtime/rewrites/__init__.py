@@ -1,1 +1,69 @@
 """Rewrites of the programs that our runtime runs: program to program, one per module."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
+    from arenite.runtime.rewrites.lanes import (
+        derive_ahead,
+        load_ahead,
+        loads_as_in,
+        loads_beside,
+        loads_in_turn,
+        lower_moves,
+    )
+    from arenite.runtime.rewrites.packing import pack_filters, packed_filter, packed_integer_filter
+    from arenite.runtime.rewrites.streaming import (
+        Loading,
+        Streaming,
+        WeightBudget,
+        WeightBudgetError,
+        stream_weights,
+        weight_bytes,
+    )
+    from arenite.runtime.rewrites.tiles import (
+        DIRECT,
+        PROCESSOR,
+        SPEEDS,
+        TILES,
+        Kernels,
+        Prefer,
+        Speeds,
+        all_by,
+        by_table,
+        has_slower_tiles,
+        measured,
+        num_by_tile,
+        quickest_first,
+        steps_by_tiles,
+        takes_tiles,
+        with_tiles,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "fusing": "fold_pads fuse_sums without_unread",
+            "lanes": "derive_ahead load_ahead loads_as_in loads_beside loads_in_turn lower_moves",
+            "packing": "pack_filters packed_filter packed_integer_filter",
+            "streaming": (
+                "Loading Streaming WeightBudget WeightBudgetError stream_weights weight_bytes"
+            ),
+            "tiles": (
+                "DIRECT PROCESSOR SPEEDS TILES Kernels Prefer Speeds all_by by_table "
+                "has_slower_tiles measured num_by_tile quickest_first steps_by_tiles "
+                "takes_tiles with_tiles"
+            ),
+        },
+    )
+
+__all__ = [
+    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Kernels", "Loading", "Prefer", "Speeds",
+    "Streaming", "WeightBudget", "WeightBudgetError", "all_by", "by_table", "derive_ahead",
+    "fold_pads", "fuse_sums", "has_slower_tiles", "load_ahead", "loads_as_in", "loads_beside",
+    "loads_in_turn", "lower_moves", "measured", "num_by_tile", "pack_filters", "packed_filter",
+    "packed_integer_filter", "quickest_first", "steps_by_tiles", "stream_weights", "takes_tiles",
+    "weight_bytes", "with_tiles", "without_unread",
+]  # fmt: skip

@@ -194,3 +194,8 @@ def chrome_trace(name: str, steps: Iterable[StepProfile]) -> str:
 
 def _label(what: str, track: int, text: str) -> dict[str, object]:
     return {"name": what, "ph": "M", "pid": 1, "tid": track, "args": {"name": text}}
+
+
+def supported_operators() -> frozenset[str]:
+    """Return the names of the operators that this build of the core runs."""
+    return frozenset(_core.supported())

@@ -14,8 +14,8 @@ from arenite.planner.errors import (
     UnboundDimensionError,
     UnsupportedModelError,
 )
+from arenite.runtime import UnexpectedRuntimeError
 from arenite.runtime.targets.onnxruntime import (
-    UnexpectedRuntimeError,
     export_onnxruntime,
     onnxruntime_problem,
     ordered_options,

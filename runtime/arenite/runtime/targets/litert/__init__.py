@@ -1,14 +1,28 @@
 """TFLite and LiteRT: the stock interpreter, with every arena tensor where we want it."""
 
-from arenite.runtime.errors import UnexpectedRuntimeError
-from arenite.runtime.targets.litert.interpreter import PlannedInterpreter
-from arenite.runtime.targets.litert.probe import litert_problem
-from arenite.runtime.targets.litert.stock import FixedShapeError, StockPlacementWarning
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.runtime.targets.litert.interpreter import PlannedInterpreter
+    from arenite.runtime.targets.litert.probe import litert_problem, probe_arena
+    from arenite.runtime.targets.litert.stock import (
+        FixedShapeError,
+        StockPlacementWarning,
+        load_interpreter,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "interpreter": "PlannedInterpreter",
+            "probe": "litert_problem probe_arena",
+            "stock": "FixedShapeError StockPlacementWarning load_interpreter",
+        },
+    )
 
 __all__ = [
-    "FixedShapeError",
-    "PlannedInterpreter",
-    "StockPlacementWarning",
-    "UnexpectedRuntimeError",
-    "litert_problem",
-]
+    "FixedShapeError", "PlannedInterpreter", "StockPlacementWarning", "litert_problem",
+    "load_interpreter", "probe_arena",
+]  # fmt: skip

@@ -18,14 +18,20 @@ from arenite.planner.plan import Plan
 from arenite.planner.problem import Problem
 from arenite.planner.verify import verify
 from arenite.runtime.errors import UnexpectedRuntimeError
-from arenite.runtime.targets.litert.probe import ALIGNMENT, ArenaTensor, Probe, probe, run_on_zeros
+from arenite.runtime.targets.litert.probe import (
+    ALIGNMENT,
+    ArenaTensor,
+    Probe,
+    probe_arena,
+    run_on_zeros,
+)
 from arenite.runtime.targets.litert.stock import (
     AllocationType,
     FixedShapeError,
     PrepareHook,
     StockPlacementWarning,
     TfLiteContext,
-    load,
+    load_interpreter,
     refusal,
     tensors,
 )
@@ -184,7 +190,7 @@ class PlannedInterpreter:
         *,
         keep_inputs: bool,
     ) -> None:
-        probed = probe(self._model)
+        probed = probe_arena(self._model)
         self.stock_bytes = probed.stock_bytes
         problem = probed.problem(keep_inputs=keep_inputs)
         if strategy is not None:
@@ -202,7 +208,7 @@ class PlannedInterpreter:
     def _fall_back(self, reason: str) -> None:
         warnings.warn(f"the stock placement stays: {reason}", StockPlacementWarning, stacklevel=3)
         self.plan = self.problem = None
-        self._stock = load(self._model, self._num_threads)
+        self._stock = load_interpreter(self._model, self._num_threads)
         try:
             self._stock.allocate_tensors()
         except (RuntimeError, ValueError) as error:
@@ -229,7 +235,7 @@ class _Placement:
         Raises:
             UnexpectedRuntimeError: A tensor is not as it was when probed.
         """
-        interpreter = load(model, num_threads, self._hook)
+        interpreter = load_interpreter(model, num_threads, self._hook)
         try:
             interpreter.allocate_tensors()
             self._place(temporary=True)

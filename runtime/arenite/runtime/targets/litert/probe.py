@@ -32,7 +32,7 @@ from arenite.runtime.targets.litert.stock import (
     TfLiteTensor,
     check_version,
     indexes,
-    load,
+    load_interpreter,
     node_addresses,
     refusal,
     tensors,
@@ -107,15 +107,15 @@ def litert_problem(
         UnexpectedRuntimeError: The runtime is not one we know.
         MissingDependencyError: There is no runtime.
     """
-    return probe(path).problem(keep_inputs=keep_inputs, alignment=alignment)
+    return probe_arena(path).problem(keep_inputs=keep_inputs, alignment=alignment)
 
 
-def probe(model: Path | bytes) -> Probe:
+def probe_arena(model: Path | bytes) -> Probe:
     """Return the arena of the stock interpreter; raises as `litert_problem`."""
     check_version()
     nodes: list[int] = []
     hook = PrepareHook(lambda context_address: nodes.extend(node_addresses(context_address)))
-    interpreter = load(model, 1, hook)
+    interpreter = load_interpreter(model, 1, hook)
     try:
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:

@@ -235,7 +235,9 @@ def check_version() -> None:
         )
 
 
-def load(model: Path | bytes, num_threads: int, hook: PrepareHook | None = None) -> Any:
+def load_interpreter(
+    model: Path | bytes, num_threads: int, hook: PrepareHook | None = None
+) -> Any:
     """Return a stock interpreter with built-in kernels, its memory not yet allocated.
 
     Without its default delegates: XNNPACK would take operators, and the tensors between

@@ -18,7 +18,7 @@ from arenite.runtime.targets.tflm.measure import (
     InterpreterError,
     Measurement,
     learn_scratch,
-    measure,
+    measure_arena,
     measure_bytes,
 )
 from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
@@ -86,7 +86,7 @@ def export_tflm(
     model = read_tflm_model(path)
     num_inputs, num_outputs = len(model.program.inputs), len(model.program.outputs)
     try:
-        stock = measure(path, num_inputs, num_outputs)
+        stock = measure_arena(path, num_inputs, num_outputs)
         scratch = learn_scratch(model)
     except (MissingDependencyError, InterpreterError) as error:
         return _computed(model, strategy, stock_strategy, str(error))

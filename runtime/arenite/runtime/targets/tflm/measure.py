@@ -79,7 +79,7 @@ class Measurement:
         return {**parts, "own": self.tail - sum(parts.values())}
 
 
-def measure(path: Path, num_inputs: int, num_outputs: int) -> Measurement:
+def measure_arena(path: Path, num_inputs: int, num_outputs: int) -> Measurement:
     """Return the memory of the interpreter for this model, as the file plans it.
 
     Args:
@@ -111,7 +111,7 @@ def measure_bytes(path: Path, data: bytes, num_inputs: int, num_outputs: int) ->
         copy = Path(folder) / "model.tflite"
         copy.write_bytes(data)
         try:
-            return measure(copy, num_inputs, num_outputs)
+            return measure_arena(copy, num_inputs, num_outputs)
         except InterpreterError as error:
             raise InterpreterError(path, error.reason) from error
 
