@@ -44,10 +44,9 @@ def test_the_guide_shows_what_the_script_prints(tmp_path):
     assert (tmp_path / "least" / "light_squeezenet.arena").is_file()
 
 
-def test_a_file_is_taken_with_the_options_after_it(script, tmp_path):
+def test_a_file_is_taken_with_its_dimensions(script, tmp_path):
     model = tmp_path / "model.onnx"
-    model.touch()
-    assert script.fetched([str(model), "--dim", "N=1"]) == (model, ["--dim", "N=1"])
+    assert script.fetched([str(model), "N=1"]) == (model, {"N": 1})
 
 
 def test_a_file_of_a_repository_is_fetched(script, monkeypatch, tmp_path):
@@ -60,13 +59,20 @@ def test_a_file_of_a_repository_is_fetched(script, monkeypatch, tmp_path):
     monkeypatch.setitem(
         sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=hf_hub_download)
     )
-    found = script.fetched(["owner/name", "model.onnx", "--dim", "N=1"])
-    assert found == (tmp_path / "model.onnx", ["--dim", "N=1"])
+    found = script.fetched(["owner/name", "model.onnx", "N=1"])
+    assert found == (tmp_path / "model.onnx", {"N": 1})
     assert asked == [("owner/name", "model.onnx")]
 
 
-def test_a_command_that_fails_ends_the_script_with_its_reason(script, tmp_path, capfd):
-    with pytest.raises(SystemExit) as stop:
-        script.arenite("plan", tmp_path / "absent.onnx")
-    assert stop.value.code == 1
-    assert "absent.onnx" in capfd.readouterr().err
+def test_a_damaged_model_ends_the_script_with_its_reason(tmp_path):
+    (tmp_path / "damaged.onnx").write_bytes(b"no model")
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "damaged.onnx"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: damaged.onnx")
