@@ -59,14 +59,14 @@ class MeasuredCosts(Costs):
     """Costs of steps that were measured one by one.
 
     Attributes:
-        by_operator: Seconds by the identity of the operator, which a step that runs again shares.
+        by_identity: Seconds by the identity of the operator, which a step that runs again shares.
     """
 
-    by_operator: Mapping[int, float] = field(default_factory=dict)
+    by_identity: Mapping[int, float] = field(default_factory=dict)
 
     def seconds(self, program: Program, step: Step) -> float:
         """Return the time that the step took, or that of its bytes over the link."""
-        known = self.by_operator.get(id(step.operator))
+        known = self.by_identity.get(id(step.operator))
         return Costs.seconds(self, program, step) if known is None else known
 
 
@@ -212,8 +212,8 @@ def _measured_costs(program: Program, session: Session, link: Link) -> MeasuredC
         steps[0].name: min(step.nanoseconds for step in steps) / 1e9
         for steps in zip(*profiles, strict=True)
     }
-    by_operator = {id(step.operator): by_name[step.name] for step in program.steps}
-    return MeasuredCosts(30e9, 20e9, link, by_operator=by_operator)
+    by_identity = {id(step.operator): by_name[step.name] for step in program.steps}
+    return MeasuredCosts(30e9, 20e9, link, by_identity=by_identity)
 
 
 def _feeds(session: Session) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from arenite.pipeline.making.costs import (
 from arenite.planner.costs import Link
 from arenite.runtime.session.stated import processor_name
 
-SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_label={"Conv2D": 2e9})
+SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_operator={"Conv2D": 2e9})
 QUICK = replace(DESKTOP, multiply_adds_per_s=1e12)
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from arenite.planner.costs import PRESETS, Costs, Link
+from arenite.planner.operators.bands import Band
 from arenite.planner.operators.moving import Fetch, Spill, Wait
 from arenite.planner.program import Step
 from support.training_programs import Mix, training_program
@@ -66,3 +67,12 @@ def test_a_move_takes_the_time_of_its_link_and_a_wait_none() -> None:
 
 def test_stated_machines_are_named() -> None:
     assert PRESETS["sd"].link == Link.parse("24.5MB/s:45.5MB/s")
+
+
+def test_a_part_of_an_operator_is_as_quick_as_the_operator_whatever_it_is_called() -> None:
+    whole = Mix(1, 10)
+    band = Band(whole, "a", 0, 1, (), ())
+    costs = Costs(1e6, 1e3, Link(1, 1), {"Mix": 1e8, whole.label + "!": 1})
+    assert band.computes_as is whole.computes_as is Mix
+    assert costs.speed_of(band) == costs.speed_of(whole) == 1e8
+    assert costs.speed_of(Wait()) == 1e6

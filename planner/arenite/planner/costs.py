@@ -12,13 +12,13 @@ from arenite.planner.units import parse_size
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What tensors are moved over to another memory and back.
+    """The link over which tensors are spilled to another memory and fetched back.
 
     Attributes:
-        out: Bytes a second that it takes away.
-        back: Bytes a second that it brings back.
+        out: Bytes a second to the other memory.
+        back: Bytes a second from it.
         latency_s: Seconds before the first byte of each transfer.
-        duplex: Whether it can do both at once.
+        duplex: Whether it can transfer both ways at once.
 
     Raises:
         ValueError: A speed is not above 0, or the latency is below it.
@@ -47,27 +47,27 @@ class Link:
 
     @property
     def lanes(self) -> tuple[str, str]:
-        """Names of the lanes of what goes out and of what comes back."""
+        """Names of the lanes out and back."""
         return ("link out", "link back") if self.duplex else ("link", "link")
 
     def out_s(self, size: int) -> float:
-        """Return the seconds in which bytes are taken away."""
+        """Return the seconds of a transfer out."""
         return self.latency_s + size / self.out
 
     def back_s(self, size: int) -> float:
-        """Return the seconds in which bytes are brought back."""
+        """Return the seconds of a transfer back."""
         return self.latency_s + size / self.back
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """How quick a machine is, measured or stated.
+    """Speeds of a machine, measured or stated.
 
     Attributes:
-        multiply_adds_per_s: Of operators that are not in `by_label`.
-        bytes_per_s: Memory that steps read and write.
-        link: To the memory that tensors are spilled to.
-        by_label: Multiply-adds a second of some operators, by their name for display.
+        multiply_adds_per_s: Multiply-adds a second of operators that are not in `by_operator`.
+        bytes_per_s: Bytes a second that steps read and write.
+        link: Link to the memory that tensors are spilled to.
+        by_operator: Multiply-adds a second of some operators, by the names of their classes.
         step_s: Seconds that every step takes besides.
 
     Raises:
@@ -77,20 +77,20 @@ class Costs:
     multiply_adds_per_s: float
     bytes_per_s: float
     link: Link
-    by_label: Mapping[str, float] = field(default_factory=dict)
+    by_operator: Mapping[str, float] = field(default_factory=dict)
     step_s: float = 0.0
 
     def __post_init__(self) -> None:
-        speeds = (self.multiply_adds_per_s, self.bytes_per_s, *self.by_label.values())
+        speeds = (self.multiply_adds_per_s, self.bytes_per_s, *self.by_operator.values())
         if min(speeds) <= 0 or self.step_s < 0:
             raise ValueError(f"{self}: speeds must be above 0, the time of a step not below")
 
     def speed_of(self, operator: Operator) -> float:
         """Return the multiply-adds a second of an operator."""
-        return self.by_label.get(operator.label, self.multiply_adds_per_s)
+        return self.by_operator.get(operator.computes_as.__name__, self.multiply_adds_per_s)
 
     def seconds(self, program: Program, step: Step) -> float:
-        """Return the time of a step that does not have to wait.
+        """Return the seconds of a step that does not have to wait.
 
         A step computes and reads memory at once, so the longer of the two counts.
         """

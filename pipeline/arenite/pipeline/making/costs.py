@@ -154,7 +154,9 @@ def with_measured(path: Path, processor: str, by_type: Mapping[str, Costs]) -> s
 
 
 def _as_json(costs: Costs) -> dict[str, Any]:
-    return {**asdict(costs), "by_label": dict(sorted(costs.by_label.items()))}
+    fields = asdict(costs)
+    speeds = fields.pop("by_operator")
+    return {**fields, "by_label": dict(sorted(speeds.items()))}
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Costs]]:

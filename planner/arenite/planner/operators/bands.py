@@ -75,6 +75,11 @@ class Band(Operator):
         """Name of the operator."""
         return self.operator.label
 
+    @property
+    def computes_as(self) -> type[Operator]:
+        """Class of the operator that computes the rows."""
+        return self.operator.computes_as
+
     def pieces_by_name(
         self, inputs: Sequence[str], outputs: Sequence[str]
     ) -> Iterator[tuple[str, Pieces]]:

@@ -69,6 +69,11 @@ class Operator:
         return type(self).__name__
 
     @property
+    def computes_as(self) -> type["Operator"]:
+        """Class of the operator that computes: that of the original, if this is a part of one."""
+        return type(self)
+
+    @property
     def updates(self) -> tuple[int, ...]:
         """Positions of the inputs that it also writes: states."""
         return ()

@@ -112,6 +112,11 @@ class Strips(Operator):
         """Name of the operator of the first layer, which computes what is made again."""
         return self.layers[0].operator.label
 
+    @property
+    def computes_as(self) -> type[Operator]:
+        """Class of the operator of the first layer."""
+        return self.layers[0].operator.computes_as
+
     def multiply_adds(self, operands: Operands) -> int:
         """Return those of all strips, what they make again counted again."""
         return sum(

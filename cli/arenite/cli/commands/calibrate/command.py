@@ -54,13 +54,13 @@ def calibrate(output: Path | None, as_json: bool) -> None:
         rows = [
             [
                 label,
-                *(f"{costs.by_label[each] / 1e9:.3g}" for each in sorted(costs.by_label)),
+                *(f"{costs.by_operator[each] / 1e9:.3g}" for each in sorted(costs.by_operator)),
                 f"{costs.bytes_per_s / 1e9:.3g}",
                 f"{1e9 * costs.step_s:.0f}",
             ]
             for label, costs in found.items()
         ]
-        kinds = [f"{each}, GMAC/s>" for each in sorted(next(iter(found.values())).by_label)]
+        kinds = [f"{each}, GMAC/s>" for each in sorted(next(iter(found.values())).by_operator)]
         console.print(listing(["elements", *kinds, "memory, GB/s>", "a turn, ns>"], rows))
         link = next(iter(found.values())).link
         console.print(facts([("link", in_speeds(link)), ("written", name(str(path)))]))

@@ -148,6 +148,11 @@ class ByCmsisNN(Operator):
         """Name of the operator."""
         return self.operator.label
 
+    @property
+    def computes_as(self) -> type[Operator]:
+        """Class of the operator."""
+        return self.operator.computes_as
+
     def scratch(self, operands: Operands) -> int:
         """Return the bytes of working memory."""
         return self.buffer_bytes
