@@ -2,7 +2,7 @@
 
 from arenite.planner.outline import Stair
 from arenite.planner.problem import PermittedOverlap, UsageRecord
-from arenite.strategies.memories.units import units_of
+from arenite.strategies.memories.spread import units_of
 
 
 def test_records_alone_are_units_of_their_own():

@@ -30,11 +30,9 @@ class BestOrder:
     source: ClassVar[str] = "lowest of the quick orders"
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the lowest order."""
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the lowest order when all are found or `should_stop` stops the beam."""
         memory = MemoryGraph.of(program, rules)
         orders = [walk.of(memory) for walk in (Given(), DepthFirst(), BreadthFirst())]
         orders.append(Beam(max_work=_MOST_WORK).of(memory, should_stop))

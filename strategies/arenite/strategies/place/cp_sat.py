@@ -76,7 +76,6 @@ class CpSat:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
@@ -134,7 +133,6 @@ class CpSat:
         return plan
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         stated: dict[str, ParameterValue] = {"seed": self.seed, "workers": self.workers}
         return stated if self.max_work is None else stated | {"max_work": self.max_work}
 

@@ -23,11 +23,9 @@ class NoReuse:
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, _problem: Problem) -> str | None:
-        """Return None: any problem."""
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan that shares no byte, fixed records aside."""
         records = problem.records
         top = max((r.offset + r.size for r in records if r.offset is not None), default=0)
         offsets = []

@@ -56,7 +56,6 @@ class Optimal:
     max_nodes: int | None = 10_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return None, or what in the problem the native search cannot handle."""
         reason = native.why_unsupported(problem)
         if reason is not None:
             return reason
@@ -67,7 +66,6 @@ class Optimal:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the best plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:

@@ -40,7 +40,6 @@ class Stairs:
     max_work: int | None = 20_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return None, or what in the problem the native search cannot handle."""
         reason = native.why_unsupported(problem)
         if reason is not None:
             return reason
@@ -55,11 +54,9 @@ class Stairs:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
-        """Return the lowest plan found when the search ends or `watch` stops it."""
         bound = problem.lower_bound
 
         def on_progress(offsets: list[int], _height: int) -> bool:

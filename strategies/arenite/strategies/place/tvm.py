@@ -91,15 +91,12 @@ class TvmHillClimb:
             raise ValueError(f"attempts is {self.attempts}; at least 1 is needed")
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return what does not fit 64 bits."""
         return native.why_unsizable(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan of all attempts."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
-        """Return the lowest plan seen when the attempts end or `watch` stops them."""
         climb = _Climb(problem, random.Random(self.seed))
         lower_bound = problem.lower_bound
         best = self._plan(problem, climb.offsets)
@@ -112,7 +109,6 @@ class TvmHillClimb:
         return best
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {"seed": self.seed, "attempts": self.attempts}
 
     def _plan(self, problem: Problem, offsets: npt.NDArray[np.int64]) -> Plan:

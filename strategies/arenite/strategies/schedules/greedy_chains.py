@@ -40,7 +40,6 @@ class GreedyChains(SchedulePolicy):
     capped_powers: tuple[float, ...] = (1.0, 0.9)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         return cheapest(self.drafts(work, limit, should_stop), limit, should_stop).schedule()
 
     def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:

@@ -46,7 +46,6 @@ class Joint(SchedulePolicy):
     small: float = 0.01
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the quickest schedule within the limit, or the lowest if none is."""
         return _JointSearch(self, work, limit or 0, should_stop).run()
 
 

@@ -24,7 +24,6 @@ class OffloadPrefetch(SchedulePolicy):
     decides: ClassVar[str] = "which tensors are spilled, by next use, and their latest starts"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft = Draft(work)
         choice = farthest_next(draft)
         return spilled_schedule(draft, limit or 0, choice, Fetching.LATEST, should_stop)

@@ -32,7 +32,6 @@ class ObjectsBySizeImproved(ObjectSharing):
     source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, as in TFLite's GPU delegate"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         order = sorted(range(len(records)), key=lambda index: -records[index].size)
         negated = [-maximum for maximum in positional_maxima(records)]
         stages = [bisect_right(negated, -record.size) for record in records]

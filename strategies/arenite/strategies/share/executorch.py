@@ -36,11 +36,9 @@ class Executorch:
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return a reason when offsets are fixed: an object lies where its turn comes."""
         return refuse_fixed_offsets(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan of the objects laid end to end."""
         records = problem.records
         tenancy = Tenancy(records)
         sizes: list[int] = []

@@ -37,7 +37,6 @@ class Mxnet(ObjectSharing):
             raise ValueError("match_ranges must hold at least one number, none below 0")
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record, by the match range of the least total."""
         order = sorted(
             range(len(records)), key=lambda index: (records[index].start, -records[index].size)
         )
@@ -50,7 +49,6 @@ class Mxnet(ObjectSharing):
         )
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {"match_ranges": ",".join(map(str, self.match_ranges))}
 
 

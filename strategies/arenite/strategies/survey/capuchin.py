@@ -35,7 +35,6 @@ class Capuchin(SchedulePolicy):
     most_steps: int = 12
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         lowest = Draft(work)
         given = lowest.peak
         required = given - (limit or 0)

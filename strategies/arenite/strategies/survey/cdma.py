@@ -30,7 +30,6 @@ class CDMA(VDNNAll):
     mask: float = 1 / 32
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
-        """Return the spills, with the bytes that are expected to cross the link."""
         plain = VDNNAll.spills(self, draft, passes, limit)
         clamped = _made_by_clamps(draft.work)
         tensors = draft.work.program.tensors

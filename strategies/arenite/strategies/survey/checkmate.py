@@ -39,7 +39,6 @@ class Checkmate(SchedulePolicy):
     most_nodes: int = 2000
 
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
         if len(program.steps) > self.most_steps:
             return (
                 f"handles at most {self.most_steps} steps, as its program grows with their "
@@ -48,7 +47,6 @@ class Checkmate(SchedulePolicy):
         return super(Checkmate, self).why_unsupported(program)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         try:
             from arenite.strategies.survey.checkmate_model import Model
         except ModuleNotFoundError as error:

@@ -32,7 +32,6 @@ class Gruslys(SchedulePolicy):
     most_slots: tuple[int, ...] = (48, 32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         return cheapest(self._drafts(work), limit, should_stop).schedule()
 
     def _drafts(self, work: Work) -> Iterator[Draft]:

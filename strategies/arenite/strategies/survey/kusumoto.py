@@ -36,7 +36,6 @@ class Kusumoto(SchedulePolicy):
     ratio: float = 0.78
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         return cheapest(self._drafts(work), limit, should_stop).schedule()
 
     def _drafts(self, work: Work) -> Iterator[Draft]:

@@ -29,7 +29,6 @@ class Layrub(SchedulePolicy):
     lag: int = 1
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the one schedule there is, whatever the limit."""
         draft = Draft(work)
         gaps = gaps_over_turn(draft, Passes.of(work))
         return draft.schedule(pipelined(draft, gaps, lag=self.lag))

@@ -23,7 +23,6 @@ class MoDNN(SchedulePolicy):
     decides: ClassVar[str] = "which tensors are spilled, by next use, back as soon as they fit"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft = Draft(work)
         choice = farthest_next(draft)
         return spilled_schedule(draft, limit or 0, choice, Fetching.WITH_ROOM, should_stop)

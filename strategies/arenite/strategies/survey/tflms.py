@@ -34,7 +34,6 @@ class TFLMS(SchedulePolicy):
     ahead: int = 5
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft = Draft(work)
         gaps = all_gaps(draft, 0 if limit is None else limit)
         small = draft.peak * 1e-4

@@ -32,7 +32,6 @@ class XLARematerialisation(SchedulePolicy):
     block: int = 8
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         walk = _RematerialisedDraft(Draft(work), self.block)
         draft, bound = walk.draft, limit or 0
         slot = 0
