@@ -58,7 +58,7 @@ def planned(model: Path | bytes, **options: Any) -> PlannedInterpreter:
 
 
 def stock(model: Path | bytes) -> Any:
-    interpreter = stock_module.load(model, 1)
+    interpreter = stock_module.load_interpreter(model, 1)
     interpreter.allocate_tensors()
     return interpreter
 
