@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 from arenite.cli.main import main
 from arenite.pipeline.making.costs import FLOAT, cache_file, processor_name, with_measured
-from arenite.planner.costs import Costs, Link
-from arenite.planner.policy import is_exact
+from arenite.planner.programs.costs import Costs, Link
+from arenite.planner.programs.policy import is_exact
 from arenite.strategies import known_policies
 
 

@@ -5,7 +5,7 @@ import onnx
 import onnx.helper
 
 from arenite.compression.constants import Array, array_of, constants_of, set_array
-from arenite.planner.importers.onnx.order import node_reads
+from arenite.planner.importers.onnx import node_reads
 
 _LAST_WITH_INPUTS = 3
 """The last IR version in which an initialiser has to be an input of the graph too."""

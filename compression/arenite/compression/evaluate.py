@@ -18,7 +18,7 @@ from arenite.compression.dataset import (
     fitted_inputs,
 )
 from arenite.compression.errors import EvaluationError
-from arenite.planner.importers import Shapes
+from arenite.planner import Shapes
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 if TYPE_CHECKING:

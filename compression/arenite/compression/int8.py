@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from arenite.compression.dataset import Dataset
+from arenite.planner import Shapes
 from arenite.planner.errors import MissingDependencyError, ModelError
-from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
     import onnx

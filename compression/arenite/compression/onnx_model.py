@@ -23,8 +23,7 @@ from arenite.compression.errors import NoLayerError, NonFiniteWeightsError
 from arenite.compression.structured import Narrowed, group_of, remove_channels
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import write_atomically
-from arenite.planner.importers.onnx.external_data import MOST_BYTES, embed
-from arenite.planner.importers.onnx.file import load_model, normal_domain
+from arenite.planner.importers.onnx import MOST_BYTES, embed, load_model, normal_domain
 
 Array: TypeAlias = NDArray[Any]
 

@@ -20,11 +20,18 @@ from numpy.typing import NDArray
 
 from arenite.compression.constants import array_of, constants_of, with_constants
 from arenite.compression.prune import mask_by_density, mask_by_deviation
-from arenite.training.forward import Codebooks, codebook_name
+from arenite.training import (
+    Codebooks,
+    Masks,
+    StepEngine,
+    TrainingRecipe,
+    codebook_name,
+    fitted_feeds,
+    make_step,
+    program_for_training,
+    stock_engine,
+)
 from arenite.training.losses import DistillationLoss
-from arenite.training.prepare import program_for_training
-from arenite.training.runner import StepEngine, fitted_feeds, stock_engine
-from arenite.training.step import Masks, TrainingRecipe, make_step
 
 Array: TypeAlias = NDArray[Any]
 Weights: TypeAlias = NDArray[np.float32]

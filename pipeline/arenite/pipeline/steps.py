@@ -14,7 +14,7 @@ from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import SUFFIX
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
 from arenite.runtime.session import Session
-from arenite.training.runner import StepEngine, StepInputs, StepRunner
+from arenite.training import StepEngine, StepInputs, StepRunner
 
 Array: TypeAlias = NDArray[Any]
 

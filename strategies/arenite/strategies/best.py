@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from arenite.planner import Plan, Problem, Strategy, StrategyKind
 from arenite.planner.errors import UnsupportedProblemError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, StrategyKind, Watch, run_on_hulls, silent
+from arenite.planner.placement import Watch, run_on_hulls, silent
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs

@@ -9,7 +9,7 @@ import onnx.helper
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.dtypes import DType
+from arenite.planner.tensors import DType
 from arenite.runtime.operators.convolution import WeightGradient
 from arenite.training.graph import StepGraph
 from arenite.training.rules.convolution import to_weights

@@ -1,7 +1,7 @@
 """Records that lie in one memory, as one thing to choose."""
 
-from arenite.planner.outline import Stair
-from arenite.planner.problem import PermittedOverlap, UsageRecord
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import PermittedOverlap, UsageRecord
 from arenite.strategies.memories.spread import units_of
 
 

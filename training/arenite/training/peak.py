@@ -4,13 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from arenite.planner.importers.onnx.node import Dialect
-from arenite.planner.importers.onnx.operators import onnx_operator
-from arenite.planner.importers.onnx.states import States, placed
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing import AliasKind, share
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import AliasKind, Program, Step, Tensor, TensorKind, liveness
+from arenite.planner.importers.onnx import Dialect, States, onnx_operator, placed
+from arenite.planner.rewrites import share
 from arenite.training.graph import Node, StepGraph
 
 _SHARED = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.SLICES)

@@ -12,11 +12,9 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import onnx.version_converter
 
+from arenite.planner import Program
 from arenite.planner.errors import ModelFormatError, about_file, named_instead
-from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.importers.onnx.external_data import embed
-from arenite.planner.importers.onnx.file import load_model, opset_versions
-from arenite.planner.program import Program
+from arenite.planner.importers.onnx import embed, load_model, opset_versions, read_onnx
 from arenite.training.errors import BatchError, TrainingError
 
 OLDEST_OPSET: Final = 17

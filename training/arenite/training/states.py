@@ -18,7 +18,7 @@ TRAINING_KEY: Final = "arenite.training"
 
 def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
     """Write the pairs into a model's metadata: input by input, the output that replaces it."""
-    from arenite.planner.importers.onnx.states import STATES_KEY
+    from arenite.planner.importers.onnx import STATES_KEY
 
     entry = model.metadata_props.add()
     entry.key, entry.value = STATES_KEY, json.dumps(pairs)

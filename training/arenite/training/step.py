@@ -12,10 +12,9 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from arenite.planner.importers.onnx.node import Dialect, Origin
-from arenite.planner.importers.onnx.types import TensorType, write_type
-from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program
+from arenite.planner import Program
+from arenite.planner.importers.onnx import Dialect, Origin, TensorType, write_type
+from arenite.planner.operators import Imported
 from arenite.training.backward import differentiate
 from arenite.training.errors import MaskError, NothingToTrainError, UnfitLossError
 from arenite.training.forward import Codebooks, Forward, codebook_name, write_forward

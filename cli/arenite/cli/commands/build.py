@@ -38,18 +38,12 @@ from arenite.cli.render.facts import (
     weights_as_json,
     weights_rows,
 )
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, distance, grouped, plural, printable
-from arenite.pipeline.making.building import build_by_plan, build_model
-from arenite.pipeline.making.programs import code_of
-from arenite.pipeline.making.tuning import tuned
-from arenite.planner.importers import InputValues, Shapes
-from arenite.planner.operators.bands import Band
-from arenite.planner.program import Step
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
+from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural, printable
+from arenite.pipeline.making import build_by_plan, build_model, code_of, tuned
+from arenite.planner import InputValues, Shapes, Step
+from arenite.planner.operators import Band
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import Kernels, WeightBudget, num_by_tile
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (

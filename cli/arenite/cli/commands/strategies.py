@@ -5,7 +5,7 @@ import click
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.render.facts import policies_table, strategies_table
-from arenite.planner.policy import is_exact
+from arenite.planner.programs import is_exact
 from arenite.strategies import known, known_policies
 
 

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import click
 
-from arenite.pipeline.making.costs import HERE
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.costs import PRESETS, Link
+from arenite.pipeline.making import HERE
+from arenite.planner import LEAST, Budget, Link
+from arenite.planner.programs import PRESETS
 
 _F = TypeVar("_F", bound=Callable[..., object])
 

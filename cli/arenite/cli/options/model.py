@@ -16,13 +16,11 @@ from arenite.cli.options.types import (
     SizeType,
     WeightBudgetType,
 )
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.choice import ARENITE, GENERIC, TARGETS
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.memory import Memory
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.pipeline.base import Reading
+from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
+from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Memory
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import ORDERS
 
 _P = ParamSpec("_P")

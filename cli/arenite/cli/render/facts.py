@@ -9,13 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.pipeline.base.text import both, percent, plural, printable
-from arenite.pipeline.targets.compiling import Compiled
-from arenite.planner.plan import Plan
-from arenite.planner.policy import Policy
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy
-from arenite.runtime.rewrites.streaming import weight_bytes
+from arenite.pipeline.base import both, percent, plural, printable
+from arenite.pipeline.targets import Compiled
+from arenite.planner import Plan, Policy, Problem, Strategy
+from arenite.runtime.rewrites import weight_bytes
 from arenite.runtime.session import SessionMemory, Tuned
 from arenite.strategies import Spread
 

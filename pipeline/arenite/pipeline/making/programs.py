@@ -16,17 +16,13 @@ from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.planner import planfile
-from arenite.planner.derive import derive
+from arenite.planner import Plan, Program, Source, derive, planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.plan import Plan
-from arenite.planner.planfile.errors import StaleRecordsError
-from arenite.planner.program import Program
-from arenite.planner.source import Source
-from arenite.runtime.errors import ProgramError
+from arenite.planner.planfile import StaleRecordsError
+from arenite.runtime import ProgramError
+from arenite.runtime.program import Code
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Code
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 
@@ -198,7 +194,7 @@ def with_fixed(
         reading: How it was read.
         arrays: What the program made of it takes.
     """
-    from arenite.planner.importers.onnx.binding import fixed_arrays
+    from arenite.planner.importers.onnx import fixed_arrays
 
     stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
     return {name: arrays[name] if array is None else array for name, array in stated.items()}

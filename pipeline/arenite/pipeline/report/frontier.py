@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from arenite.pipeline.report.row_map import RowMap
-from arenite.planner.candidate import Candidate
-from arenite.planner.source import Source
+from arenite.planner import Candidate, Source
 from arenite.strategies import binding_of
 
 

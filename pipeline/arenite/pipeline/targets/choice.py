@@ -11,9 +11,8 @@ from arenite.pipeline.targets.base import Target
 from arenite.pipeline.targets.c import C
 from arenite.pipeline.targets.generic import Generic
 from arenite.pipeline.targets.runtimes import Litert, Onnxruntime, Tflm
+from arenite.planner import AliasKind, Source
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
 
 GENERIC: Final = Generic()
 ARENITE: Final = Arenite()

@@ -9,12 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from arenite.planner import Memory, Plan, Problem, UsageRecord
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
-from arenite.planner.strategy import Placer
+from arenite.planner.placement import Placer
+from arenite.planner.programs import CostedMemory, Traffic, assigned, cost_of, in_memory
 from arenite.strategies.base.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
 

@@ -3,11 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.liveness import liveness
-from arenite.planner.ordering import Order, ShouldStop, never
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import share
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules, ShouldStop, liveness
+from arenite.planner.programs import never
+from arenite.planner.rewrites import share
 from arenite.strategies.order.memory_graph import MemoryGraph
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given

@@ -7,9 +7,8 @@ their order, so of all orders of one set only the one with the least peak matter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import Order, ShouldStop, never
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules, ShouldStop
+from arenite.planner.programs import never
 from arenite.strategies.order.memory_graph import UNLIMITED, MemoryGraph
 
 DEFAULT_MAX_BYTES = 1 << 30

@@ -4,9 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import Order
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 

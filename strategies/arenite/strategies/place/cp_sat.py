@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, TypeAlias
 
+from arenite.planner import ParameterValue, Plan, Problem, Strategy, StrategyKind, UsageRecord
 from arenite.planner.errors import InfeasibleError, MissingDependencyError, SearchLimitError
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.place.one_pass import (
     GreedyByArea,

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind, UsageRecord
 from arenite.strategies.base.gap_search import Fit, place_in_order
 from arenite.strategies.base.records import breadth_order
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.base.records import colliding

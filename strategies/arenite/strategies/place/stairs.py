@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind, UsageRecord
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.records import breadth_order, colliding, count_conflicts
 

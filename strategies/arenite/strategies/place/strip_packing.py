@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
 from arenite.planner.units import align_up
 
 

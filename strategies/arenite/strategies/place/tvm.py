@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.gap_search import Fit, place_in_order
 from arenite.strategies.base.records import count_conflicts

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.chains import (
     ChainLimits,

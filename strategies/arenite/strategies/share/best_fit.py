@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.base.records import breadth_order
 from arenite.strategies.share.objects import ObjectSharing
 

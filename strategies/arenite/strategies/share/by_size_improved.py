@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, positional_maxima
 
 _NEVER = np.iinfo(np.int64).max

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import ParameterValue
-from arenite.planner.problem import UsageRecord
+from arenite.planner import ParameterValue, UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, object_sizes
 from arenite.strategies.share.over_time import share_over_time
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 

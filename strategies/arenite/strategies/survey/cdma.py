@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.rewrites.rescheduling import SpillSpan
+from arenite.planner.rewrites import SpillSpan
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes

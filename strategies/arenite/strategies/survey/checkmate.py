@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from arenite.planner import Program, ShouldStop
 from arenite.planner.errors import MissingDependencyError, UnsupportedProgramError
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work

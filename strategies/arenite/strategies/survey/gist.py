@@ -4,13 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.budget import LEAST
-from arenite.planner.costs import Costs
-from arenite.planner.dtypes import DType
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.program import Program
-from arenite.planner.rewrites.narrowing import keep_narrow
-from arenite.planner.rewrites.rescheduling import Schedule, peak_of
+from arenite.planner import LEAST, Costs, DType, Program, ShouldStop
+from arenite.planner.rewrites import Schedule, keep_narrow, peak_of
 from arenite.strategies.schedules.base import BudgetPolicy, SchedulePolicy
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.spilling import Gap, all_gaps

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import Chain, ChainLimits, find_chain
 from arenite.strategies.schedules.draft import Draft, Instance, Loads

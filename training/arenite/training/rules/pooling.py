@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.training.backward import Backward, NoRuleError
 from arenite.training.graph import Array, Value
 from arenite.training.rules.windows import Windows, windows_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arenite.planner.operators.windows import AutoPad, Window
+from arenite.planner.operators import AutoPad, Window
 from arenite.training.backward import Backward, NoRuleError
 
 

@@ -11,9 +11,15 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note, progress
 from arenite.cli.options.common import json_option
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.making.calibration import measured, measured_link
-from arenite.pipeline.making.costs import cache_file, in_speeds, table, with_measured
-from arenite.runtime.session.stated import processor_name
+from arenite.pipeline.making import (
+    cache_file,
+    in_speeds,
+    measured,
+    measured_link,
+    table,
+    with_measured,
+)
+from arenite.runtime.session import processor_name
 
 
 @click.command()

@@ -21,32 +21,33 @@ from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.render import memory_map
 from arenite.cli.render.facts import name
-from arenite.pipeline.base.observing import SearchLimits
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import percent
-from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
-from arenite.pipeline.comparison.comparing import (
+from arenite.pipeline.base import Reading, SearchLimits, configured, percent
+from arenite.pipeline.comparison import (
     Compared,
     Comparison,
+    Difference,
+    PolicyContest,
     TargetReport,
     Task,
+    chosen_policies,
     compare_each,
+    compare_policies,
+    differences,
+    read_baseline,
+    readings_of,
 )
-from arenite.pipeline.comparison.model_files import model_files, readings_of
-from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
-from arenite.pipeline.making.costs import costs_of
-from arenite.pipeline.report.compression import read_compression
-from arenite.pipeline.report.page import check_packages
-from arenite.pipeline.report.tables import as_csv, as_markdown
-from arenite.pipeline.report.trace import as_trace
-from arenite.pipeline.targets.choice import check_options
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Link
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.report import FailedModel
-from arenite.planner.strategy import Strategy
+from arenite.pipeline.comparison.model_files import model_files
+from arenite.pipeline.making import costs_of
+from arenite.pipeline.report import (
+    FailedModel,
+    as_csv,
+    as_markdown,
+    as_trace,
+    check_packages,
+    read_compression,
+)
+from arenite.pipeline.targets import check_options
+from arenite.planner import Budget, Link, Plan, Problem, Strategy
 from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0

@@ -43,23 +43,20 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import compile_and_place
-from arenite.pipeline.making.programs import SUFFIX, code_of, write_program
-from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making import SUFFIX, code_of, compile_and_place, write_program
+from arenite.pipeline.targets import Compiled as CompiledProgram
+from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
-from arenite.planner.importers import InputValues, Shapes
-from arenite.runtime.program.file import Code
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.program import Code
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:
     import onnx
 
-    from arenite.compression.onnx_model import OnnxModel
-    from arenite.compression.pipeline import LayerRecipe
-    from arenite.compression.sensitivity import Sensitivity
+    from arenite.compression import LayerRecipe, OnnxModel, Sensitivity
 
 
 class ShareType(click.ParamType[float]):
@@ -239,10 +236,8 @@ def compress(
     """
     _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
     _check_packages()
-    from arenite.compression.onnx_model import OnnxModel, write_onnx
-    from arenite.compression.pipeline import LayerRecipe, Recipe
-    from arenite.compression.pipeline import compress as run_pipeline
-    from arenite.compression.share import Start
+    from arenite.compression import LayerRecipe, OnnxModel, Recipe, Start, write_onnx
+    from arenite.compression import compress as run_pipeline
 
     results = Results(as_json=as_json)
     reading = Reading(dims, shapes, values, weight_budget=weight_budget)
@@ -336,7 +331,7 @@ def _check_sizes(
     model: Path, original: "OnnxModel", dims: Mapping[str, int], shapes: Shapes
 ) -> None:
     """Return if every size is known, so that no plan fails for it at the end of a long search."""
-    from arenite.planner.importers.onnx.binding import bind
+    from arenite.planner.importers.onnx import bind
 
     with about_file(model):
         bind(original.original().graph, dims, shapes)

@@ -11,7 +11,7 @@ from arenite.planner.errors import FileError
 from arenite.planner.files import read_json, write_atomically
 
 if TYPE_CHECKING:
-    from arenite.compression.sensitivity import Sensitivity
+    from arenite.compression import Sensitivity
 
 _MAX_MEBIBYTES = 64
 
@@ -42,7 +42,7 @@ class ScanFile:
         Raises:
             ScanFileError: It is of another model or other samples, or something else.
         """
-        from arenite.compression.sensitivity import Sensitivity
+        from arenite.compression import Sensitivity
 
         if not self.path.exists():
             return []
@@ -79,7 +79,7 @@ def _losses(stated: Mapping[str, object]) -> dict[float, float]:
     Raises:
         AttributeError, KeyError, OverflowError, TypeError, ValueError: They are not of a scan.
     """
-    from arenite.compression.sensitivity import DENSITIES
+    from arenite.compression import DENSITIES
 
     losses = {float(key): _loss(value) for key, value in stated.items()}
     if len(stated) != len(DENSITIES):

@@ -13,20 +13,23 @@ from numpy.typing import NDArray
 
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.console.observer import watched
-from arenite.pipeline.base.placing import place
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.arenite import compiled_for
+from arenite.pipeline.base import Reading, place
+from arenite.pipeline.targets import compiled_for
 from arenite.planner.errors import named_instead
 from arenite.strategies import find
 
 if TYPE_CHECKING:
     import onnx
 
-    from arenite.compression.evaluate import Judge, Quality
-    from arenite.compression.onnx_model import OnnxModel
-    from arenite.compression.pipeline import Compressed, Recipe
-    from arenite.compression.sensitivity import Sensitivity
-    from arenite.compression.structured import Narrowed
+    from arenite.compression import (
+        Compressed,
+        Judge,
+        Narrowed,
+        OnnxModel,
+        Quality,
+        Recipe,
+        Sensitivity,
+    )
 
 _NUM_RANDOM_SAMPLES = 8
 
@@ -53,7 +56,7 @@ class Narrowing:
 @contextmanager
 def twin_of(model: Path, changed: "onnx.ModelProto") -> Iterator[Path]:
     """Write a changed model for who reads a file; errors about it name the model itself."""
-    from arenite.compression.onnx_model import write_onnx
+    from arenite.compression import write_onnx
 
     with tempfile.TemporaryDirectory(prefix="arenite-compress-") as folder:
         twin = Path(folder) / model.name
@@ -121,9 +124,8 @@ def judging_of(
         BindingError: The dimensions do not fit the model.
         EvaluationError: The model does not run.
     """
-    from arenite.compression.dataset import DatasetError, random_dataset, read_dataset
-    from arenite.compression.evaluate import Judge
-    from arenite.planner.importers.onnx.binding import fixed_feeds
+    from arenite.compression import DatasetError, Judge, random_dataset, read_dataset
+    from arenite.planner.importers.onnx import fixed_feeds
 
     dims, shapes = reading.dims, reading.shapes
     fixed = fixed_feeds(original.original().graph, dims, shapes, reading.values)
@@ -156,7 +158,7 @@ def scan_layers(
     Raises:
         ScanFileError: The file is of another scan.
     """
-    from arenite.compression.sensitivity import scan
+    from arenite.compression import scan
 
     base = judge.judge(source.original())
 
@@ -195,7 +197,7 @@ def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
     Raises:
         QuantiserError: It rejects the model.
     """
-    from arenite.compression.int8 import quantised_by_onnxruntime
+    from arenite.compression import quantised_by_onnxruntime
 
     quantised = quantised_by_onnxruntime(original.original(), judge.dataset, judge.shapes)
     return Int8(quantised.ByteSize(), judge.judge(quantised))
@@ -203,8 +205,7 @@ def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
 
 def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recipe":
     """Return the recipe with bits by layer that lose the least; what the user states stays."""
-    from arenite.compression.pipeline import LayerRecipe
-    from arenite.compression.share import bits_by_budget
+    from arenite.compression import LayerRecipe, bits_by_budget
 
     layers = dict(recipe.layers)
     for name, bits in bits_by_budget({e.name: e.weights for e in source.layers}, mean).items():
@@ -216,7 +217,7 @@ def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recip
 
 def with_densities(recipe: "Recipe", scanned: "Sequence[Sensitivity]", limit: float) -> "Recipe":
     """Return the recipe with the densities that a scan proposes; what the user states stays."""
-    from arenite.compression.pipeline import LayerRecipe
+    from arenite.compression import LayerRecipe
 
     layers = dict(recipe.layers)
     for each in scanned:

@@ -18,16 +18,12 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base.ordering import order_finder
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.exporting import CRequest, export_for_tflm, write_c
-from arenite.planner.budget import Budget
-from arenite.planner.importers import InputValues, Shapes
+from arenite.pipeline.base import Reading, configured, order_finder
+from arenite.pipeline.making import CRequest, export_for_tflm, write_c
+from arenite.planner import Budget, InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport.base.options import Extension, Rounding
-from arenite.runtime.targets.onnxruntime import export_onnxruntime
-from arenite.runtime.targets.tflm.export import c_header
+from arenite.runtime.cexport import Extension, Rounding
+from arenite.runtime.targets import c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
 
 

@@ -19,18 +19,12 @@ from arenite.cli.options.model import (
 )
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.costs import MachineCosts
-from arenite.pipeline.making.fitting import Fitting, fit_model
-from arenite.pipeline.making.programs import SUFFIX
-from arenite.pipeline.report.frontier import maps_of
-from arenite.pipeline.report.page import check_packages
-from arenite.pipeline.report.row_svg import as_svg
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Link
-from arenite.planner.importers import InputValues, Shapes
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
+from arenite.pipeline.report import as_svg, check_packages, maps_of
+from arenite.planner import Budget, InputValues, Link, Shapes
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"

@@ -15,12 +15,12 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.text import both, plural, printable
+from arenite.pipeline.base import both, plural, printable
+from arenite.planner import Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
-from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
-    from arenite.training.step import TrainingRecipe, TrainingStep
+    from arenite.training import TrainingRecipe, TrainingStep
 
 _LOSSES = ("cross-entropy", "bce", "mse")
 _OPTIMISERS = ("sgd", "momentum", "adam")
@@ -110,9 +110,7 @@ def train(
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model,))
     try:
-        from arenite.training.prepare import read_for_training
-        from arenite.training.step import TrainingRecipe, make_step
-        from arenite.training.writing import write_step
+        from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from arenite.planner.derive import Derivation, derive
-from arenite.planner.memory import SPILLED
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
-from arenite.planner.strategy import Placer
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.strategy import Placer
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import Rules
+from arenite.planner.rewrites.derivation import Derivation, derive
+from arenite.planner.tensors import SPILLED
 
 Note = TypeVar("Note")
 

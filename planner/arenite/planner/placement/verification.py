@@ -19,9 +19,9 @@ from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.tensors import Memory
 
 _Placed: TypeAlias = tuple[UsageRecord, int]
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
+from arenite.planner.programs.program import Program, Step
 from arenite.planner.tensors import TensorKind
 
 

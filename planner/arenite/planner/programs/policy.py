@@ -6,10 +6,9 @@ budget and costs give the same program.
 
 from typing import ClassVar, Protocol, runtime_checkable
 
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.program import Program
+from arenite.planner.programs.costs import Budget, Costs
+from arenite.planner.programs.ordering import ShouldStop
+from arenite.planner.programs.program import Program
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
 """What a run touches: which rows of which tensors its turns read and write, and where these lie.
 
-It is stated apart from the program, so that a reader needs neither operators nor aliases to draw a
-run, and what checks one (`arenite.planner.verify_run`) none of the code that made it.
+It is stated apart from the program: a reader draws a run without operators and aliases, and
+`verify_run` checks one without the code that made it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program, Step
-from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, num_rows, row_bytes
 
 
 class Rows(NamedTuple):

@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from arenite.planner.costs import Costs
-from arenite.planner.memory import alignments
-from arenite.planner.program import COMPUTE, Program, Step
+from arenite.planner.programs.costs import Costs
+from arenite.planner.programs.program import COMPUTE, Program, Step
 from arenite.planner.rewrites.rescheduling import ALIGNMENT, with_views
-from arenite.planner.tensors import TensorKind
+from arenite.planner.tensors import TensorKind, alignments
 from arenite.planner.timing.timeline import Span, Timeline
 from arenite.planner.units import align_up
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.problem import Rectangle
-from arenite.planner.run import PlacedRows, Rows, Run
+from arenite.planner.placement.problem import Rectangle
+from arenite.planner.programs.run import PlacedRows, Rows, Run
 
 
 class UnheldRowsError(InvalidPlanError):

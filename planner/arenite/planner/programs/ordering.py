@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands, whole
-from arenite.planner.program import Program, Step
-from arenite.planner.rows import ROW_AXIS, has_rows, num_rows
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, has_rows, num_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Self
 
 from arenite.planner.errors import ModelError
-from arenite.planner.memory import ARENA, Memory
-from arenite.planner.outline import Stair, check_outline
+from arenite.planner.placement.outline import Stair, check_outline
+from arenite.planner.tensors import ARENA, Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass
 
-from arenite.planner.diagnosis import Diagnosis, diagnose
-from arenite.planner.plan import Plan
-from arenite.planner.source import Source
-from arenite.planner.strategy import StrategyKind
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, diagnose
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from arenite.planner.errors import DifferentValuesError
 from arenite.planner.operators.moving import Narrow, Widen
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.planner.tensors import TensorKind
 
 

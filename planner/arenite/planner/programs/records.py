@@ -7,28 +7,15 @@ long as any tensor that lies in it. A step's inputs and outputs are live togethe
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import pairwise
 
-from arenite.planner.memory import alignments
-from arenite.planner.names import Names
-from arenite.planner.outline import Stair
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.programs.program import Names, Program
+from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
+from arenite.planner.programs.uses import Lifetime, Uses
+from arenite.planner.tensors import TensorKind, alignments
 from arenite.planner.units import align_up
-from arenite.planner.uses import Lifetime, Uses
-
-DEFAULT_ALIGNMENT = 16
-
-
-class Boundary(StrEnum):
-    """Who owns the memory of the program's inputs and outputs."""
-
-    INCLUDE = "include"
-    """The arena, from step 0 to the last read and from the write to the end."""
-    EXCLUDE = "exclude"
-    """The caller, as in the tables of Pisarchyk and Lee."""
 
 
 def liveness(

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.liveness import liveness
-from arenite.planner.ordering import FindOrder, Order
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind, has_parts, permit_overlaps, share
-from arenite.planner.rules import Rules
+from arenite.planner.placement.problem import Problem
+from arenite.planner.programs.ordering import FindOrder, Order
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import AliasKind, Rules
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.rewrites.aliasing.rewrite import has_parts, share
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.planner.tensors import TensorKind
 
 

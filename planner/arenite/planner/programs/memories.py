@@ -5,9 +5,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.planner.errors import ModelError
-from arenite.planner.memory import Memory
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.programs.program import Program
+from arenite.planner.tensors import Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ reordering, recomputing and spilling lower only what is carried.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.programs.program import Program
 from arenite.planner.units import format_size
 
 

@@ -15,13 +15,14 @@ import onnx.helper
 
 from arenite.planner.errors import InvalidPlanError, ModelFormatError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import read
+from arenite.planner.importers.models import Source, read
 from arenite.planner.importers.onnx.external_data import embed
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.types import write_dtype
-from arenite.planner.liveness import Boundary
-from arenite.planner.plan import Plan
-from arenite.planner.planfile import ModelReference, PlanFile, values
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.verification import verify
+from arenite.planner.planfile import values
+from arenite.planner.planfile.contents import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     InconsistentError,
     MissingFieldError,
@@ -30,11 +31,9 @@ from arenite.planner.planfile.errors import (
     StaleRecordsError,
     WrongTypeError,
 )
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.tensors import Tensor, TensorKind
-from arenite.planner.verify import verify
 
 TARGET = "generic"
 """Whose records a model's annotations are: those of the graph as written."""

@@ -14,8 +14,8 @@ from arenite.planner.errors import (
     SearchLimitError,
     UnsupportedProblemError,
 )
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
 
 
 class StrategyKind(StrEnum):

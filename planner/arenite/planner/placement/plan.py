@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
-from arenite.planner.problem import Problem
+from arenite.planner.placement.problem import Problem
 
 ParameterValue: TypeAlias = bool | int | float | str
 

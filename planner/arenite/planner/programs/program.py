@@ -13,9 +13,30 @@ from typing import Any, Self, TypeAlias
 from numpy.typing import NDArray
 
 from arenite.planner.errors import ModelError, OrderError
-from arenite.planner.memory import Memory
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import Memory, Tensor, TensorKind
+
+
+class Names:
+    """Names that are in use, and new ones that are not.
+
+    Args:
+        taken: Names in use from the start.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._next_number: dict[str, int] = dict.fromkeys(taken, 2)
+
+    def take(self, wanted: str) -> str:
+        """Return `wanted`, numbered from 2 if it is in use, and mark it as in use."""
+        name = wanted
+        while name in self._next_number:
+            number = self._next_number[wanted]
+            self._next_number[wanted] = number + 1
+            name = f"{wanted}.{number}"
+        self._next_number[name] = 2
+        return name
+
 
 Array: TypeAlias = NDArray[Any]
 
