@@ -12,7 +12,7 @@ from arenite.strategies import known, known_policies
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
-    """List the strategies, and the policies of compare --budget, with their sources."""
+    """List the strategies, and the policies of compare --policies, with their sources."""
     table, policies = known().values(), known_policies().values()
     Results(as_json=as_json).show(
         {

@@ -148,12 +148,13 @@ huffman_option = click.option(
     help="Huffman-code the weights; without it the file is larger but decodes faster.",
 )
 weight_budget_option = click.option(
-    "--weight-budget",
+    "--weights",
+    "weight_budget",
     type=WeightBudgetType(),
     metavar="SIZE|N%[,in-turn|,beside]",
-    help="Keep at most this much of the weights resident; stream the rest into the arena, the "
-    "next window on a thread of its own while one is computed with, where windows are large. With "
-    "',beside' always; with ',in-turn' the thread that computes fills one window at a time.",
+    help="Keep at most this many bytes of weights resident and stream the others from the file: "
+    "',beside' loads them during the computation, ',in-turn' between its steps.  [default: all "
+    "resident; of the two ways the one that is quicker for windows of that size]",
 )
 
 

@@ -225,7 +225,7 @@ def compare_policies(
         OptionsError: The reading asks for what policies cannot keep.
     """
     if reading.target not in (None, GENERIC.name):
-        raise OptionsError(f"--budget compares the graph as written, --target {GENERIC.name}")
+        raise OptionsError(f"--policies compares the graph as written, --target {GENERIC.name}")
     models: list[ModelPolicies] = []
     failures: list[FailedModel] = []
     for path in paths:

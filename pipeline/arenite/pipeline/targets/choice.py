@@ -138,7 +138,7 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
 def _check(target: Target, reading: Reading) -> None:
     refused = _asked_for(reading) - target.open_fields
     if refused == {"weight_budget"}:
-        raise OptionsError(f"--weight-budget is for --target {ARENITE.name}")
+        raise OptionsError(f"--weights is for --target {ARENITE.name}")
     if refused:
         decided = [word for field, word in _WORDS.items() if field not in target.open_fields]
         raise OptionsError(

@@ -48,7 +48,7 @@ class WeightBudgetError(AreniteError):
 
     def __init__(self, budget: int, least: int) -> None:
         super().__init__(
-            f"the weights need at least {least} B, the budget is {budget} B; raise --weight-budget"
+            f"the weights need at least {least} B, the budget is {budget} B; raise --weights"
         )
         self.budget = budget
         self.least = least

@@ -94,7 +94,7 @@ _NOT_WITH_BUDGET = frozenset(
 @click.option(
     "--bands/--no-bands", "with_bands", default=None,
     help="Also run the model in bands of rows, and show memory against time.  [default: where a "
-    "report is written or with --budget, but not with --quick]",
+    "report is written or with --policies, but not with --quick]",
 )  # fmt: skip
 @click.option(
     "--peers", "with_peers", is_flag=True, help="Also ask other tools that are installed."
@@ -150,8 +150,8 @@ def compare(
     What counts is how low each strategy gets; capacities are ignored. Several models are
     planned in parallel. If one fails, the others continue and the exit code is 1.
 
-    With --budget, the policies that trade time for memory are compared instead, by what they
-    need, what they cost and how long they think; --strategy then names one of those.
+    With --policies, the policies that trade time for memory are compared instead: the bytes that
+    each needs, the time that it adds and how long it searches. --strategy then names a policy.
 
     Ctrl-C keeps the models that are done. With a single model, it stops the current search
     and moves on to the next strategy.
@@ -240,7 +240,7 @@ def _check_without_budget(context: click.Context) -> None:
     """
     for parameter in context.command.params:
         if parameter.name in _NOT_WITH_BUDGET and context.params.get(parameter.name):
-            raise click.UsageError(f"{parameter.opts[-1]} does not go with --budget")
+            raise click.UsageError(f"{parameter.opts[-1]} does not go with --policies")
 
 
 def _chosen(requested: Sequence[str]) -> list[Strategy]:

@@ -324,7 +324,7 @@ def _check_usage(
             f"{output.name!r} must end in .onnx or {SUFFIX}", param_hint="--output"
         )
     if weight_budget is not None and output.suffix != SUFFIX:
-        raise click.UsageError(f"--weight-budget is for a program file; end --output in {SUFFIX}")
+        raise click.UsageError(f"--weights is for a program file; end --output in {SUFFIX}")
 
 
 def _check_sizes(

@@ -16,13 +16,23 @@ from arenite.cli.options.model import (
     order_option,
     shape_option,
     value_option,
+    weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
+from arenite.cli.options.types import BudgetType
+from arenite.cli.options.types import PercentType
 from arenite.pipeline.base import Reading
-from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
-from arenite.pipeline.report import as_svg, check_packages, maps_of
-from arenite.planner import Budget, InputValues, Link, Shapes
+from arenite.pipeline.making import SUFFIX
+from arenite.pipeline.making import Fitting
+from arenite.pipeline.making import MachineCosts
+from arenite.pipeline.making import fit_model
+from arenite.pipeline.report import as_svg
+from arenite.pipeline.report import check_packages
+from arenite.pipeline.report import maps_of
+from arenite.planner import Budget
+from arenite.planner import InputValues
+from arenite.planner import Link
+from arenite.planner import Shapes
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
@@ -43,11 +53,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     "--budget", type=BudgetType(), metavar="SIZE|N%",
     help="Bytes that the arena may take, such as 256KiB, or a share of what it takes whole.",
 )  # fmt: skip
-@click.option(
-    "--weights", "weight_budget", type=WeightBudgetType(), metavar="SIZE|N%[,in-turn|,beside]",
-    help="Keep at most this much of the weights resident; stream the rest, ',beside' the "
-    "computation or, ',in-turn', between its steps; by default as is quicker for such windows.",
-)  # fmt: skip
+@weight_budget_option
 @click.option(
     "--slowdown", type=PercentType(), metavar="N%",
     help="Take at most this much more time, as far as it can be predicted.",
