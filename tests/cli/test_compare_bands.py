@@ -8,7 +8,7 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Task, compare_model
-from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.frontier import map_of
 from arenite.strategies import find
 from support.banding import banding
 from support.running import with_random_weights
@@ -97,7 +97,7 @@ def test_what_our_runtime_does_not_run_says_so_beside_the_policies(run_json, tmp
 
 def test_a_map_of_rows_holds_every_rectangle_and_the_load(network):
     *_, least = banding(network)[1].frontier()
-    rows, problem = RowMap.of(least), least.derivation.problem
+    rows, problem = map_of(least), least.derivation.problem
     assert (rows.height, rows.turns) == (least.height, len(least.derivation.program.steps))
     assert len(rows.starts) == sum(len(record.stairs) for record in problem.records)
     assert rows.tops.max() == least.height

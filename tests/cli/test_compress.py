@@ -102,7 +102,7 @@ def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--density", "0.5", "--budget", "0.5"),
+        ("--density", "0.5", "--total-density", "0.5"),
         ("--density", "0"),
         ("--density", "150%"),
         ("--bits", "9"),

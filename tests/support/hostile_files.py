@@ -75,7 +75,7 @@ _COMPRESSING = (
     "compress {} -o o.arena --bits 4 --density 30% --json",
     "compress {} -o o.onnx --channels 50% --half --start density",
     "compress {} -o o.onnx --sensitivity 0.3 --scan o.scan.json",
-    "compress {} -o o.onnx --mean-bits 3 --budget 40%",
+    "compress {} -o o.onnx --mean-bits 3 --total-density 40%",
     "compress {} -o o.onnx --int8",
 )
 

@@ -92,7 +92,7 @@ def annotate(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Write the plan of an ONNX MODEL into its metadata, where onnxsim has its own.
+    """Write the plan of an ONNX MODEL into its metadata, where onnxsim writes its own.
 
     Each value gets its offset and its bytes, the model the bytes of the arena. The operators stay
     in the order of the file. 'arenite verify OUT.onnx' reads the plan back and checks it.

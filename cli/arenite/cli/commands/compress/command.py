@@ -108,7 +108,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 @click.command(
     cls=SectionedCommand,
     sections={
-        "Pruning": ("deviation", "budget", "sensitivity", "scan_path"),
+        "Pruning": ("deviation", "total_density", "sensitivity", "scan_path"),
         "Sharing weights": (
             "conv_bits",
             "fc_bits",
@@ -150,7 +150,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Keep weights above X standard deviations of their layer.",
 )  # fmt: skip
 @click.option(
-    "--budget",
+    "--total-density",
     type=ShareType(),
     metavar="D",
     help="Keep this share of the weights of all layers together.",
@@ -210,7 +210,7 @@ def compress(
     scan_path: Path | None,
     density: float | None,
     deviation: float | None,
-    budget: float | None,
+    total_density: float | None,
     bits: int,
     conv_bits: int | None,
     fc_bits: int | None,
@@ -234,7 +234,7 @@ def compress(
     of a layer share the few values of a codebook; pruning sets the smallest to zero first.
     Nothing is retrained, so check the evaluation.
     """
-    _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
+    _check_usage(output, (density, deviation, total_density, sensitivity), weight_budget)
     _check_packages()
     from arenite.compression import LayerRecipe, OnnxModel, Recipe, Start, write_onnx
     from arenite.compression import compress as run_pipeline
@@ -251,7 +251,7 @@ def compress(
         sizes = _sizes_text(reading)
         scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
     recipe = Recipe(
-        density, deviation, budget,
+        density, deviation, total_density,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
         start=Start(start), half=half, seed=seed or 0,
         layers={name: LayerRecipe(share, wanted) for name, share, wanted in exceptions},
@@ -317,7 +317,7 @@ def _check_usage(
 ) -> None:
     if sum(each is not None for each in shares) > 1:
         raise click.UsageError(
-            "--density, --deviation, --budget and --sensitivity exclude each other"
+            "--density, --deviation, --total-density and --sensitivity exclude each other"
         )
     if output.suffix not in (".onnx", SUFFIX):
         raise click.BadParameter(

@@ -174,8 +174,8 @@ def run(
     8-bit inputs take the pixels of a picture as they are; for float inputs they are
     normalised with --mean and --std.
 
-    With --steps, MODEL is a training step from 'arenite train', and its inputs hold as many
-    samples as there are in one batch or several. ONNX Runtime runs it.
+    With --steps, MODEL is a training step from 'arenite train', and its inputs hold the samples
+    of one batch or of several.
     """
     if num_steps is not None or state_path is not None:
         refuse_beside("a training step", *_NOT_FOR_STEPS)

@@ -57,12 +57,12 @@ class RateType(click.ParamType[float]):
 )  # fmt: skip
 @click.option(
     "--loss", type=click.Choice(_LOSSES), required=True,
-    help="What the step lowers: cross-entropy of classes, of a yes or no each, or the mean "
-    "squared error.",
+    help="Loss function: cross-entropy over classes, binary cross-entropy, or mean squared "
+    "error.",
 )  # fmt: skip
 @click.option(
     "--optimizer", "optimiser", type=click.Choice(_OPTIMISERS), default="sgd", show_default=True,
-    help="How gradients change the weights.",
+    help="Optimiser.",
 )  # fmt: skip
 @click.option(
     "--lr", "rate", type=RateType(), default=0.01, show_default=True, metavar="X",
@@ -70,8 +70,7 @@ class RateType(click.ParamType[float]):
 )  # fmt: skip
 @click.option(
     "--train-only", multiple=True, metavar="GLOB",
-    help="Train only the parameters of such names, 'head*' say; gradients that they do not need "
-    "are not computed. Repeatable.",
+    help="Train only the parameters whose names match, such as 'head*'. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--batch-statistics", is_flag=True,
