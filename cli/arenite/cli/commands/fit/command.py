@@ -19,20 +19,11 @@ from arenite.cli.options.model import (
     weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import BudgetType
-from arenite.cli.options.types import PercentType
+from arenite.cli.options.types import BudgetType, PercentType
 from arenite.pipeline.base import Reading
-from arenite.pipeline.making import SUFFIX
-from arenite.pipeline.making import Fitting
-from arenite.pipeline.making import MachineCosts
-from arenite.pipeline.making import fit_model
-from arenite.pipeline.report import as_svg
-from arenite.pipeline.report import check_packages
-from arenite.pipeline.report import maps_of
-from arenite.planner import Budget
-from arenite.planner import InputValues
-from arenite.planner import Link
-from arenite.planner import Shapes
+from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
+from arenite.pipeline.report import as_svg, check_packages, maps_of
+from arenite.planner import Budget, InputValues, Link, Shapes
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
