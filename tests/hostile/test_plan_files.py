@@ -11,7 +11,8 @@ import pytest
 
 from arenite.planner import planfile
 from arenite.planner.errors import AreniteError, PlanFileError
-from arenite.planner.placement.verification import (
+from arenite.planner.planfile import PlanFile, errors
+from arenite.planner.verify import (
     MisalignedError,
     NegativeOffsetError,
     OverCapacityError,
@@ -19,7 +20,6 @@ from arenite.planner.placement.verification import (
     WrongBoundError,
     WrongHeightError,
 )
-from arenite.planner.planfile import PlanFile, errors
 
 SOUND = {
     "format": "arenite-plan",

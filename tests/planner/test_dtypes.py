@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arenite.planner.tensors import DType
+from arenite.planner.dtypes import DType
 
 
 @pytest.mark.parametrize(

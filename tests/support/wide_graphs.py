@@ -1,7 +1,8 @@
 """Graphs so wide that a search of all orders would take forever."""
 
-from arenite.planner.programs.program import Program
-from arenite.planner.tensors import DType, Tensor, TensorKind
+from arenite.planner.dtypes import DType
+from arenite.planner.program import Program
+from arenite.planner.tensors import Tensor, TensorKind
 from support.steps import step
 
 

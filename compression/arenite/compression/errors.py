@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from arenite.planner import AreniteError
-from arenite.planner.errors import ModelError
+from arenite.planner.errors import AreniteError, ModelError
 
 
 class CodedError(AreniteError):

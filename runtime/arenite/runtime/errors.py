@@ -19,8 +19,7 @@
 
 from collections.abc import Iterable
 
-from arenite.planner import AreniteError
-from arenite.planner.errors import FileError
+from arenite.planner.errors import AreniteError, FileError
 
 
 class ProgramError(FileError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from arenite.planner.placement import AbandonedError
+from arenite.planner.strategy import AbandonedError
 
 
 @dataclass(slots=True)

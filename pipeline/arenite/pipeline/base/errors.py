@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from arenite.pipeline.base.text import percent
-from arenite.planner import AreniteError
-from arenite.planner.errors import FileError, PlanError
+from arenite.planner.errors import AreniteError, FileError, PlanError
 
 
 class OptionsError(AreniteError):

@@ -9,8 +9,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-from arenite.planner import AreniteError
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import AreniteError, MissingDependencyError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

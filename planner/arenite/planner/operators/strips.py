@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 from arenite.planner.operators.operator import Operands, Operator, Region, whole
 from arenite.planner.operators.windows import Window
-from arenite.planner.tensors import Tensor, TensorKind, row_bytes
+from arenite.planner.rows import row_bytes
+from arenite.planner.tensors import Tensor, TensorKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
+from arenite.planner.dtypes import DType
+from arenite.planner.names import Names
 from arenite.planner.operators.moving import Narrow, Widen
-from arenite.planner.programs.program import Names, Program, Step
-from arenite.planner.tensors import DType, TensorKind
+from arenite.planner.program import Program, Step
+from arenite.planner.tensors import TensorKind
 
 
 def keep_narrow(program: Program, stays: Mapping[str, tuple[int, int]]) -> Program:

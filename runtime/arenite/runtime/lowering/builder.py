@@ -12,9 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
+from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnknownConstantError
-from arenite.planner.programs import Names, OperatorSet
+from arenite.planner.names import Names
+from arenite.planner.program import Array, OperatorSet, Program, Step
+from arenite.planner.tensors import Quantisation, Tensor, TensorKind
 from arenite.runtime.lowering.drafts import (
     DraftStep,
     DraftStorage,

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from arenite.planner import Array, DType
+from arenite.planner.dtypes import DType
+from arenite.planner.program import Array
 
 Shape: TypeAlias = tuple[int, ...]
 Order: TypeAlias = tuple[int, ...]

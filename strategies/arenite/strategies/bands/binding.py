@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner import Candidate, Program, TensorKind, diagnose
+from arenite.planner.candidate import Candidate
+from arenite.planner.diagnosis import diagnose
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.operators import Band, Pieces
+from arenite.planner.operators.bands import Band, Pieces
+from arenite.planner.program import Program
+from arenite.planner.tensors import TensorKind
 
 _NAMED = 3
 """Tensors that are named."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from arenite.planner import UsageRecord
+from arenite.planner.problem import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 
@@ -87,6 +87,7 @@ class ObjectsEqualSize(ObjectSharing):
     source: ClassVar[str] = "TFLite's GPU delegate, EQUALITY"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
+        """Return the object of each record."""
         free = _EqualObjects(lambda record: record.size)
         return share_over_time(records, order_of_use(records), free)
 
@@ -106,6 +107,7 @@ class OnnxruntimeReuse(ObjectSharing):
     source: ClassVar[str] = "ONNX Runtime, static plan in allocation_planner.cc"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
+        """Return the object of each record."""
         return share_over_time(records, order_of_use(records), _EqualObjects(_likeness))
 
 
@@ -125,6 +127,7 @@ class ObjectsInOrder(ObjectSharing):
     )
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
+        """Return the object of each record."""
         return share_over_time(records, order_of_use(records), _ClosestInSize())
 
 
