@@ -33,17 +33,18 @@ from pathlib import Path
 
 from rich.table import Table
 
-from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, permit_overlaps, share
-from arenite.planner.rewrites.fuse_activations import fuse_activations
-from arenite.planner.rules import Rules
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind, Boundary, Rules
+from arenite.planner.rewrites.activations import fuse_activations
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.rewrites.aliasing.rewrite import share
+from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import TensorKind
-from arenite.planner.verify import verify
 from arenite.runtime.targets.litert.probe import probe_arena
 from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session

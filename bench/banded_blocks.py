@@ -26,10 +26,10 @@ from rich.table import Table
 
 from arenite.pipeline.making.costs import DESKTOP
 from arenite.pipeline.targets.compiling import Compiled, lower_model, rules, runs_by_rows
-from arenite.planner.derive import Derivation, derive
-from arenite.planner.program import Program
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import Program
+from arenite.planner.rewrites.derivation import Derivation, derive
 from arenite.planner.tensors import TensorKind
-from arenite.planner.verify import verify
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
 from arenite.runtime.session import Session

@@ -25,9 +25,9 @@ from arenite.pipeline.making.calibration import measured
 from arenite.pipeline.making.costs import MachineCosts
 from arenite.pipeline.making.fitting import Fitting, least_seconds
 from arenite.pipeline.making.programs import random_inputs
-from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
 from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.programs.costs import Budget
+from arenite.planner.rewrites.candidate import Candidate
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table
 from harness.inputs import each_of, reading_of, shared_tflite, zoo_files
 from harness.machine import this_machine

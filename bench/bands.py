@@ -27,12 +27,12 @@ from arenite.pipeline.making.costs import DESKTOP, FLOAT, MachineCosts
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.trading import one_lane
 from arenite.pipeline.targets.compiling import rules, runs_by_rows
-from arenite.planner.candidate import Candidate
-from arenite.planner.liveness import Boundary
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.rewrites.candidate import Candidate
 from arenite.strategies import StripsSearch, find
 from harness import bench, emit, note, parser, table, timed
 from harness.inputs import each_of, reading_of, shared_onnx, shared_tflite, zoo_files

@@ -17,8 +17,8 @@ from rich.table import Table
 
 from arenite.pipeline.making.calibration import convolutions
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.planner.derive import derive
-from arenite.planner.source import Source
+from arenite.planner.importers.models import Source
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by
 from arenite.runtime.session import Session

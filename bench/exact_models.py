@@ -17,8 +17,8 @@ from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers import read
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import verify
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from harness import bench, emit, note, parser, table, timed

@@ -28,10 +28,10 @@ from rich.table import Table
 
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers.csv import read_csv
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.one_pass import GreedyBySize

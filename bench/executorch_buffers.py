@@ -14,8 +14,8 @@ from typing import Any
 
 from rich.table import Table
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
 from arenite.runtime.targets.executorch import memory_planning
 from arenite.strategies import find, spread
 from harness import bench, emit, parser, table

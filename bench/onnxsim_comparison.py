@@ -19,12 +19,13 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from rich.table import Table
 
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.liveness import liveness
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, share
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS
+from arenite.planner.rewrites.aliasing.rewrite import share
 from arenite.planner.tensors import TensorKind
-from arenite.planner.verify import verify
 from arenite.strategies import find
 from harness import bench, emit, parser, table
 from harness.inputs import dims_of, each_of, light_networks, shared_onnx

@@ -17,14 +17,12 @@ from pathlib import Path
 import onnx
 from rich.table import Table
 
-from arenite.planner.dtypes import DType
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.operators.operator import Operator
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rewrites.fuse_activations import fuse_activations
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.rules import AliasKind, Rules
+from arenite.planner.rewrites.activations import fuse_activations
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies import find_order
 from harness import bench, emit, parser, table, timed
 from harness.inputs import required

@@ -16,13 +16,14 @@ from pathlib import Path
 from rich.table import Table
 
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.program import Program
-from arenite.planner.rewrites.fuse_activations import fuse_activations
-from arenite.planner.strategy import run
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.rewrites.activations import fuse_activations
 from arenite.planner.tensors import Tensor
 from arenite.planner.units import align_up
-from arenite.planner.verify import verify
 from arenite.strategies import find
 from harness import bench, emit, parser, table
 from harness.inputs import zoo_file

@@ -13,7 +13,7 @@ The same arguments give the same records on every machine: only `random.Random` 
 import random
 from collections.abc import Iterable, Sequence
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner.placement.problem import UsageRecord
 
 Piece = tuple[int, int, int]
 """Start, end and size of a piece of a tiling."""

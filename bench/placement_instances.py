@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from arenite.planner.files import write_atomically
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from harness.inputs import CHECKOUT
 from placement_families import cells, tiling, training
 

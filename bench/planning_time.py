@@ -13,8 +13,8 @@ from functools import partial
 from rich.table import Table
 
 from arenite.planner.importers import read
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import verify
 from arenite.strategies import STRATEGIES, find
 from harness import Spread, bench, emit, interleaved, parser, table, timed
 from harness.inputs import light_networks, required

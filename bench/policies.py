@@ -19,16 +19,15 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from arenite.planner.budget import Budget
-from arenite.planner.costs import PRESETS, Costs
-from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import (
     MissingDependencyError,
     UnmetBudgetError,
     UnsupportedProgramError,
 )
-from arenite.planner.policy import Policy, is_exact
-from arenite.planner.program import COMPUTE, Program
+from arenite.planner.programs.costs import PRESETS, Budget, Costs
+from arenite.planner.programs.equivalence import check_same_values
+from arenite.planner.programs.policy import Policy, is_exact
+from arenite.planner.programs.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import known_policies

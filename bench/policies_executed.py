@@ -28,17 +28,17 @@ import onnx
 
 from arenite.pipeline.making.trading import Rescheduled, trade
 from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs, Link
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.program import Program, Step
-from arenite.planner.strategy import run
+from arenite.planner.placement.strategy import run
+from arenite.planner.programs.costs import LEAST, Budget, Costs, Link
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.rewrites.candidate import Candidate
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find, find_policy
-from arenite.training import TrainingRecipe, make_step, read_for_training
+from arenite.training.prepare import read_for_training
+from arenite.training.step import TrainingRecipe, make_step
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table, timed
 from zoo import mobilenet_v2, resnet50
 

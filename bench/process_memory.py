@@ -27,7 +27,7 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.programs import random_inputs, write_program
 from arenite.pipeline.targets.arenite import compiled_for
-from arenite.planner.budget import Budget
+from arenite.planner.programs.costs import Budget
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget, weight_bytes
 from arenite.runtime.rewrites.tiles import Kernels
 from arenite.strategies import find

@@ -2,7 +2,7 @@
 
 import random
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 
 
 def random_problem(count: int) -> Problem:

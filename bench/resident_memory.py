@@ -30,7 +30,7 @@ from rich.table import Table
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.budget import Budget
+from arenite.planner.programs.costs import Budget
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
 from arenite.strategies import find

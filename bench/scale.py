@@ -13,7 +13,7 @@ from itertools import product
 
 from rich.table import Table
 
-from arenite.planner.verify import verify
+from arenite.planner.placement.verification import verify
 from arenite.strategies import find
 from harness import bench, emit, in_fresh_process, parser, peak_rss_bytes, table, timed
 from random_problems import random_problem

@@ -19,11 +19,11 @@ from pathlib import Path
 from rich.table import Table
 
 from arenite.pipeline.targets.arenite import compiled_for
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, assigned, cost_of, traffic_of
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.memories import CostedMemory, assigned, cost_of, traffic_of
+from arenite.planner.tensors import Memory
 from arenite.strategies import find, spread
 from arenite.strategies.base.gap_search import lowest_gap
 from harness import bench, emit, note, parser, table, timed

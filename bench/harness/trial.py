@@ -19,7 +19,7 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.contest.engines import ENGINES
 from arenite.pipeline.making.programs import with_fixed
 from arenite.planner.importers import load, model_format
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.session import Session, SessionPort
 from harness.inputs import reading_of

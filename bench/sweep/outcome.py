@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from arenite.pipeline.targets.compiling import Compiled, compile_model
-from arenite.planner.derive import derive
 from arenite.planner.errors import AreniteError
 from arenite.planner.importers import load
-from arenite.planner.rules import Rules
-from arenite.planner.verify import verify
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.rules import Rules
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, load_spans
+from arenite.planner import Plan, Problem
+from arenite.planner.placement import load_spans
 
 _STEP_WIDTH = 62
 _PLOT_HEIGHT = 310

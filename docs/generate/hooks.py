@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / component) for component in _COMPONENTS]
 
 from reference import command_line, heights, orders, policies, strategies  # noqa: E402  # needs the path
 
-from arenite.planner.importers.csv import read_csv  # noqa: E402
+from arenite.planner.importers import read_csv  # noqa: E402
 from arenite.strategies import find  # noqa: E402
 
 _EXAMPLE = read_csv(ROOT / "docs" / "examples" / "worked-example.csv")

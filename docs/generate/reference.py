@@ -8,9 +8,8 @@ from dataclasses import fields
 from click.testing import CliRunner
 
 from arenite.cli.group import arenite, commands
-from arenite.planner.ordering import OrderStrategy
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, StrategyKind
+from arenite.planner import Problem, Strategy, StrategyKind
+from arenite.planner.programs import OrderStrategy
 from arenite.strategies import ORDERS, STRATEGIES, known_policies
 
 _TITLES = {

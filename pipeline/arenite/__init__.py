@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         fit_frontier,
         plan,
     )
-    from arenite.planner.errors import AreniteError
+    from arenite.planner import AreniteError
 
 __all__ = [
     "AreniteError",

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from arenite.planner.importers.csv import read_csv
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import deadline
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal

@@ -7,9 +7,8 @@ import pytest
 pytest.importorskip("onnx")
 
 import policies
-from arenite.planner.budget import Budget
-from arenite.planner.costs import PCIE
-from arenite.planner.equivalence import check_same_values
+from arenite.planner.programs.costs import PCIE, Budget
+from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import TensorKind
 from arenite.strategies import find_policy

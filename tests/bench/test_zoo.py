@@ -10,7 +10,7 @@ onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
-from arenite.planner.rules import Rules  # noqa: E402
+from arenite.planner.programs.rules import Rules  # noqa: E402
 from arenite.strategies import find_order  # noqa: E402
 from zoo import CELLS, NETWORKS  # noqa: E402
 from zoo.__main__ import main  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 
 from arenite.planner import planfile
 from arenite.planner.importers import csv
-from arenite.planner.plan import Plan
-from arenite.planner.strategy import silent
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.strategy import silent
 from arenite.strategies import known, known_policies, table
 from arenite.strategies.base import native
 from support.stub_strategy import StubStrategy

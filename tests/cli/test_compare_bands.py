@@ -8,7 +8,7 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Task, compare_model
-from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.frontier import map_of
 from arenite.strategies import find
 from support.banding import banding
 from support.running import with_random_weights
@@ -75,7 +75,7 @@ def test_what_gains_nothing_or_is_of_another_target_has_no_frontier(run_json, ne
 
 def test_with_a_budget_bands_stand_beside_the_policies(run_json, network):
     (model,) = run_json(
-        "compare", network, "--budget", "60%,1KiB,least", "--bands", "--strategy", "chen-greedy"
+        "compare", network, "--policies", "60%,1KiB,least", "--bands", "--strategy", "chen-greedy"
     )["models"]
     found = {each["budget"]: each for each in model["results"] if each["policy"] == "bands"}
     assert found["60%"]["peak"] <= 0.6 * model["peak"]
@@ -83,13 +83,13 @@ def test_with_a_budget_bands_stand_beside_the_policies(run_json, network):
     assert found["least"]["extra_time"] >= found["60%"]["extra_time"] >= 0
     assert found["1024"]["peak"] is None
     assert found["1024"]["reached"] == found["least"]["peak"]
-    plain = run_json("compare", network, "--budget", "least", "--strategy", "chen-greedy")
+    plain = run_json("compare", network, "--policies", "least", "--strategy", "chen-greedy")
     assert {each["policy"] for each in plain["models"][0]["results"]} == {"chen-greedy"}
 
 
 def test_what_our_runtime_does_not_run_says_so_beside_the_policies(run_json, tmp_path):
     odd = save(tmp_path, parse(UNRUN))
-    options = ("--budget", "least", "--bands", "--strategy", "chen-greedy")
+    options = ("--policies", "least", "--bands", "--strategy", "chen-greedy")
     *_, bands = run_json("compare", odd, *options)["models"][0]["results"]
     assert (bands["policy"], bands["peak"]) == ("bands", None)
     assert bands["reason"]
@@ -97,7 +97,7 @@ def test_what_our_runtime_does_not_run_says_so_beside_the_policies(run_json, tmp
 
 def test_a_map_of_rows_holds_every_rectangle_and_the_load(network):
     *_, least = banding(network)[1].frontier()
-    rows, problem = RowMap.of(least), least.derivation.problem
+    rows, problem = map_of(least), least.derivation.problem
     assert (rows.height, rows.turns) == (least.height, len(least.derivation.program.steps))
     assert len(rows.starts) == sum(len(record.stairs) for record in problem.records)
     assert rows.tops.max() == least.height

@@ -1,4 +1,4 @@
-"""`arenite compare --budget`: policies side by side."""
+"""`arenite compare --policies`: policies side by side."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 from arenite.cli.main import main
 from arenite.pipeline.making.costs import FLOAT, cache_file, processor_name, with_measured
-from arenite.planner.costs import Costs, Link
-from arenite.planner.policy import is_exact
+from arenite.planner.programs.costs import Costs, Link
+from arenite.planner.programs.policy import is_exact
 from arenite.strategies import known_policies
 
 
@@ -43,7 +43,7 @@ def compare(capsys):
 
 
 def test_every_exact_policy_is_compared_at_every_budget(compare, step):
-    code, out, _ = compare(step, "--budget", "75%,least", "--json")
+    code, out, _ = compare(step, "--policies", "75%,least", "--json")
     assert code == 0
     (model,) = json.loads(out)["models"]
     names = {each.name for each in known_policies().values() if is_exact(each)}
@@ -70,7 +70,7 @@ def measured(tmp_path, monkeypatch):
 
 
 def whose(compare, step, *options):
-    chosen = ("--budget", "75%", "--strategy", "sqrt", "--no-bands")
+    chosen = ("--policies", "75%", "--strategy", "sqrt", "--no-bands")
     code, out, _ = compare(step, *chosen, "--json", *options)
     assert code == 0
     (model,) = json.loads(out)["models"]
@@ -83,7 +83,7 @@ def test_it_says_whose_link_it_goes_by(compare, step, measured):
     assert whose(compare, step) == (here, 4e8, "measured")
     assert whose(compare, step, "--link", "7MB/s") == (here, 7e6, "stated")
     assert whose(compare, step, "--machine", "sd") == ("speeds of sd, stated", 24.5e6, "stated")
-    _, out, _ = compare(step, "--budget", "75%", "--strategy", "sqrt", "--no-bands")
+    _, out, _ = compare(step, "--policies", "75%", "--strategy", "sqrt", "--no-bands")
     assert "link 400 MB/s out, 500 MB/s back, measured" in " ".join(out.split())
 
 
@@ -95,7 +95,7 @@ def test_a_machine_that_was_not_measured_is_a_stated_one(compare, step):
 
 
 def test_a_policy_that_rounds_is_compared_where_it_is_named_and_says_so(compare, step):
-    chosen = ("--budget", "75%", "--no-bands", "--strategy", "gist-fp16")
+    chosen = ("--policies", "75%", "--no-bands", "--strategy", "gist-fp16")
     code, out, _ = compare(step, *chosen, "--json")
     assert code == 0
     (model,) = json.loads(out)["models"]
@@ -110,7 +110,7 @@ def test_a_policy_that_rounds_is_compared_where_it_is_named_and_says_so(compare,
 def test_a_slow_link_makes_swaps_dear(compare, step):
     times = []
     for link in ("1TB/s", "1MB/s:2MB/s"):
-        arguments = (step, "--budget", "60%", "--strategy", "modnn", "--json")
+        arguments = (step, "--policies", "60%", "--strategy", "modnn", "--json")
         _, out, _ = compare(*arguments, "--link", link.replace("1TB", "1000GB"))
         (result,) = json.loads(out)["models"][0]["results"]
         times.append(result["extra_time"])
@@ -118,7 +118,7 @@ def test_a_slow_link_makes_swaps_dear(compare, step):
 
 
 def test_the_tables_say_what_binds_and_who_is_quickest(compare, step):
-    code, out, _ = compare(step, "--budget", "60%", "--quick")
+    code, out, _ = compare(step, "--policies", "60%", "--quick")
     assert code == 0
     assert "Carried tensors bind" in out
     assert re.search(r"^\*  *greedy-chains", out, re.MULTILINE)
@@ -128,7 +128,7 @@ def test_the_tables_say_what_binds_and_who_is_quickest(compare, step):
 def test_the_page_draws_the_frontier_and_holds_all_it_needs(compare, step, tmp_path):
     page = tmp_path / "page.html"
     hostile = step.rename(step.with_name("<b>step&.onnx"))
-    code, _, _ = compare(hostile, "--budget", "75%,60%", "-o", page, "--quick")
+    code, _, _ = compare(hostile, "--policies", "75%,60%", "-o", page, "--quick")
     text = page.read_text()
     assert code == 0
     assert "<svg" in text
@@ -140,7 +140,7 @@ def test_the_page_draws_the_frontier_and_holds_all_it_needs(compare, step, tmp_p
 def test_records_without_steps_are_said(compare, tmp_path):
     path = tmp_path / "records.csv"
     path.write_text("id,lower,upper,size\na,0,2,64\n")
-    code, _, err = compare(path, "--budget", "50%")
+    code, _, err = compare(path, "--policies", "50%")
     assert code == 1
     assert "no steps that could run again" in err
 
@@ -148,10 +148,10 @@ def test_records_without_steps_are_said(compare, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--budget", "never"), "is not a size"),
-        (("--budget", "75%", "--link", "quick"), "is not a speed"),
-        (("--budget", "75%", "--peers"), "--peers does not go with --budget"),
-        (("--budget", "75%", "--target", "tflm"), "compares the graph as written"),
+        (("--policies", "never"), "is not a size"),
+        (("--policies", "75%", "--link", "quick"), "is not a speed"),
+        (("--policies", "75%", "--peers"), "--peers does not go with --policies"),
+        (("--policies", "75%", "--target", "tflm"), "compares the graph as written"),
     ],
 )
 def test_what_does_not_go_is_a_usage_error(compare, step, arguments, said):
@@ -161,6 +161,6 @@ def test_what_does_not_go_is_a_usage_error(compare, step, arguments, said):
 
 
 def test_an_unknown_policy_lists_the_known_ones(compare, step):
-    code, _, err = compare(step, "--budget", "75%", "--strategy", "greedy-by-size")
+    code, _, err = compare(step, "--policies", "75%", "--strategy", "greedy-by-size")
     assert code == 1
     assert "greedy-chains" in err

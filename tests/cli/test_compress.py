@@ -10,7 +10,7 @@ import pytest
 from arenite.cli.commands.compress import command
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.main import main
-from arenite.compression import DENSITIES, Sensitivity
+from arenite.compression.sensitivity import DENSITIES, Sensitivity
 from arenite.runtime.session import Session
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save
@@ -60,7 +60,7 @@ def test_a_program_runs_as_the_model_with_the_same_weights(path, run_json, tmp_p
     options = ("--density", "30%", "--bits", "5")
     run_json("compress", path, "-o", model, *options)
     run_json("compress", path, "-o", program, *options)
-    run_json("compress", path, "-o", streamed, *options, "--weight-budget", "90%")
+    run_json("compress", path, "-o", streamed, *options, "--weights", "90%")
     assert program.stat().st_size < model.stat().st_size / 4
     for file in (program, streamed):
         with Session(file) as session:
@@ -102,15 +102,15 @@ def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--density", "0.5", "--budget", "0.5"),
+        ("--density", "0.5", "--total-density", "0.5"),
         ("--density", "0"),
         ("--density", "150%"),
         ("--bits", "9"),
         ("--layer", "c"),
         ("--layer", "c:size=3"),
         ("--layer", "z:bits=4"),
-        ("--weight-budget", "50%"),
-        ("--weight-budget", "nothing"),
+        ("--weights", "50%"),
+        ("--weights", "nothing"),
     ],
 )
 def test_wrong_usage_is_told_and_nothing_written(path, run, tmp_path, arguments):
@@ -148,7 +148,7 @@ def test_expected_failures_are_one_line_each(path, run, tmp_path):
 
 
 def test_a_budget_that_cannot_be_met_is_a_failure(path, run, tmp_path):
-    assert "--weight-budget" in expect_failure(run, tmp_path, path, "--weight-budget", "1KiB")
+    assert "--weights" in expect_failure(run, tmp_path, path, "--weights", "1KiB")
 
 
 def test_a_data_set_that_does_not_fit_is_a_failure(path, run, tmp_path):
@@ -178,15 +178,15 @@ def test_a_compressed_model_is_built_with_coded_weights_and_a_budget(
 ):
     model, program = tmp_path / "m.onnx", tmp_path / "m.arena"
     run_json("compress", path, "-o", model)
-    said = run_json("build", model, "-o", program, "--code-weights", "--weight-budget", "90%")
+    said = run_json("build", model, "-o", program, "--code-weights", "--weights", "90%")
     assert said["weights"]["num_windows"] > 0
     assert said["weights"]["resident"] + said["weights"]["window"] <= 0.9 * 4 * 445_000
     assert program.stat().st_size < model.stat().st_size / 2
-    code, out, _ = run("build", model, "-o", program, "--weight-budget", "90%")
+    code, out, _ = run("build", model, "-o", program, "--weights", "90%")
     assert code == 0
     assert "streamed" in out
     plan = tmp_path / "plan.json"
-    run_json("plan", model, "--weight-budget", "90%", "-o", plan)
+    run_json("plan", model, "--weights", "90%", "-o", plan)
     assert json.loads(plan.read_text())["model"]["weight_budget"] == "90%"
     assert run("verify", plan, model)[0] == 0
     again = tmp_path / "again.arena"

@@ -12,8 +12,8 @@ from arenite.cli.console.observer import watched
 from arenite.pipeline.base import placing
 from arenite.pipeline.base.placing import place
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.plan import Plan
-from arenite.planner.strategy import AbandonedError
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.strategy import AbandonedError
 from arenite.strategies import Best
 from arenite.strategies import best as best_module
 from arenite.strategies.place.no_reuse import NoReuse

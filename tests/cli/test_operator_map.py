@@ -3,8 +3,8 @@
 from rich.console import Console
 
 from arenite.cli.render.operator_map import draw
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 

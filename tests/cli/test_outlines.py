@@ -5,13 +5,13 @@ import json
 import pytest
 
 from arenite.cli.render.axes import TimeScale, rasterise
+from arenite.pipeline.report.results import ModelReport, StrategyResult
 from arenite.pipeline.report.trace import as_trace
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.report import ModelReport, StrategyResult
-from arenite.planner.source import Source
-from arenite.planner.strategy import StrategyKind
+from arenite.planner.importers.models import Source
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import StrategyKind
 
 STAIRS = (Stair(0, 8, 0, 1), Stair(8, 8, 0, 2), Stair(16, 8, 0, 3))
 PROBLEM = Problem((UsageRecord("image", 24, 0, 3, outline=STAIRS), UsageRecord("row", 8, 1, 3)))

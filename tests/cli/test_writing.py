@@ -21,7 +21,7 @@ import pytest
 from arenite.cli.commands.calibrate import command as calibrating
 from arenite.cli.group import ENTRIES
 from arenite.cli.main import main
-from arenite.planner.costs import Costs, Link
+from arenite.planner.programs.costs import Costs, Link
 from support import forked
 from support.flip_files import warm_up
 from support.writers import WRITERS, before_each_change, contents, copied, make_inputs

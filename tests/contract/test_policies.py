@@ -2,17 +2,16 @@
 
 import pytest
 
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.costs import Costs, Link
-from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import (
     MissingDependencyError,
     UnmetBudgetError,
     UnsupportedProgramError,
 )
-from arenite.planner.ordering import never
-from arenite.planner.policy import AnytimePolicy, Policy, is_exact
-from arenite.planner.program import Program
+from arenite.planner.programs.costs import LEAST, Budget, Costs, Link
+from arenite.planner.programs.equivalence import check_same_values
+from arenite.planner.programs.ordering import never
+from arenite.planner.programs.policy import AnytimePolicy, Policy, is_exact
+from arenite.planner.programs.program import Program
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import known_policies

@@ -5,10 +5,10 @@ import pytest
 
 from arenite.pipeline.making.trading import Rescheduled
 from arenite.pipeline.targets.compiling import Lowered
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError, UnmetBudgetError
-from arenite.planner.policy import AnytimePolicy, Policy, is_exact
+from arenite.planner.programs.costs import LEAST, Budget
+from arenite.planner.programs.equivalence import check_same_values
+from arenite.planner.programs.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.runtime.session import Session

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Anytime, Strategy, run
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import Anytime, Strategy, run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import STRATEGIES
 from support.brute_force import lowest_height, lowest_height_by_offsets
 from support.oracle import paint

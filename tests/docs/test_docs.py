@@ -16,7 +16,7 @@ import pytest
 from click import MissingParameter
 
 from arenite.cli.group import GLANCE, commands
-from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.programs.rules import AliasKind
 from support.documentation import (
     DOCS,
     EXAMPLES,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import verify
 from arenite.strategies import find
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.strip_packing import StripPacking

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Strategy
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import Strategy
+from arenite.planner.placement.verification import verify
 from arenite.strategies import find
 from arenite.strategies.place.strip_packing import StripPacking
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import verify
 from arenite.strategies import find
 from arenite.strategies.share.mxnet import Mxnet
 from arenite.strategies.share.objects import lay_end_to_end, positional_maxima

@@ -11,8 +11,7 @@ import pytest
 
 from arenite.planner import planfile
 from arenite.planner.errors import AreniteError, PlanFileError
-from arenite.planner.planfile import PlanFile, errors
-from arenite.planner.verify import (
+from arenite.planner.placement.verification import (
     MisalignedError,
     NegativeOffsetError,
     OverCapacityError,
@@ -20,6 +19,7 @@ from arenite.planner.verify import (
     WrongBoundError,
     WrongHeightError,
 )
+from arenite.planner.planfile import PlanFile, errors
 
 SOUND = {
     "format": "arenite-plan",

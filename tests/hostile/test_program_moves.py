@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner.budget import LEAST
+from arenite.planner.programs.costs import LEAST
 from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.strategies import find_policy
 from support.edited_programs import edited

@@ -1,6 +1,6 @@
 import pytest
 
-from arenite.planner.budget import LEAST, Budget
+from arenite.planner.programs.costs import LEAST, Budget
 
 
 @pytest.mark.parametrize(("text", "of_1000"), [("75%", 750), ("4KiB", 4096), ("12.5%", 125)])

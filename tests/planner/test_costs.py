@@ -1,9 +1,9 @@
 import pytest
 
-from arenite.planner.costs import PRESETS, Costs, Link
 from arenite.planner.operators.bands import Band
 from arenite.planner.operators.moving import Fetch, Spill, Wait
-from arenite.planner.program import Step
+from arenite.planner.programs.costs import PRESETS, Costs, Link
+from arenite.planner.programs.program import Step
 from support.training_programs import Mix, training_program
 
 

@@ -1,7 +1,6 @@
-from arenite.planner.derive import derive
-from arenite.planner.ordering import Order
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
-from arenite.planner.rules import Rules
+from arenite.planner.programs.ordering import Order
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind, Rules
+from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import TensorKind
 from arenite.strategies import find_order
 from support.tiny_graphs import graph_of, tensor

@@ -1,12 +1,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.diagnosis import diagnose
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.problem import load_spans
-from arenite.planner.program import Program
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.placement.problem import load_spans
+from arenite.planner.programs.diagnosis import diagnose
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from arenite.planner.dtypes import DType
+from arenite.planner.tensors import DType
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.planner.equivalence import check_same_values
 from arenite.planner.errors import DifferentValuesError
-from arenite.planner.program import Program, Step
+from arenite.planner.programs.equivalence import check_same_values
+from arenite.planner.programs.program import Program, Step
 from arenite.planner.rewrites.narrowing import keep_narrow
 from support.parts import program_in_parts
 from support.training_programs import Mix, training_program

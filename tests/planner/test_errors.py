@@ -26,7 +26,11 @@ from arenite.planner.errors import (
     named_instead,
 )
 
-MODULES = ("arenite.planner.errors", "arenite.planner.verify", "arenite.planner.planfile.errors")
+MODULES = (
+    "arenite.planner.errors",
+    "arenite.planner.placement.verification",
+    "arenite.planner.planfile.errors",
+)
 BRANCH = re.compile(r"(?P<indent>[ │]*)(?:[├└]── )?(?P<name>\w+Error)\b.*")
 
 

@@ -2,14 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program
-from arenite.planner.tensors import Alias, Tensor, TensorKind
-from arenite.planner.verify import OverlapError, verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import OverlapError, verify
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.tensors import Alias, DType, Memory, Tensor, TensorKind
 from arenite.strategies import find
 from support.steps import step
 

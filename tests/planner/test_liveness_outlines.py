@@ -5,13 +5,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.derive import derive
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import liveness
-from arenite.planner.outline import Stair
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.placement.outline import Stair
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Rules
+from arenite.planner.rewrites.derivation import derive
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 ROW = 8

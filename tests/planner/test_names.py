@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.names import Names
+from arenite.planner.programs.program import Names
 
 
 def test_a_free_name_is_given_as_wanted_and_a_taken_one_numbered() -> None:

@@ -1,9 +1,15 @@
 import pytest
 
 from arenite.planner.errors import ModelError
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.problem import PermittedOverlap, Problem, Rectangle, UsageRecord, load_spans
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import (
+    PermittedOverlap,
+    Problem,
+    Rectangle,
+    UsageRecord,
+    load_spans,
+)
+from arenite.planner.tensors import Memory
 
 STEPS = (Stair(0, 8, 0, 2), Stair(8, 8, 0, 3), Stair(16, 16, 1, 5))
 IMAGE = UsageRecord("image", 32, 0, 5, outline=STEPS)

@@ -11,10 +11,10 @@ import pytest
 from arenite.cli.main import main
 from arenite.planner import planfile
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.liveness import Boundary
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.verification import OverlapError
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     DuplicateNameError,
@@ -26,9 +26,8 @@ from arenite.planner.planfile.errors import (
     WrongModelError,
     WrongTypeError,
 )
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.verify import OverlapError
+from arenite.planner.programs.rules import AliasKind, Boundary
+from arenite.planner.tensors import Memory
 
 DOCS = Path(__file__).parents[2] / "docs"
 DIGEST = "ab" * 32

@@ -8,8 +8,9 @@ import pytest
 
 from arenite.planner import planfile
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.liveness import Boundary
-from arenite.planner.plan import Plan
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import OverlapError
 from arenite.planner.planfile import Bands, ModelReference, PlanFile
 from arenite.planner.planfile import bands as file_of_bands
 from arenite.planner.planfile.bands import RegionOf, StripsOf
@@ -23,10 +24,13 @@ from arenite.planner.planfile.errors import (
     UnknownMemoryError,
     WrongTypeError,
 )
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
-from arenite.planner.verify import OverlapError
-from arenite.planner.verify_run import OverwrittenRowsError, UnheldRowsError, UnwrittenRowsError
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.programs.run import PlacedRows, Rows, Run, TouchingTurn
+from arenite.planner.programs.run_verification import (
+    OverwrittenRowsError,
+    UnheldRowsError,
+    UnwrittenRowsError,
+)
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "plan-file.schema.json"
 

@@ -6,8 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelError
-from arenite.planner.memory import Memory
-from arenite.planner.problem import LoadSpan, PermittedOverlap, Problem, UsageRecord, load_spans
+from arenite.planner.placement.problem import (
+    LoadSpan,
+    PermittedOverlap,
+    Problem,
+    UsageRecord,
+    load_spans,
+)
+from arenite.planner.tensors import Memory
 from support.brute_force import lowest_height
 from support.problems import problems, problems_in_memories
 

@@ -1,9 +1,8 @@
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError, OrderError
-from arenite.planner.program import Program
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 

@@ -1,6 +1,6 @@
 """Which rows steps read, worked out by hand."""
 
-from arenite.planner.row_step import RowReads
+from arenite.planner.programs.row_steps import RowReads
 
 PADDED = RowReads(0, "x", (0, 0, 1, 2), (2, 3, 4, 4))
 """Four rows, each from the one above, itself, and the one below."""

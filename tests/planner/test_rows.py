@@ -1,8 +1,6 @@
 """Which tensors have rows, and how large these are."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.rows import has_rows, num_rows, row_bytes
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor, has_rows, num_rows, row_bytes
 
 
 def test_only_single_images_have_rows():

@@ -4,9 +4,8 @@ import pytest
 
 from arenite.planner.errors import ModelError
 from arenite.planner.importers import read
-from arenite.planner.memory import Memory
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import (
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.programs.memories import (
     CostedMemory,
     Traffic,
     assigned,
@@ -14,6 +13,7 @@ from arenite.planner.several_memories import (
     excess_of,
     traffic_of,
 )
+from arenite.planner.tensors import Memory
 from support.tiny_onnx import parse, save
 
 CHAIN = """(float[8] x) => (float[8] y) { a = Relu(x) b = Add(a, a) y = Add(a, b) }"""

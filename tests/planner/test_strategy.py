@@ -10,12 +10,12 @@ from arenite.planner.errors import (
     SearchLimitError,
     UnsupportedProblemError,
 )
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan, SharedObjects
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind, run
-from arenite.planner.verify import verify
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan, SharedObjects
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import StrategyKind, run
+from arenite.planner.placement.verification import verify
+from arenite.planner.tensors import Memory
 from arenite.strategies import known
 from support.problems import problems_in_memories
 

@@ -1,10 +1,10 @@
 from pathlib import Path
 
-from arenite.planner import verify, verify_run
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.tensors import Alias, Tensor, TensorKind
-from arenite.planner.uses import Uses
+from arenite.planner.placement import verification as verify
+from arenite.planner.programs import run_verification as verify_run
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.uses import Uses
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 

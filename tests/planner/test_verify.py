@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.verify import (
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.verification import (
     MisalignedError,
     MovedError,
     NegativeOffsetError,
@@ -20,6 +19,7 @@ from arenite.planner.verify import (
     WrongHeightError,
     verify,
 )
+from arenite.planner.tensors import Memory
 from support.oracle import paint
 from support.problems import (
     problems,

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from arenite.planner import verify as checker
 from arenite.planner.errors import InvalidPlanError
+from arenite.planner.placement import verification as checker
 from support.mutation import Mutation, StaleMutationError, copy_of, deciding_lines, source_of
 
 SOURCE = source_of(checker)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.problem import Rectangle
-from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
-from arenite.planner.verify_run import (
+from arenite.planner.placement.problem import Rectangle
+from arenite.planner.programs.run import PlacedRows, Rows, Run, TouchingTurn
+from arenite.planner.programs.run_verification import (
     OverwrittenRowsError,
     UnheldRowsError,
     UnwrittenRowsError,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner.budget import LEAST
+from arenite.planner.programs.costs import LEAST
 from arenite.runtime import _core
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget

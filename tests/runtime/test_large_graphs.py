@@ -9,7 +9,7 @@ onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 from onnx import TensorProto, helper  # noqa: E402
 
 from arenite.pipeline.targets.compiling import compile_model  # noqa: E402
-from arenite.planner.verify import verify  # noqa: E402
+from arenite.planner.placement.verification import verify  # noqa: E402
 from arenite.strategies import Best  # noqa: E402
 from arenite.strategies.order.best import BestOrder  # noqa: E402
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.planner.strategy import run
+from arenite.planner.placement.strategy import run
 from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import ArenaMemory, Session

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.planner.budget import LEAST
+from arenite.planner.programs.costs import LEAST
 from arenite.runtime.errors import ResourceError, SessionForkedError
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from arenite.planner.importers import load
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.runtime.lowering.onnx.model import lower_onnx
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.rewrites.fusing import fold_pads

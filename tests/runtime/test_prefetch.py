@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model, lower_model, rules
-from arenite.planner.derive import derive
 from arenite.planner.errors import OrderError
-from arenite.planner.problem import load_spans
-from arenite.planner.program import COMPUTE
+from arenite.planner.placement.problem import load_spans
+from arenite.planner.programs.program import COMPUTE
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.errors import ProgramError, SessionForkedError
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.lanes import derive_ahead, loads_as_in

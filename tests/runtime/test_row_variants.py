@@ -7,9 +7,8 @@ import pytest
 
 from arenite.pipeline.making.trading import one_lane, trade
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
-from arenite.planner.strategy import run
+from arenite.planner.placement.strategy import run
+from arenite.planner.programs.costs import Budget, Costs, Link
 from arenite.strategies import StripsSearch, find, find_policy
 from arenite.strategies.base import native
 from support.banding import assert_same_bits, fed, outputs, outputs_of

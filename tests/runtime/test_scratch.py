@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, TransposedConv2D

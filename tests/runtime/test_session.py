@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.verify import OverlapError
+from arenite.planner.placement.verification import OverlapError
 from arenite.runtime.errors import (
     InputNameError,
     InputShapeError,

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arenite.pipeline.targets.compiling import lower_model, rules
-from arenite.planner.derive import derive
+from arenite.planner.rewrites.derivation import derive
 from arenite.strategies import BandsSearch
 from arenite.strategies.bands.strips import fuse, unfold
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed

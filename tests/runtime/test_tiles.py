@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import Compiled, compile_model, lower_model, rules
-from arenite.planner.derive import derive
-from arenite.planner.source import Source
-from arenite.planner.verify import verify
+from arenite.planner.importers.models import Source
+from arenite.planner.placement.verification import verify
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.program import file as program_file

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.verify_run import (
+from arenite.planner.programs.run_verification import (
     OverwrittenRowsError,
     UnheldRowsError,
     UnwrittenRowsError,

@@ -4,9 +4,9 @@ import pytest
 
 from arenite.pipeline.making.trading import Rescheduled
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner.budget import LEAST, Budget
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.memory import SPILLED
+from arenite.planner.programs.costs import LEAST, Budget
+from arenite.planner.tensors import SPILLED
 from arenite.runtime.session import Session
 from arenite.strategies import find_policy
 from support.running import PoisonedSession

@@ -5,11 +5,11 @@ from hypothesis import given
 
 from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.importers.csv import read_csv
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import Best, deadline, known
 from arenite.strategies import best as best_module
 from arenite.strategies.base import native

@@ -2,7 +2,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from arenite.planner.strategy import Strategy
+from arenite.planner.placement.strategy import Strategy
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.registered import POLICY_REGISTER, STRATEGY_REGISTER
 from arenite.strategies.schedules.greedy_chains import GreedyChains

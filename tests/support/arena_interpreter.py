@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary, liveness
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing import permit_overlaps
-from arenite.planner.tensors import Tensor
-from arenite.planner.verify import verify
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Boundary
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.tensors import DType, Tensor
 from arenite.strategies import find
 
 DTYPE = DType.INT64

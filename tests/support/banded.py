@@ -9,8 +9,8 @@ one record.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from arenite.planner.outline import Stair
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.units import align_up
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from arenite.pipeline.targets.compiling import Lowered, lower_model, rules, runs_by_rows
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import Derivation
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.costs import Costs, Link
+from arenite.planner.rewrites.candidate import Candidate
+from arenite.planner.rewrites.derivation import Derivation
 from arenite.runtime.program import file as program_file
 from arenite.strategies import BandsSearch, StripsSearch, find
 from support.running import PoisonedSession

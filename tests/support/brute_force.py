@@ -1,6 +1,6 @@
 """The lowest height of a handful of records, by trying every order."""
 
-from arenite.planner.problem import Problem
+from arenite.planner.placement.problem import Problem
 
 
 def lowest_height(problem: Problem) -> int:

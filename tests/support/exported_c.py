@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling_c import lower_model_for_c
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
-from arenite.planner.ordering import FindOrder
+from arenite.planner.programs.costs import Costs, Link
+from arenite.planner.programs.ordering import FindOrder
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.base.layout import CPort
 from arenite.runtime.cexport.base.options import COptions, Extension

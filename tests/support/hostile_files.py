@@ -53,9 +53,9 @@ _PLANNING = (
 """Commands that only plan."""
 
 _BUILDING = (
-    "plan {} -o o.json --weight-budget 50%",
+    "plan {} -o o.json --weights 50%",
     "build {} -o o.arena",
-    "build {} -o o.arena --json --code-weights --weight-budget 30%",
+    "build {} -o o.arena --json --code-weights --weights 30%",
     "build {} -o o.arena --code-weights --no-huffman --order greedy",
     "run {} --input all.npz",
     "run {} --input all.npz -o o.npz --poison --profile --json",
@@ -75,7 +75,7 @@ _COMPRESSING = (
     "compress {} -o o.arena --bits 4 --density 30% --json",
     "compress {} -o o.onnx --channels 50% --half --start density",
     "compress {} -o o.onnx --sensitivity 0.3 --scan o.scan.json",
-    "compress {} -o o.onnx --mean-bits 3 --budget 40%",
+    "compress {} -o o.onnx --mean-bits 3 --total-density 40%",
     "compress {} -o o.onnx --int8",
 )
 
@@ -255,7 +255,7 @@ def _programs(folder: Path) -> Iterator[Subject]:
     for name, model, options in (
         ("plain", "small.onnx", ("--dim", "n=1")),
         ("coded", "small.onnx", ("--dim", "n=1", "--code-weights")),
-        ("streamed", "streamed.onnx", ("--weight-budget", "80%")),
+        ("streamed", "streamed.onnx", ("--weights", "80%")),
     ):
         _made(folder, "build", f"{{}}/{model}", "-o", "{}/m.arena", *options)
         whole = (folder / "m.arena").read_bytes()

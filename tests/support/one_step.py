@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner.tensors import DType
 from arenite.planner.units import align_up
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Assembly

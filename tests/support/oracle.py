@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
 
 
 def paint(problem: Problem, plan: Plan) -> None:

@@ -1,8 +1,7 @@
 """A program of a tensor that steps write and read in parts, and never as a whole."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Alias, Tensor
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import Alias, DType, Tensor
 from support.training_programs import Mix
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.tensors import Memory
 
 NUM_STEPS = 12
 

@@ -1,6 +1,6 @@
 """The records live at each step, by definition: a judge of faster ways to their facts."""
 
-from arenite.planner.problem import Problem
+from arenite.planner.placement.problem import Problem
 
 
 def profiles(problem: Problem) -> list[list[int]]:

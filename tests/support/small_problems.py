@@ -1,6 +1,6 @@
 """Problems written down in one line."""
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 
 
 def problem_of(*records: tuple[int, int, int], alignment: int = 1) -> Problem:

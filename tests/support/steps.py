@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.tflite.operators import SubgraphEntry, tflite_operator
 from arenite.planner.operators.imported import AttributeValue, Imported
-from arenite.planner.program import Step
+from arenite.planner.programs.program import Step
 
 
 def operator(

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.strategy import StrategyKind
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import random
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 
 
 def tiling(num_records: int, num_steps: int, height: int, seed: int = 0) -> Problem:

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from support.steps import step
 
 

@@ -8,7 +8,7 @@ import onnx.numpy_helper
 import onnx.parser
 
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 
 
 def parse(text: str, *, opset: int = 17, microsoft: bool = False) -> onnx.ModelProto:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Array, OperatorSet, Port, Program, Step
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.planner.programs.program import Array, OperatorSet, Port, Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.tensors import DType, Quantisation, Tensor, TensorKind
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction

@@ -9,16 +9,15 @@ import onnx
 
 from arenite.pipeline.making.trading import one_lane, trade
 from arenite.pipeline.targets.compiling import Lowered, lower_model, rules
-from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs, Link
-from arenite.planner.policy import Policy
-from arenite.planner.strategy import run
+from arenite.planner.placement.strategy import run
+from arenite.planner.programs.costs import Budget, Costs, Link
+from arenite.planner.programs.policy import Policy
+from arenite.planner.rewrites.candidate import Candidate
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.file import Assembly
 from arenite.runtime.session import SessionPort
 from arenite.strategies import find
-from arenite.training import TrainingRecipe
+from arenite.training.step import TrainingRecipe
 from support.gradients import randomised, step_of
 from support.tiny_onnx import parse
 

@@ -10,15 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.memory import ARENA, Memory
 from arenite.planner.operators.moving import Wait
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.program import COMPUTE, Program, Step
+from arenite.planner.placement.strategy import run as run_strategy
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.program import COMPUTE, Program, Step
 from arenite.planner.rewrites.rescheduling import problem_of, with_views
-from arenite.planner.strategy import run as run_strategy
-from arenite.planner.tensors import Tensor, TensorKind
-from arenite.planner.verify import verify
+from arenite.planner.tensors import ARENA, DType, Memory, Tensor, TensorKind
 from arenite.strategies import find
 
 Values = dict[str, bytes]

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.pipeline.targets.compiling import Compiled, lower, rules
-from arenite.planner.derive import derive
 from arenite.planner.files import model_digest
 from arenite.planner.importers import load
-from arenite.planner.memory import Memory
-from arenite.planner.source import Source
+from arenite.planner.importers.models import Source
+from arenite.planner.rewrites.derivation import derive
+from arenite.planner.tensors import Memory
 from arenite.strategies import find_order
 
 FAST = Memory("fast", alignment=128)

@@ -1,8 +1,7 @@
 """Graphs so wide that a search of all orders would take forever."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from support.steps import step
 
 

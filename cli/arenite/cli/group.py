@@ -39,7 +39,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "compare": Entry("compare.command", "Compare all strategies on one or more models."),
         "fit": Entry("fit.command", "Fit a model into a budget of memory."),
         "calibrate": Entry(
-            "calibrate.command", "Measure what this machine's work costs, for fit to predict by."
+            "calibrate.command", "Benchmark this machine for the latency estimates of fit."
         ),
         "strategies": Entry("strategies", "List the strategies."),
     },

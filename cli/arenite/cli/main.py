@@ -42,8 +42,8 @@ def _run(argv: "Sequence[str]") -> int:
     import click
 
     from arenite.cli.group import arenite
-    from arenite.pipeline.base.errors import OptionsError
-    from arenite.planner.errors import AreniteError
+    from arenite.pipeline.base import OptionsError
+    from arenite.planner import AreniteError
 
     try:
         with arenite.make_context("arenite", list(argv), obj=tuple(argv)) as context:
@@ -72,7 +72,7 @@ def _run(argv: "Sequence[str]") -> int:
 def _failure(reason: str) -> int:
     import click
 
-    from arenite.pipeline.base.text import one_line
+    from arenite.pipeline.base import one_line
 
     click.echo(one_line(f"error: {reason}"), err=True)
     return FAILURE

@@ -12,10 +12,15 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.importers.onnx.file import normal_domain, opset_versions
-from arenite.planner.importers.onnx.inference import NodeChecker
-from arenite.planner.importers.onnx.node import Dialect
-from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
+from arenite.planner.importers.onnx import (
+    Dialect,
+    NodeChecker,
+    constant_names,
+    node_reads,
+    normal_domain,
+    opset_versions,
+    subgraphs,
+)
 
 Array: TypeAlias = NDArray[Any]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner import Shapes
 from arenite.planner.errors import FileError, UnboundDimensionError
-from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
     import onnx
 
-    from arenite.planner.importers.onnx.types import TensorType
+    from arenite.planner.importers.onnx import TensorType
 
 Array: TypeAlias = NDArray[Any]
 Dims: TypeAlias = Mapping[str, int]
@@ -128,8 +128,7 @@ def fitted_inputs(
         BindingError: The model has no such dimension or input, or two that contradict each other.
         UnsupportedModelError: An input is no tensor.
     """
-    from arenite.planner.importers.onnx.binding import bind
-    from arenite.planner.importers.onnx.types import numpy_dtype
+    from arenite.planner.importers.onnx import bind, numpy_dtype
 
     wanted: dict[str, tuple[int, ...]] = {}
     for value in _open_inputs(model, fixed):
@@ -219,7 +218,7 @@ def random_dataset(
         BindingError: The model has no such dimension or input, or two that contradict each other.
         UnsupportedModelError: An input is no tensor.
     """
-    from arenite.planner.importers.onnx.binding import bind
+    from arenite.planner.importers.onnx import bind
 
     values = _open_inputs(model, fixed)
     for value in values:
@@ -260,7 +259,7 @@ def _is_free_first(value: "onnx.ValueInfoProto") -> bool:
 
 def _name(value: "onnx.ValueInfoProto", axis: int) -> str:
     """Return what a free dimension goes by."""
-    from arenite.planner.importers.onnx.binding import stated_name
+    from arenite.planner.importers.onnx import stated_name
 
     return stated_name(value.type.tensor_type.shape.dim[axis]) or f"{value.name}:{axis}"
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from arenite.planner.errors import AreniteError, ModelError
+from arenite.planner import AreniteError
+from arenite.planner.errors import ModelError
 
 
 class CodedError(AreniteError):

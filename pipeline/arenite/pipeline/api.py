@@ -14,10 +14,9 @@ from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
-from arenite.planner.budget import Budget
-from arenite.planner.strategy import Strategy
+from arenite.planner import Budget, Strategy
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find, known
 
 ModelPath: TypeAlias = Path | str

@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.planner.strategy import Strategy
+from arenite.planner import Strategy
 from arenite.runtime.session import Session as ProgramSession
-from arenite.runtime.session.session import SessionOptions
+from arenite.runtime.session import SessionOptions
 
 _MODELS = {".onnx", ".tflite", ".lite"}
 

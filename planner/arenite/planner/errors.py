@@ -27,7 +27,7 @@
         ├── UnsupportedProblemError     the strategy does not handle such a problem
         └── UnknownStrategyError        no strategy of that name; lists the known
 
-The rules of a plan are in `arenite.planner.verify`, those of a simulated run in
+The rules of a plan are in `arenite.planner.placement.verification`, those of a simulated run in
 `arenite.planner.timing.check`, the reasons against a file in
 `arenite.planner.planfile`.
 

@@ -1,12 +1,109 @@
-"""Tensors: the values that flow through a program, free of any file format."""
+"""Tensors, their element types, and the memories that they lie in."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError
-from arenite.planner.memory import ARENA
+
+
+class DType(Enum):
+    """An element type; the value is its name and the bits of one element.
+
+    Sub-byte types are packed, two or more to a byte, without padding between rows.
+    """
+
+    BOOL = ("bool", 8)
+    INT2 = ("int2", 2)
+    UINT2 = ("uint2", 2)
+    INT4 = ("int4", 4)
+    UINT4 = ("uint4", 4)
+    FLOAT4E2M1 = ("float4e2m1", 4)
+    INT8 = ("int8", 8)
+    UINT8 = ("uint8", 8)
+    FLOAT8E4M3FN = ("float8e4m3fn", 8)
+    FLOAT8E4M3FNUZ = ("float8e4m3fnuz", 8)
+    FLOAT8E5M2 = ("float8e5m2", 8)
+    FLOAT8E5M2FNUZ = ("float8e5m2fnuz", 8)
+    FLOAT8E8M0 = ("float8e8m0", 8)
+    INT16 = ("int16", 16)
+    UINT16 = ("uint16", 16)
+    FLOAT16 = ("float16", 16)
+    BFLOAT16 = ("bfloat16", 16)
+    INT32 = ("int32", 32)
+    UINT32 = ("uint32", 32)
+    FLOAT32 = ("float32", 32)
+    INT64 = ("int64", 64)
+    UINT64 = ("uint64", 64)
+    FLOAT64 = ("float64", 64)
+    COMPLEX64 = ("complex64", 64)
+    COMPLEX128 = ("complex128", 128)
+
+    @classmethod
+    def of_label(cls, label: str) -> "DType":
+        """Return the type of a name.
+
+        Raises:
+            KeyError: No type has that name.
+        """
+        return _BY_LABEL[label]
+
+    @property
+    def label(self) -> str:
+        """The type's name, as in numpy where numpy has it."""
+        return self.value[0]
+
+    @property
+    def bits(self) -> int:
+        """Bits of one element."""
+        return self.value[1]
+
+    def num_bytes(self, num_elements: int) -> int:
+        """Return the bytes that `num_elements` packed elements take."""
+        return -(-num_elements * self.bits // 8)
+
+
+_BY_LABEL = {dtype.label: dtype for dtype in DType}
+
+
+ARENA = "arena"
+"""Name of the memory, where there is only one."""
+SPILLED = "spilled"
+"""Name of the memory that tensors are spilled to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stretch of bytes that records are placed in, addressed from 0.
+
+    Attributes:
+        name: Unique in the problem.
+        capacity: Most bytes it may take; None for no limit.
+        alignment: Alignment of its first byte, a power of two; no record in it may be
+            aligned to less.
+        writable: Whether a run may write to it.
+    """
+
+    name: str = ARENA
+    capacity: int | None = None
+    alignment: int = 1
+    writable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ModelError("a memory has no name")
+        if self.capacity is not None and self.capacity < 0:
+            raise ModelError(f"memory {self.name!r}: capacity {self.capacity} B is below 0")
+        if self.alignment < 1 or self.alignment & (self.alignment - 1):
+            raise ModelError(
+                f"memory {self.name!r}: alignment {self.alignment} is not a power of two"
+            )
+
+
+def alignments(memories: Iterable[Memory], alignment: int) -> dict[str, int]:
+    """Return by memory what its records are aligned to: no less than the memory itself."""
+    return {memory.name: max(alignment, memory.alignment) for memory in memories}
 
 
 class TensorKind(StrEnum):
@@ -90,3 +187,24 @@ class Tensor:
     def size(self) -> int:
         """Bytes of the packed elements."""
         return self.dtype.num_bytes(self.num_elements)
+
+
+ROW_AXIS = 1
+"""The axis of rows of an image, which is stored N, H, W, C."""
+
+
+def num_rows(tensor: Tensor) -> int:
+    """Return how many rows a tensor has."""
+    return tensor.shape[ROW_AXIS]
+
+
+def row_bytes(tensor: Tensor) -> int:
+    """Return the bytes of one row."""
+    return tensor.size // num_rows(tensor)
+
+
+def has_rows(tensor: Tensor) -> bool:
+    """Tell whether a tensor is an image of whole rows, not empty."""
+    if len(tensor.shape) <= ROW_AXIS or tensor.shape[0] != 1 or tensor.size == 0:
+        return False
+    return tensor.size % num_rows(tensor) == 0

@@ -19,7 +19,8 @@
 
 from collections.abc import Iterable
 
-from arenite.planner.errors import AreniteError, FileError
+from arenite.planner import AreniteError
+from arenite.planner.errors import FileError
 
 
 class ProgramError(FileError):

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from arenite.planner import Plan, Problem, Strategy, StrategyKind
 from arenite.planner.errors import UnsupportedProblemError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy, StrategyKind, Watch, run_on_hulls, silent
+from arenite.planner.placement import Watch, run_on_hulls, silent
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs
@@ -53,17 +52,15 @@ class Best:
     max_nodes_to_fit: int | None = _MOST_NODES_TO_FIT
 
     def why_unsupported(self, _problem: Problem) -> str | None:
-        """Return None: greedy strategies support any problem."""
         return None
 
     def why_not_searched(self, problem: Problem) -> str | None:
-        """Return why the quick strategies are all that it runs; None if it goes on from them."""
+        """Return why it runs the quick strategies only; None if it searches below them."""
         if problem.has_outlines:
             return Stairs().why_unsupported(problem)
         return Optimal().why_unsupported(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from arenite.planner.policy import Policy
+from arenite.planner import Policy
 from arenite.strategies.registered import POLICY_REGISTER
 from arenite.strategies.schedules.greedy_chains import GreedyChains
 from arenite.strategies.schedules.joint import Joint
@@ -16,8 +16,8 @@ POLICIES: tuple[Policy, ...] = (OffloadPrefetch(), GreedyChains(), Joint())
 def known_policies() -> dict[str, Policy]:
     """Return ours and those that installed packages register, by name.
 
-    One whose outputs are not the same to the bit (`arenite.planner.policy.is_exact`) is used only
-    where the user names it.
+    XX
+    only where the user names it.
 
     Raises:
         ValueError: Two policies have the same name, or a registered object is not a policy.

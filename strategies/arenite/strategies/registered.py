@@ -6,9 +6,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from arenite.planner import Policy, Strategy
 from arenite.planner.errors import UnknownStrategyError
-from arenite.planner.policy import Policy
-from arenite.planner.strategy import Strategy
 
 
 class _Named(Protocol):

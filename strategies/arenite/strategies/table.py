@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from arenite.planner.strategy import Strategy
+from arenite.planner import Strategy
 from arenite.strategies.best import Best
 from arenite.strategies.place.table import PLACE
 from arenite.strategies.registered import STRATEGY_REGISTER, other_strategies

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
-from arenite.planner.plan import Plan
-from arenite.planner.strategy import Watch
+from arenite.planner import Plan
+from arenite.planner.placement import Watch
 
 
 def time_is_up(seconds: float) -> Callable[[], bool]:

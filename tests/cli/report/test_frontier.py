@@ -8,7 +8,7 @@ import pytest
 
 from arenite.cli.main import main
 from arenite.pipeline.report.colours import Groups
-from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.frontier import map_of
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -83,7 +83,7 @@ def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
     from support.banding import banding
 
     *_, least = banding(save(tmp_path, with_random_weights(parse(NETWORK))))[1].frontier()
-    rows = RowMap.of(least)
+    rows = map_of(least)
     groups = Groups.of_maps([rows])
     source = row_figure(rows, groups, "map").select_one({"name": "rectangles"}).data_source.data
     problem = least.derivation.problem

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from arenite.pipeline.report.row_map import RowMap
+from arenite.pipeline.report.frontier import map_of
 from arenite.pipeline.report.row_svg import as_svg
 from support.banding import banding
 from support.running import with_random_weights
@@ -24,7 +24,7 @@ def network(tmp_path_factory):
 @pytest.fixture(scope="module")
 def maps(network):
     frontier = list(banding(network)[1].frontier())
-    return [("Whole", RowMap.of(frontier[0])), ("Least", RowMap.of(frontier[-1]))]
+    return [("Whole", map_of(frontier[0])), ("Least", map_of(frontier[-1]))]
 
 
 def rectangles(panel):

@@ -11,10 +11,10 @@ from arenite.pipeline.comparison.comparing import Task, compare_model
 from arenite.pipeline.report.frontier import Frontier, Point
 from arenite.pipeline.report.frontier_words import remark
 from arenite.pipeline.report.model import PageModel
+from arenite.pipeline.report.results import FailedModel, PeerResult
 from arenite.pipeline.report.row_map import RowMap
 from arenite.pipeline.report.summary import offered
 from arenite.pipeline.report.words import page_model
-from arenite.planner.report import FailedModel, PeerResult
 from arenite.strategies import find
 from support.tiny_onnx import parse, save
 

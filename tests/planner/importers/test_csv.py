@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelFormatError
 from arenite.planner.importers.csv import read_csv
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from support.shared_material import shared
 
 HEADER = "id,lower,upper,size\n"

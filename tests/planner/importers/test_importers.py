@@ -8,7 +8,7 @@ import pytest
 
 from arenite.planner.errors import BindingError, ModelError, ModelFormatError
 from arenite.planner.importers import read
-from arenite.planner.liveness import Boundary
+from arenite.planner.programs.rules import Boundary
 
 ROWS = "id,lower,upper,size,alignment\nx,0,2,5,4\ny,1,3,7,8\n"
 

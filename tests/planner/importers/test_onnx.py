@@ -9,7 +9,6 @@ import onnx.numpy_helper
 import onnxruntime
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import (
     BindingError,
     MissingDependencyError,
@@ -18,9 +17,9 @@ from arenite.planner.errors import (
 )
 from arenite.planner.importers import load
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.tensors import DType, TensorKind
 from support.shared_material import shared
 from support.tiny_onnx import parse, read_text, save
 

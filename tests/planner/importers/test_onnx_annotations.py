@@ -7,12 +7,11 @@ import pytest
 
 from arenite.planner.errors import InvalidPlanError, ModelFormatError
 from arenite.planner.importers import read
-from arenite.planner.importers.onnx.annotations import (
+from arenite.planner.importers.annotations import (
     SHARED_BY_READERS,
     annotated,
     read_annotations,
 )
-from arenite.planner.liveness import Boundary
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     InconsistentError,
@@ -22,6 +21,7 @@ from arenite.planner.planfile.errors import (
     StaleRecordsError,
     WrongTypeError,
 )
+from arenite.planner.programs.rules import Boundary
 from arenite.strategies import find
 from support.tiny_onnx import parse, save
 

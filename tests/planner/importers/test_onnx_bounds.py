@@ -9,7 +9,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from support.tiny_onnx import parse, read_text, save
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.tensors import DType
 from support.tiny_onnx import read_text
 
 BRANCHES = """

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from arenite.planner.derive import derive
 from arenite.planner.errors import BindingError, ModelFormatError, OrderError
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.rewrites.aliasing import SAFE_KINDS
-from arenite.planner.rules import Rules
+from arenite.planner.programs.rules import SAFE_KINDS, Rules
+from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import TensorKind
 from support.tiny_onnx import parse, save
 

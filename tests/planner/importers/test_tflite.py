@@ -13,7 +13,6 @@ pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
 from tflite import BuiltinOperator as Op
 from tflite import TensorType
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import (
     AreniteError,
     MissingDependencyError,
@@ -21,9 +20,9 @@ from arenite.planner.errors import (
     UnsupportedModelError,
 )
 from arenite.planner.importers.tflite import TfliteModel, read_tflite, read_tflite_model
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.tensors import DType, TensorKind
 from support.shared_material import shared
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 

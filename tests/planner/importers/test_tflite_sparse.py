@@ -17,7 +17,7 @@ from tflite import TensorType
 
 from arenite.planner.errors import AreniteError, ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite import read_tflite
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from support.sparse_constants import stored_sparse
 from support.tiny_tflite import (
     TinyOperator,

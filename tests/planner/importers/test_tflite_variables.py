@@ -12,7 +12,7 @@ from tflite import BuiltinOperator as Op
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers.tflite import read_tflite, read_tflite_model
-from arenite.planner.liveness import liveness
+from arenite.planner.programs.records import liveness
 from arenite.planner.tensors import TensorKind
 from support.tiny_tflite import TinyOperator, TinySubgraph, tiny_tflite
 from support.tiny_variables import LENGTH, Main, handle, initial, numbers, running_sum

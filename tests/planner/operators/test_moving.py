@@ -2,14 +2,12 @@
 
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelError
-from arenite.planner.liveness import liveness
-from arenite.planner.memory import Memory
 from arenite.planner.operators.moving import Fetch, Spill, Wait
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.tensors import DType, Memory, Tensor, TensorKind
 
 OUT, BACK = "link out", "link back"
 

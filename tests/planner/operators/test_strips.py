@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.operators.strips import Layer, in_strips
 from arenite.planner.operators.windows import Sliding, Window
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 
 
 @dataclass(frozen=True)

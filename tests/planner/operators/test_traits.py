@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator, whole
 from arenite.planner.operators.parts import Part
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from support.steps import operator
 
 

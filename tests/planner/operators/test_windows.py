@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
 from support.steps import operator
 

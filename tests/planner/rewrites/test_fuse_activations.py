@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import liveness
 from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.fuse_activations import fuse_activations
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.rewrites.activations import fuse_activations
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 

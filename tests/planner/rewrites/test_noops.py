@@ -5,12 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import liveness
 from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
 from arenite.planner.rewrites.noops import drop_noops
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
 MIDDLE = TensorKind.ACTIVATION

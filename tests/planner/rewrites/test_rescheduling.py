@@ -3,9 +3,9 @@ from itertools import pairwise
 
 import pytest
 
-from arenite.planner.costs import PCIE, Link
-from arenite.planner.equivalence import check_same_values
-from arenite.planner.program import COMPUTE, Program
+from arenite.planner.programs.costs import PCIE, Link
+from arenite.planner.programs.equivalence import check_same_values
+from arenite.planner.programs.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan, reschedule
 from arenite.planner.tensors import Alias
 from arenite.strategies.schedules.work import Work

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
 from arenite.planner.errors import InvalidTimelineError
-from arenite.planner.program import COMPUTE, Program
+from arenite.planner.programs.costs import Budget, Costs, Link
+from arenite.planner.programs.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import peak_of, problem_of
 from arenite.planner.timing import Span, Timeline, check, check_timeline, simulate
 from arenite.planner.timing.check import (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner import strategy
-from arenite.planner.budget import LEAST
+from arenite.planner.placement import strategy
+from arenite.planner.programs.costs import LEAST
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
 from arenite.strategies import find, find_policy

@@ -12,7 +12,7 @@ import pytest
 
 from arenite.pipeline.session import Session
 from arenite.pipeline.targets.compiling_c import lower_model_for_c
-from arenite.planner.row_step import row_step
+from arenite.planner.programs.row_steps import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport
 from arenite.runtime.operators.base import RuntimeOperator

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling_c import compile_for_c
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.runtime.cexport.base.layout import ArenaLayout
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling_c import ALIASES, ALIGNMENT
-from arenite.planner.derive import derive
 from arenite.planner.importers import load
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rules import Rules
+from arenite.planner.programs.rules import AliasKind, Rules
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.cexport.lowering import lower_for_c
 from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
 from support.quantised_chain import mobile, residual

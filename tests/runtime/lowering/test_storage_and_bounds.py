@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.runtime.operators.special import External
 from arenite.runtime.session import Session
 from support.running import (

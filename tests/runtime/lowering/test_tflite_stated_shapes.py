@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter
 from tflite import BuiltinOperator as Op
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.runtime.lowering.errors import UnsupportedOperatorsError
 from arenite.runtime.session import Session
 from support.running import build

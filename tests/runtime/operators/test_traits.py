@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import Select, Unary, UnaryFunction

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.reduction import Pool2D, PoolKind
 from support.one_step import Given, constant

@@ -5,9 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import (
     Binary,

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.operator import Operands
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.operators.convolution import TransposedConv2D
 from support.one_step import constant
 from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole, image

@@ -10,9 +10,9 @@ import pytest
 from tflite import BuiltinOperator
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import InvalidPlanError
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import InvalidPlanError
 from arenite.runtime import UnexpectedRuntimeError
 from arenite.runtime.targets.litert import (
     FixedShapeError,
@@ -58,7 +58,7 @@ def planned(model: Path | bytes, **options: Any) -> PlannedInterpreter:
 
 
 def stock(model: Path | bytes) -> Any:
-    interpreter = stock_module.load(model, 1)
+    interpreter = stock_module.load_interpreter(model, 1)
     interpreter.allocate_tensors()
     return interpreter
 

@@ -5,7 +5,7 @@ import pytest
 from tflite import BuiltinOperator
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.verify import OverlapError
+from arenite.planner.placement.verification import OverlapError
 from arenite.runtime.targets.tflm.records import read_tflm_model, tflm_problem
 from arenite.strategies import find
 from support.tiny_chains import dense_chain, dense_subgraph

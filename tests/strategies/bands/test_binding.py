@@ -3,8 +3,8 @@
 import pytest
 
 from arenite.pipeline.targets.compiling import rules
-from arenite.planner.derive import derive
 from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.rewrites.derivation import derive
 from arenite.strategies import BandsLimitError, InBands, binding_of, owners_of
 from support.banding import banding
 from support.running import with_random_weights

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model, runs_by_rows
-from arenite.planner.costs import SD_CARD
+from arenite.planner.programs.costs import SD_CARD
 from arenite.strategies.bands.cache import beyond_cache
 from arenite.strategies.bands.regions import Regions
 from support.running import with_random_weights

@@ -1,9 +1,8 @@
 """Regions as ordinary steps: the pieces into which a tensor falls."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowReads, RowStep
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.row_steps import RowReads, RowStep
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import Surroundings, Turn
 from support.steps import step

@@ -2,10 +2,10 @@
 
 import pytest
 
-from arenite.planner.memory import Memory
 from arenite.planner.operators.bands import Band
-from arenite.planner.several_memories import CostedMemory, excess_of, traffic_of
-from arenite.planner.verify import verify
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.memories import CostedMemory, excess_of, traffic_of
+from arenite.planner.tensors import Memory
 from arenite.strategies import InBands
 from arenite.strategies.bands.memories_search import (
     MemoriesLimitError,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner.derive import derive
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.problem import load_spans
-from arenite.planner.row_step import row_step
-from arenite.planner.rows import num_rows
-from arenite.planner.rules import Rules
+from arenite.planner.placement.problem import load_spans
+from arenite.planner.programs.row_steps import row_step
+from arenite.planner.programs.rules import Rules
+from arenite.planner.rewrites.derivation import derive
+from arenite.planner.tensors import num_rows
 from arenite.strategies.bands import regions as module
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import BandWalk, Region, Regions

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.bands import Band
 from arenite.planner.operators.operator import Operator
 from arenite.planner.operators.strips import Strips
 from arenite.planner.operators.windows import Sliding, Window
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from arenite.strategies.bands.strips import fuse, unfold
 
 

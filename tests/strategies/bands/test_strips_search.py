@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
-from arenite.planner.liveness import Boundary
 from arenite.planner.operators.strips import Strips
+from arenite.planner.programs.rules import Boundary
 from arenite.strategies import BandsLimitError, InBands, StripsSearch, binding_of
 from arenite.strategies.bands import strips_search as module
 from arenite.strategies.bands.regions import Region, Regions

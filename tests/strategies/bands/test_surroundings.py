@@ -1,9 +1,8 @@
 """What surrounds regions, worked out by hand."""
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowReads, RowStep
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.row_steps import RowReads, RowStep
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies.bands.regions import Storage, Surroundings, storages, surroundings_from
 from support.steps import step
 

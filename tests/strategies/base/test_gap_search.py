@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.base import native
 from arenite.strategies.base.gap_search import Fit, _place_in_python, place_in_order
 from support.problems import problems_with_fixed_offsets

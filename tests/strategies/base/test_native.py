@@ -2,17 +2,16 @@ from typing import Any
 
 import pytest
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import (
     MissingDependencyError,
     SizeLimitError,
     UnsupportedProblemError,
 )
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
-from arenite.planner.strategy import Strategy, run
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import Strategy, run
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import Rules
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies import find_order
 from arenite.strategies.base import native
 from arenite.strategies.place.one_pass import GreedyBySize

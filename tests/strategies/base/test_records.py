@@ -1,6 +1,6 @@
 from hypothesis import given
 
-from arenite.planner.problem import Problem
+from arenite.planner.placement.problem import Problem
 from arenite.strategies.base.records import breadth_order, count_conflicts
 from support.problems import problems
 

@@ -5,7 +5,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner.placement.problem import UsageRecord
 from arenite.strategies.memories.frontier import best_choice
 
 

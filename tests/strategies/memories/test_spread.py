@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.memory import Memory
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.verification import verify
+from arenite.planner.programs.memories import CostedMemory, Traffic, traffic_of
+from arenite.planner.tensors import Memory
 from arenite.strategies import find, spread
 
 BEST = find("best")

@@ -1,8 +1,8 @@
 """Records that lie in one memory, as one thing to choose."""
 
-from arenite.planner.outline import Stair
-from arenite.planner.problem import PermittedOverlap, UsageRecord
-from arenite.strategies.memories.units import units_of
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import PermittedOverlap, UsageRecord
+from arenite.strategies.memories.spread import units_of
 
 
 def test_records_alone_are_units_of_their_own():

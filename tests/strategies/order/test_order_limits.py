@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from arenite.planner.ordering import AnytimeOrder
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner.programs.ordering import AnytimeOrder
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import Rules
 from arenite.strategies import ORDERS
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from support.wide_graphs import wide_graph

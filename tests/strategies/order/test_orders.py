@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import UnknownStrategyError
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind, share
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import AliasKind, Boundary, Rules
+from arenite.planner.rewrites.aliasing.rewrite import share
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from arenite.strategies.place.one_pass import GreedyBySize

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import STRATEGIES
 from arenite.strategies.place.compaction import compacted
 from arenite.strategies.place.one_pass import GreedyBySize

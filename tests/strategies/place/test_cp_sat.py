@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import InfeasibleError, MissingDependencyError, SearchLimitError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import verify
 from arenite.strategies.place.cp_sat import CpSat
 from support.brute_force import lowest_height
 from support.problems import problems

@@ -1,7 +1,7 @@
 import pytest
 
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.verification import verify
 from support.tilings import tiling
 
 pytest.importorskip("ortools")

@@ -1,6 +1,6 @@
 import pytest
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.place.one_pass import (
     GreedyByArea,
     GreedyByBreadth,

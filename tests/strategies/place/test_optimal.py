@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from arenite.planner.errors import InfeasibleError, SearchLimitError, UnsupportedProblemError
 from arenite.planner.importers.csv import read_csv
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import deadline
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.one_pass import GreedyBySize

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import UnsupportedProblemError
-from arenite.planner.outline import Stair
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import run
+from arenite.planner.placement.verification import verify
 from arenite.strategies import deadline
 from arenite.strategies.base import native
 from arenite.strategies.place import stairs as module

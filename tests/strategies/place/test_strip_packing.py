@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 
 from arenite.planner.errors import UnsupportedProblemError
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import run
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import run
 from arenite.strategies.place.strip_packing import StripPacking
 from support.problems import problems
 from support.small_problems import problem_of

@@ -3,10 +3,10 @@ import random
 import pytest
 from hypothesis import given, settings
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Strategy
-from arenite.planner.verify import verify
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import Strategy
+from arenite.planner.placement.verification import verify
 from arenite.strategies.place.tvm import TvmByConflicts, TvmBySize, TvmHillClimb, _Climb
 from support.problems import problems
 from support.small_problems import problem_of

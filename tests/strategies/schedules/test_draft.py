@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from arenite.planner.costs import PCIE
-from arenite.planner.equivalence import check_same_values
+from arenite.planner.programs.costs import PCIE
+from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of, reschedule
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work

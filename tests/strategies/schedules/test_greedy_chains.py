@@ -1,8 +1,7 @@
 """What the prices of chains, and spills one by one, are worth."""
 
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
-from arenite.planner.policy import Policy
+from arenite.planner.programs.costs import Budget, Costs, Link
+from arenite.planner.programs.policy import Policy
 from arenite.planner.timing import simulate
 from arenite.strategies.schedules.chains import Chain, per_byte
 from arenite.strategies.schedules.greedy_chains import GreedyChains

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.best_fit import (
     ObjectsByBreadth,
     ObjectsBySize,

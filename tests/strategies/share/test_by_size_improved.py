@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from hypothesis import given
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.best_fit import ObjectsBySize
 from arenite.strategies.share.by_size_improved import ObjectsBySizeImproved
 from support.problems import problems

@@ -1,4 +1,4 @@
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.executorch import Executorch
 from support.small_problems import problem_of
 

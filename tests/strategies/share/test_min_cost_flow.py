@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.min_cost_flow import ObjectsMinCostFlow
 from support.problems import problems
 from support.small_problems import problem_of

@@ -1,6 +1,6 @@
 import pytest
 
-from arenite.planner.plan import Plan
+from arenite.planner.placement.plan import Plan
 from arenite.strategies.share.mxnet import Mxnet
 from support.small_problems import problem_of
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Strategy, StrategyKind, run
+from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.strategy import Strategy, StrategyKind, run
+from arenite.planner.placement.verification import verify
 from arenite.planner.units import align_up
-from arenite.planner.verify import verify
 from arenite.strategies import STRATEGIES
 from arenite.strategies.share.mxnet import Mxnet
 from arenite.strategies.share.objects import (

@@ -1,6 +1,6 @@
 import pytest
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner.placement.problem import UsageRecord
 from arenite.strategies.share.over_time import (
     ObjectsEqualSize,
     ObjectsInOrder,

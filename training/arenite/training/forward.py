@@ -7,11 +7,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.importers.onnx.node import Origin
-from arenite.planner.importers.onnx.order import subgraphs
-from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Program, Step, TensorKind
+from arenite.planner.importers.onnx import Origin, subgraphs
+from arenite.planner.operators import Imported
 from arenite.training.errors import NotDifferentiableError
 from arenite.training.expansions import (
     EXPANSIONS,

@@ -10,9 +10,9 @@ import onnx
 import onnx.helper
 from numpy.typing import NDArray
 
-from arenite.planner.dtypes import DType
-from arenite.planner.importers.onnx.types import numpy_dtype, write_dtype
-from arenite.planner.names import Names
+from arenite.planner import DType
+from arenite.planner.importers.onnx import numpy_dtype, write_dtype
+from arenite.planner.programs import Names
 
 Array: TypeAlias = NDArray[Any]
 

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.training.errors import UnfitLossError
 from arenite.training.graph import Node, StepGraph, Value
 

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner import DType, Program, TensorKind
+from arenite.planner.operators import Imported
 from arenite.training.errors import NothingToTrainError
 
 _BOTH, _SECOND, _SCALE_AND_BIAS, _LAYER = (0, 1), (1,), (1, 2), (1, 2, 3)

@@ -12,8 +12,7 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 
 from arenite.planner.errors import FileError, ModelFormatError, about_file
-from arenite.planner.importers.onnx.file import load_model
-from arenite.planner.importers.onnx.states import take_states
+from arenite.planner.importers.onnx import load_model, take_states
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 Array: TypeAlias = NDArray[Any]

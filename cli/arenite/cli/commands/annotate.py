@@ -19,14 +19,19 @@ from arenite.cli.options.model import dim_option, shape_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AliasType, AlignmentType
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base.placing import configured, place
-from arenite.pipeline.base.text import both, distance
-from arenite.planner import planfile
+from arenite.pipeline.base import both, configured, distance, place
+from arenite.planner import (
+    DEFAULT_ALIGNMENT,
+    AliasKind,
+    Boundary,
+    PlanFile,
+    Shapes,
+    model_format,
+    planfile,
+    read,
+)
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError, about_file
-from arenite.planner.importers import Shapes, model_format, read
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.planfile import ModelReference, PlanFile
-from arenite.planner.rewrites.aliasing import AliasKind
+from arenite.planner.planfile import ModelReference
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
@@ -87,7 +92,7 @@ def annotate(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Write the plan of an ONNX MODEL into its metadata, where onnxsim has its own.
+    """Write the plan of an ONNX MODEL into its metadata, where onnxsim writes its own.
 
     Each value gets its offset and its bytes, the model the bytes of the arena. The operators stay
     in the order of the file. 'arenite verify OUT.onnx' reads the plan back and checks it.
@@ -114,7 +119,7 @@ def annotate(
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         plan_file = planfile.read(plan_path)
     try:
-        from arenite.planner.importers.onnx.annotations import annotated
+        from arenite.planner.importers import annotated
     except ModuleNotFoundError as error:
         raise MissingDependencyError("onnx", "onnx", f"annotating {model.name!r}") from error
     with about_file(plan_path or model):

@@ -38,18 +38,12 @@ from arenite.cli.render.facts import (
     weights_as_json,
     weights_rows,
 )
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, distance, grouped, plural, printable
-from arenite.pipeline.making.building import build_by_plan, build_model
-from arenite.pipeline.making.programs import code_of
-from arenite.pipeline.making.tuning import tuned
-from arenite.planner.importers import InputValues, Shapes
-from arenite.planner.operators.bands import Band
-from arenite.planner.program import Step
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
+from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural, printable
+from arenite.pipeline.making import build_by_plan, build_model, code_of, tuned
+from arenite.planner import InputValues, Shapes, Step
+from arenite.planner.operators import Band
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import Kernels, WeightBudget, num_by_tile
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
@@ -86,24 +80,24 @@ _DECIDED_BY_PLAN = (
 @weight_budget_option
 @click.option(
     "--code-weights", is_flag=True,
-    help="Compress weights that share few values, as 'arenite compress' leaves them.",
+    help="Store weights with few distinct values compressed, such as those of 'arenite compress'.",
 )  # fmt: skip
 @huffman_option
 @click.option(
     "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
     show_default=True,
-    help="Convolutions directly; by tiles, after Winograd, where they are quicker and the arena "
-    "has room for their working memory anyway; or by tiles wherever they are quicker.",
+    help="Kernels of convolutions: direct, without Winograd; quick, with Winograd where it is "
+    "faster and the arena need not grow; fastest, with Winograd wherever it is faster.",
 )  # fmt: skip
 @click.option(
     "--tune", is_flag=True,
-    help="Measure on this machine which kernel of each convolution is the quickest; on another "
-    "processor those of the table run.",
+    help="Measure the kernels of each convolution on this machine and use the fastest. Other "
+    "processors use the built-in table.",
 )  # fmt: skip
 @click.option(
     "--whole", "is_whole", is_flag=True,
-    help="Run every step whole. By default steps that hand each other more than a cache holds run "
-    "in bands of rows, where the arena is then smaller or has room for tiles.",
+    help="Run every step whole. By default steps whose tensors exceed a cache run in bands of "
+    "rows if that makes the arena smaller or allows faster kernels.",
 )  # fmt: skip
 @time_limit_option()
 @seed_option
@@ -131,7 +125,7 @@ def build(
 ) -> None:
     """Build MODEL, its plan and its weights into one file that our runtime maps into memory.
 
-    Running that file takes neither the model nor the packages that read it.
+    To run that file, neither the model nor the packages that read models are needed.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     results = Results(as_json=as_json)

@@ -14,12 +14,9 @@ from arenite.cli.options.common import json_option
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base.placing import place
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, distance, percent, printable
-from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
-from arenite.planner.diagnosis import diagnose
-from arenite.planner.plan import Plan
+from arenite.pipeline.base import Reading, both, distance, percent, place, printable
+from arenite.pipeline.targets import ARENITE, Chosen, choose_target
+from arenite.planner import Plan, diagnose
 from arenite.strategies import find
 
 

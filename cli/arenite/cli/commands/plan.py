@@ -29,14 +29,11 @@ from arenite.cli.render.facts import (
     spread_as_json,
     spread_row,
 )
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, duration, gap, percent, plural
-from arenite.pipeline.making.planning import PlannedModel, plan_model
-from arenite.pipeline.targets.choice import GENERIC, Chosen
-from arenite.planner.planfile import PlanFile
-from arenite.planner.several_memories import CostedMemory
-from arenite.planner.source import Source
+from arenite.pipeline.base import Reading, both, configured, duration, gap, percent, plural
+from arenite.pipeline.making import PlannedModel, plan_model
+from arenite.pipeline.targets import GENERIC, Chosen
+from arenite.planner import PlanFile, Source
+from arenite.planner.programs import CostedMemory
 from arenite.strategies import find
 
 

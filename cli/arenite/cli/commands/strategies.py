@@ -5,14 +5,14 @@ import click
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.render.facts import policies_table, strategies_table
-from arenite.planner.policy import is_exact
+from arenite.planner.programs import is_exact
 from arenite.strategies import known, known_policies
 
 
 @click.command()
 @json_option
 def strategies(as_json: bool) -> None:
-    """List the strategies, and the policies of compare --budget, with their sources."""
+    """List the strategies, and the policies of compare --policies, with their sources."""
     table, policies = known().values(), known_policies().values()
     Results(as_json=as_json).show(
         {

@@ -10,8 +10,8 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.making.exporting import export_for_tflm
+from arenite.pipeline.base import configured
+from arenite.pipeline.making import export_for_tflm
 from arenite.strategies import find
 
 

@@ -10,18 +10,13 @@ from rich.console import Console
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
-from arenite.pipeline.base.memories import spread_as
-from arenite.pipeline.base.reading import Reading, reading_of
-from arenite.pipeline.base.text import both, plural, printable
-from arenite.pipeline.making.program_files import ProgramFile
-from arenite.pipeline.making.programs import SUFFIX, session_by_plan
-from arenite.pipeline.targets.choice import TARGETS
-from arenite.pipeline.targets.compiling import Compiled
-from arenite.planner import planfile
+from arenite.pipeline.base import Reading, both, plural, printable, reading_of, spread_as
+from arenite.pipeline.making import SUFFIX, ProgramFile, session_by_plan
+from arenite.pipeline.targets import TARGETS, Compiled
+from arenite.planner import PlanFile, planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.planfile import PlanFile
-from arenite.planner.planfile.errors import StaleRecordsError, WrongTypeError
+from arenite.planner.planfile import StaleRecordsError, WrongTypeError
 
 
 @click.command()
@@ -122,7 +117,7 @@ def _verify_program(path: Path, model: Path | None, results: Results) -> None:
 
 def _read_annotated(path: Path) -> PlanFile:
     try:
-        from arenite.planner.importers.onnx.annotations import read_annotations
+        from arenite.planner.importers import read_annotations
     except ModuleNotFoundError as error:
         raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
     return read_annotations(path)

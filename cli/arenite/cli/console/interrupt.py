@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from arenite.planner.strategy import AbandonedError
+from arenite.planner.placement import AbandonedError
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from rich.status import Status
 
 from arenite.cli.console.interrupt import StopRequest, stop_on_interrupt
 from arenite.cli.console.streams import complain, note, progress
-from arenite.pipeline.base.observing import Observer, Search, SearchLimits
+from arenite.pipeline.base import Observer, Search, SearchLimits
 
 
 class TerminalSearch(Search):

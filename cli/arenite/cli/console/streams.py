@@ -6,7 +6,7 @@ from typing import TextIO
 import click
 from rich.console import Console
 
-from arenite.pipeline.base.text import one_line
+from arenite.pipeline.base import one_line
 
 _PIPED_WIDTH = 100_000
 """Columns where no terminal limits a line: no name is cut or folded."""

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import click
 
-from arenite.pipeline.making.costs import HERE
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.costs import PRESETS, Link
+from arenite.pipeline.making import HERE
+from arenite.planner import LEAST, Budget, Link
+from arenite.planner.programs import PRESETS
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -58,7 +58,7 @@ link_option = click.option(
 
 
 def budget_options(function: _F) -> _F:
-    """Add the options `--budget`, `--machine` and `--link`."""
+    """Add the options `--policies`, `--machine` and `--link`."""
     for option in (
         link_option,
         click.option(
@@ -68,11 +68,12 @@ def budget_options(function: _F) -> _F:
             "desktop GPU; sd, a small board.  [default: here where it was measured, else pcie]",
         ),
         click.option(
-            "--budget",
+            "--policies",
             "budgets",
             type=BudgetsType(),
             metavar="BUDGETS",
-            help="Compare what trades time for memory, at budgets such as 75%,50%,4MiB,least.",
+            help="Compare the policies that trade time for memory, at budgets of the arena such "
+            "as 75%,50%,4MiB,least.",
         ),
     ):
         function = option(function)

@@ -16,13 +16,11 @@ from arenite.cli.options.types import (
     SizeType,
     WeightBudgetType,
 )
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.choice import ARENITE, GENERIC, TARGETS
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.memory import Memory
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.pipeline.base import Reading
+from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
+from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Memory
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import ORDERS
 
 _P = ParamSpec("_P")
@@ -150,12 +148,13 @@ huffman_option = click.option(
     help="Huffman-code the weights; without it the file is larger but decodes faster.",
 )
 weight_budget_option = click.option(
-    "--weight-budget",
+    "--weights",
+    "weight_budget",
     type=WeightBudgetType(),
     metavar="SIZE|N%[,in-turn|,beside]",
-    help="Keep at most this much of the weights resident; stream the rest into the arena, the "
-    "next window on a thread of its own while one is computed with, where windows are large. With "
-    "',beside' always; with ',in-turn' the thread that computes fills one window at a time.",
+    help="Keep at most this many bytes of weights resident and stream the others from the file: "
+    "',beside' loads them during the computation, ',in-turn' between its steps.  [default: all "
+    "resident; of the two ways the one that is quicker for windows of that size]",
 )
 
 

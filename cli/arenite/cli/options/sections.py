@@ -15,8 +15,25 @@ MODEL: Final = {
 SEARCH: Final = {"Search": ("requested", "capacity", "memories", "time_limit_s", "seed")}
 
 
+RARE: Final = frozenset({
+    "values", "boundary", "alignment", "aliases", "weight_budget", "memories", "seed", "csv",
+    "markdown", "trace", "compression_paths", "scheduler", "machine", "link", "huffman",
+    "costs_path",
+})  # fmt: skip
+"""Names of parameters that only `--help-all` shows."""
+
+_ALL: Final = f"{__name__}.all"
+
+
+def _show_all(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        context.meta[_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
 class SectionedCommand(click.Command):
-    """A command whose help groups its options.
+    """A command whose help groups its options, and leaves the rare ones to `--help-all`.
 
     Attributes:
         sections: Names of parameters below a title each; the others come first.
@@ -27,6 +44,13 @@ class SectionedCommand(click.Command):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.sections = sections or {}
+        if any(parameter.name in RARE for parameter in self.params):
+            self.params.append(
+                click.Option(
+                    ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
+                    callback=_show_all, help="Show all options and exit.",
+                )
+            )  # fmt: skip
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section."""
@@ -34,6 +58,7 @@ class SectionedCommand(click.Command):
             parameter.name: record
             for parameter in self.get_params(context)
             if isinstance(parameter, click.Option)
+            and (context.meta.get(_ALL) or parameter.name not in RARE)
             and (record := parameter.get_help_record(context)) is not None
         }
         themed = [

@@ -4,10 +4,10 @@ import math
 
 import click
 
-from arenite.planner.budget import Budget
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
+from arenite.planner import AliasKind, Budget
+from arenite.planner.programs import SAFE_KINDS
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.rewrites import WeightBudget
 
 _MAX_NUMBER = 2**63 - 1
 

@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 from rich.text import Text
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.planner import Plan, Problem
 from arenite.planner.units import format_size
 
 LABEL_WIDTH = 11

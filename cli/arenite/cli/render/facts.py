@@ -9,13 +9,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.pipeline.base.text import both, percent, plural, printable
-from arenite.pipeline.targets.compiling import Compiled
-from arenite.planner.plan import Plan
-from arenite.planner.policy import Policy
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy
-from arenite.runtime.rewrites.streaming import weight_bytes
+from arenite.pipeline.base import both, percent, plural, printable
+from arenite.pipeline.targets import Compiled
+from arenite.planner import Plan, Policy, Problem, Strategy
+from arenite.runtime.rewrites import weight_bytes
 from arenite.runtime.session import SessionMemory, Tuned
 from arenite.strategies import Spread
 
@@ -151,31 +148,34 @@ def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) ->
     return table
 
 
+_SOURCE_WIDTH = 58
+"""Columns of a source: longer ones continue on the next line."""
+
+
 def policies_table(policies: Iterable[Policy]) -> Table:
-    """Return the table of policies."""
-    return listing(
+    """Return the table of policies, narrow enough for most terminals."""
+    return _sources(
         ("policy", "decides", "source"),
-        (
-            (Text(policy.name, "bold", no_wrap=True), policy.decides, policy.source)
-            for policy in policies
-        ),
+        ((policy.name, policy.decides, policy.source) for policy in policies),
     )
 
 
 def strategies_table(strategies: Iterable[Strategy]) -> Table:
-    """Return the table of strategies."""
-    return listing(
-        ("name", "kind", "complexity", "source"),
-        (
-            (
-                Text(strategy.name, "bold", no_wrap=True),
-                strategy.kind.value,
-                strategy.complexity,
-                strategy.source,
-            )
-            for strategy in strategies
-        ),
+    """Return the table of strategies, narrow enough for most terminals."""
+    return _sources(
+        ("name", "kind", "source"),
+        ((strategy.name, strategy.kind.value, strategy.source) for strategy in strategies),
     )
+
+
+def _sources(heading: Sequence[str], rows: Iterable[tuple[str, str, str]]) -> Table:
+    table = listing(
+        heading, ((Text(name, "bold", no_wrap=True), what, source) for name, what, source in rows)
+    )
+    table.columns[-1].max_width = _SOURCE_WIDTH
+    table.columns[-1].overflow = "fold"
+    table.columns[-1].no_wrap = False
+    return table
 
 
 def name(text: str, style: str = "") -> Text:

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from arenite.cli.render.axes import TimeScale, framed
-from arenite.planner.diagnosis import StepLoad
-from arenite.planner.problem import LoadSpan
+from arenite.planner.placement import LoadSpan
+from arenite.planner.programs import StepLoad
 
 NUM_ROWS = 10
 _EIGHTHS = " ▁▂▃▄▅▆▇█"

@@ -12,9 +12,8 @@ from rich.text import Text
 
 from arenite.cli.render.axes import Grid, TimeScale, colour_apart, framed, rasterise
 from arenite.cli.render.facts import name
-from arenite.pipeline.base.text import both, elided, grouped, plural, printable
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.pipeline.base import both, elided, grouped, plural, printable
+from arenite.planner import Plan, Problem
 
 NUM_ROWS = 20
 _LEGEND_LENGTH = 8

@@ -14,9 +14,8 @@ from rich.text import Text
 from arenite.cli.render.axes import Grid, TimeScale, framed, rasterise
 from arenite.cli.render.facts import name
 from arenite.cli.render.memory_map import FREE, NUM_ROWS, PALETTE, colour_rows
-from arenite.pipeline.base.text import percent
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
+from arenite.pipeline.base import percent
+from arenite.planner import Plan, Problem
 
 _OTHERS = "others"
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.base.text import both, change, one_line
-from arenite.runtime.targets.tflm.export import TflmExport
-from arenite.runtime.targets.tflm.measure import Measurement
+from arenite.pipeline.base import both, change, one_line
+from arenite.runtime.targets import Measurement, TflmExport
 
 _MEASURES = {
     "head": "head: tensors, scratch",

@@ -1,1 +1,48 @@
 """What all of the pipeline uses: readings, limits, observers, one search, errors."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.pipeline.base.errors import OptionsError
+    from arenite.pipeline.base.memories import spread_as
+    from arenite.pipeline.base.observing import Observer, Search, SearchLimits
+    from arenite.pipeline.base.ordering import order_finder
+    from arenite.pipeline.base.placing import configured, place
+    from arenite.pipeline.base.reading import Reading, reading_of
+    from arenite.pipeline.base.text import (
+        both,
+        change,
+        distance,
+        duration,
+        elided,
+        gap,
+        grouped,
+        one_line,
+        percent,
+        plural,
+        printable,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "errors": "OptionsError",
+            "memories": "spread_as",
+            "observing": "Observer Search SearchLimits",
+            "ordering": "order_finder",
+            "placing": "configured place",
+            "reading": "Reading reading_of",
+            "text": (
+                "both change distance duration elided gap grouped one_line percent plural "
+                "printable"
+            ),
+        },
+    )
+
+__all__ = [
+    "Observer", "OptionsError", "Reading", "Search", "SearchLimits", "both", "change",
+    "configured", "distance", "duration", "elided", "gap", "grouped", "one_line", "order_finder",
+    "percent", "place", "plural", "printable", "reading_of", "spread_as",
+]  # fmt: skip

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from arenite.pipeline.base.text import percent
-from arenite.planner.errors import AreniteError, FileError, PlanError
+from arenite.planner import AreniteError
+from arenite.planner.errors import FileError, PlanError
 
 
 class OptionsError(AreniteError):

@@ -5,13 +5,8 @@ from collections.abc import Sequence
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.placing import Outcome, place
-from arenite.planner.plan import Plan
-from arenite.planner.planfile import PlanFile
-from arenite.planner.problem import Problem
-from arenite.planner.several_memories import CostedMemory, assigned, traffic_of
-from arenite.planner.source import Source
-from arenite.planner.strategy import Strategy
-from arenite.planner.verify import verify
+from arenite.planner import Plan, PlanFile, Problem, Source, Strategy, verify
+from arenite.planner.programs import CostedMemory, assigned, traffic_of
 from arenite.strategies import Spread, spread
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
+from arenite.planner import ShouldStop
 from arenite.strategies import time_is_up
 
 logger = logging.getLogger(__name__)

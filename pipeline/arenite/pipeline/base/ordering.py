@@ -4,10 +4,9 @@ import logging
 import time
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.planner.ordering import AnytimeOrder, FindOrder, Order
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import has_parts
-from arenite.planner.rules import Rules
+from arenite.planner import FindOrder, Order, Program, Rules
+from arenite.planner.programs import AnytimeOrder
+from arenite.planner.rewrites import has_parts
 from arenite.strategies import find_order
 
 logger = logging.getLogger(__name__)

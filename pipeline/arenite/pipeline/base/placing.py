@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 
 from arenite.pipeline.base.observing import UNLIMITED, Search, SearchLimits
 from arenite.pipeline.base.text import exact, gap
+from arenite.planner import Plan, Problem, Strategy, verify
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Anytime, Strategy, run
-from arenite.planner.verify import verify
+from arenite.planner.placement import Anytime, run
 from arenite.strategies import Best
 
 logger = logging.getLogger(__name__)

@@ -4,11 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.planner.importers import InputValues, Shapes
-from arenite.planner.liveness import Boundary
-from arenite.planner.planfile import PlanFile
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.planner import AliasKind, Boundary, InputValues, PlanFile, Shapes
+from arenite.runtime.rewrites import WeightBudget
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Numbers as people read them, and names from files that nobody vouches for."""
 
-from arenite.planner.plan import Plan
+from arenite.planner import Plan
 from arenite.planner.units import format_size
 
 

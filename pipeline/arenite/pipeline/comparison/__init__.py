@@ -1,1 +1,42 @@
 """Strategies and policies compared on models."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
+    from arenite.pipeline.comparison.comparing import (
+        Compared,
+        Comparison,
+        TargetReport,
+        Task,
+        compare_each,
+    )
+    from arenite.pipeline.comparison.model_files import readings_of
+    from arenite.pipeline.comparison.policies import (
+        ROUNDED,
+        ModelPolicies,
+        PolicyContest,
+        PolicyResult,
+        chosen_policies,
+        compare_policies,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "baseline": "Difference differences read_baseline",
+            "comparing": "Compared Comparison TargetReport Task compare_each",
+            "model_files": "readings_of",
+            "policies": (
+                "ROUNDED ModelPolicies PolicyContest PolicyResult chosen_policies compare_policies"
+            ),
+        },
+    )
+
+__all__ = [
+    "ROUNDED", "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",
+    "PolicyResult", "TargetReport", "Task", "chosen_policies", "compare_each", "compare_policies",
+    "differences", "read_baseline", "readings_of",
+]  # fmt: skip

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from arenite.pipeline.report.results import ModelReport
 from arenite.planner.errors import FileError
 from arenite.planner.files import read_json
-from arenite.planner.report import ModelReport
 
 _MAX_MEBIBYTES = 256
 _MAX_NUMBER = (1 << 63) - 1

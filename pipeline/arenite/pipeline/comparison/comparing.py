@@ -16,24 +16,23 @@ from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.page import as_page
-from arenite.pipeline.report.tables import as_csv
-from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
-from arenite.planner.errors import (
-    AreniteError,
-    InvalidPlanError,
-    MissingDependencyError,
-    PlanError,
-    UnsupportedProblemError,
-)
-from arenite.planner.files import write_atomically
-from arenite.planner.report import (
+from arenite.pipeline.report.results import (
     FailedModel,
     ModelReport,
     PeerResult,
     SkippedStrategy,
     StrategyResult,
 )
-from arenite.planner.strategy import Strategy
+from arenite.pipeline.report.tables import as_csv
+from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
+from arenite.planner import AreniteError, Strategy
+from arenite.planner.errors import (
+    InvalidPlanError,
+    MissingDependencyError,
+    PlanError,
+    UnsupportedProblemError,
+)
+from arenite.planner.files import write_atomically
 
 _Outcome = TypeVar("_Outcome")
 

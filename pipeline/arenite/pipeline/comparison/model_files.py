@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.pipeline.base.reading import Reading
-from arenite.planner.errors import AreniteError, BindingError
-from arenite.planner.importers import open_names
+from arenite.planner import AreniteError, open_names
+from arenite.planner.errors import BindingError
 
 _SUFFIXES = frozenset({".onnx", ".tflite", ".lite", ".csv"})
 

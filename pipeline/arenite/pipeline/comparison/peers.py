@@ -8,9 +8,8 @@ from pathlib import Path
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.workers import Crash, each_in_a_process
-from arenite.planner.errors import AreniteError
-from arenite.planner.report import PeerResult
-from arenite.planner.source import Source
+from arenite.pipeline.report.results import PeerResult
+from arenite.planner import AreniteError, Source
 
 _PROCESSES = 1  # they measure: one at a time
 
@@ -93,8 +92,7 @@ def _onnxsim(question: _Question) -> int:
 
 
 def _onnxruntime(question: _Question) -> int:
-    from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
-    from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+    from arenite.runtime.targets import drawn_feeds, stock_memory, stock_options, stock_session
 
     model, reading = question.model, question.reading
     inputs = stock_session(model, stock_options()).get_inputs()
@@ -103,17 +101,14 @@ def _onnxruntime(question: _Question) -> int:
 
 
 def _tflm(question: _Question) -> int:
-    from arenite.runtime.targets.tflm.measure import measure_arena
+    from arenite.runtime.targets import measure_arena
 
     return measure_arena(question.model, question.num_inputs, question.num_outputs).head
 
 
 def _litert(question: _Question) -> int:
     from arenite.runtime import UnexpectedRuntimeError
-    from arenite.runtime.targets.litert import (
-        PlannedInterpreter,
-        StockPlacementWarning,
-    )
+    from arenite.runtime.targets import PlannedInterpreter, StockPlacementWarning
     from arenite.strategies import find
 
     with warnings.catch_warnings():

@@ -10,27 +10,29 @@ from arenite.pipeline.base.observing import Search, SearchLimits
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.costs import FLOAT, MachineCosts, StatedCosts, in_speeds
 from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.report.results import FailedModel
 from arenite.pipeline.targets.choice import GENERIC
-from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs
-from arenite.planner.diagnosis import diagnose
-from arenite.planner.equivalence import check_same_values
-from arenite.planner.errors import (
+from arenite.planner import (
+    AliasKind,
     AreniteError,
+    Budget,
+    Candidate,
+    Costs,
+    Memory,
+    Policy,
+    Program,
+    ShouldStop,
+    TensorKind,
+    diagnose,
+)
+from arenite.planner.errors import (
     DifferentValuesError,
     InvalidTimelineError,
     ModelError,
     UnmetBudgetError,
 )
-from arenite.planner.memory import Memory
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.policy import AnytimePolicy, Policy, is_exact
-from arenite.planner.program import COMPUTE, Program
-from arenite.planner.report import FailedModel
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rewrites.rescheduling import peak_of, problem_of
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs import COMPUTE, AnytimePolicy, check_same_values, is_exact
+from arenite.planner.rewrites import peak_of, problem_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import find_policy, known_policies
 
@@ -223,7 +225,7 @@ def compare_policies(
         OptionsError: The reading asks for what policies cannot keep.
     """
     if reading.target not in (None, GENERIC.name):
-        raise OptionsError(f"--budget compares the graph as written, --target {GENERIC.name}")
+        raise OptionsError(f"--policies compares the graph as written, --target {GENERIC.name}")
     models: list[ModelPolicies] = []
     failures: list[FailedModel] = []
     for path in paths:

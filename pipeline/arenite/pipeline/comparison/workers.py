@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeVar
 
-from arenite.planner.errors import AreniteError, MissingDependencyError
+from arenite.planner import AreniteError
+from arenite.planner.errors import MissingDependencyError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

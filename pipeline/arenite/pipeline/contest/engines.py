@@ -42,7 +42,7 @@ def _arenite(path: Path, threads: int) -> Engine:
 
 
 def _onnxruntime(path: Path, threads: int) -> Engine:
-    from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+    from arenite.runtime.targets import stock_options, stock_session
 
     options = stock_options(num_threads=threads)
     options.inter_op_num_threads = 1
@@ -55,7 +55,7 @@ def _onnxruntime(path: Path, threads: int) -> Engine:
 
 
 def _onnxruntime_planned(path: Path, threads: int) -> Engine:
-    from arenite.runtime.targets.onnxruntime import PlannedSession
+    from arenite.runtime.targets import PlannedSession
     from arenite.strategies import find
 
     session = PlannedSession(path, strategy=find("best"), num_threads=threads)
@@ -92,7 +92,7 @@ def _litert_engine(path: Path, threads: int, *, with_xnnpack: bool) -> Engine:
 
 
 def _litert_planned(path: Path, threads: int) -> Engine:
-    from arenite.runtime.targets.litert import PlannedInterpreter
+    from arenite.runtime.targets import PlannedInterpreter
     from arenite.strategies import find
 
     interpreter = PlannedInterpreter(path, strategy=find("best"), num_threads=threads)

@@ -1,1 +1,67 @@
 """A model to a plan, a program, a budget, another runtime."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.pipeline.making.building import (
+        build_by_plan,
+        build_model,
+        build_program,
+        compile_and_place,
+    )
+    from arenite.pipeline.making.calibration import measured, measured_link
+    from arenite.pipeline.making.costs import (
+        HERE,
+        MachineCosts,
+        cache_file,
+        costs_of,
+        in_speeds,
+        table,
+        with_measured,
+    )
+    from arenite.pipeline.making.exporting import CRequest, ExportedC, export_for_tflm, write_c
+    from arenite.pipeline.making.fitting import Fitting, fit_model
+    from arenite.pipeline.making.planning import PlannedModel, plan_model
+    from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
+    from arenite.pipeline.making.programs import (
+        SUFFIX,
+        backends,
+        code_of,
+        compile_by_plan,
+        random_inputs,
+        session_by_plan,
+        with_fixed,
+        write_program,
+    )
+    from arenite.pipeline.making.trading import Rescheduled
+    from arenite.pipeline.making.tuning import tuned
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "building": "build_by_plan build_model build_program compile_and_place",
+            "calibration": "measured measured_link",
+            "costs": "HERE MachineCosts cache_file costs_of in_speeds table with_measured",
+            "exporting": "CRequest ExportedC export_for_tflm write_c",
+            "fitting": "Fitting fit_model",
+            "planning": "PlannedModel plan_model",
+            "program_files": "ProgramFile TurnsByRows",
+            "programs": (
+                "SUFFIX backends code_of compile_by_plan random_inputs session_by_plan "
+                "with_fixed write_program"
+            ),
+            "trading": "Rescheduled",
+            "tuning": "tuned",
+        },
+    )
+
+__all__ = [
+    "HERE", "SUFFIX", "CRequest", "ExportedC", "Fitting", "MachineCosts", "PlannedModel",
+    "ProgramFile", "Rescheduled", "TurnsByRows", "backends", "build_by_plan", "build_model",
+    "build_program", "cache_file", "code_of", "compile_and_place", "compile_by_plan", "costs_of",
+    "export_for_tflm", "fit_model", "in_speeds", "measured", "measured_link", "plan_model",
+    "random_inputs", "session_by_plan", "table", "tuned", "with_fixed", "with_measured", "write_c",
+    "write_program",
+]  # fmt: skip

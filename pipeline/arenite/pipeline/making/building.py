@@ -19,14 +19,10 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner.derive import Derivation, derive
-from arenite.planner.plan import Plan
-from arenite.planner.row_step import RowStep
-from arenite.planner.rules import Rules
-from arenite.planner.several_memories import CostedMemory
-from arenite.planner.strategy import Strategy
-from arenite.runtime.program.file import Code
-from arenite.runtime.rewrites.tiles import Kernels, has_slower_tiles, steps_by_tiles
+from arenite.planner import Derivation, Plan, Rules, Strategy, derive
+from arenite.planner.programs import CostedMemory, RowStep
+from arenite.runtime.program import Code
+from arenite.runtime.rewrites import Kernels, has_slower_tiles, steps_by_tiles
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import bands_for_cache, find
 

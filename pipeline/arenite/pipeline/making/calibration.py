@@ -12,21 +12,29 @@ import numpy as np
 from arenite.pipeline.making.costs import DESKTOP, FLOAT, INTEGER
 from arenite.pipeline.making.programs import random_inputs
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import Derivation, derive
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.operator import Operator
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import Array, OperatorSet, Port, Program, Step
-from arenite.planner.source import Source
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
-from arenite.planner.verify import verify
-from arenite.runtime.operators.base import NO_PADDING
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
-from arenite.runtime.operators.elementwise import Unary, UnaryFunction
+from arenite.planner import (
+    Array,
+    Costs,
+    Derivation,
+    DType,
+    Link,
+    Plan,
+    Port,
+    Problem,
+    Program,
+    Quantisation,
+    Source,
+    Step,
+    Tensor,
+    TensorKind,
+    derive,
+    verify,
+)
+from arenite.planner.operators import Operator
+from arenite.planner.programs import OperatorSet
+from arenite.runtime.operators import NO_PADDING, Conv2D, DepthwiseConv2D, Unary, UnaryFunction
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.packing import pack_filters
+from arenite.runtime.rewrites import pack_filters
 from arenite.runtime.session import Session
 from arenite.strategies import BandsSearch, find
 

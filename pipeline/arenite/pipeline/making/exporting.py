@@ -16,24 +16,27 @@ from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import in_order, lowered_for_c
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import Strategy
-from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.base.layout import Interface
-from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
-from arenite.runtime.cexport.base.text import identifier
-from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
-from arenite.runtime.cexport.export import CExport, export_c
-from arenite.runtime.cexport.folder import check_folder, write_folder
-from arenite.runtime.cexport.reference import vectors
-from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
+from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
+from arenite.runtime.cexport import (
+    CExport,
+    CompiledForC,
+    COptions,
+    Extension,
+    Interface,
+    LoweredForC,
+    Rounding,
+    Vectors,
+    check_folder,
+    export_c,
+    for_cmsis_nn,
+    has_kernel_by_rows,
+    identifier,
+    vectors,
+    write_folder,
+)
 from arenite.runtime.program import file as program_file
 from arenite.runtime.session import Session
-from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
+from arenite.runtime.targets import TflmExport, export_tflm
 from arenite.strategies import StripsSearch, find
 
 MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)

@@ -29,24 +29,29 @@ from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.arenite import lowered_for
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules, runs_by_rows
-from arenite.planner import planfile
-from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs, Link
-from arenite.planner.derive import derive
+from arenite.planner import (
+    DEFAULT_ALIGNMENT,
+    Boundary,
+    Budget,
+    Candidate,
+    Costs,
+    Link,
+    Plan,
+    PlanFile,
+    Policy,
+    Problem,
+    Program,
+    Source,
+    derive,
+    planfile,
+    verify,
+)
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.plan import Plan
-from arenite.planner.planfile import ModelReference, PlanFile
-from arenite.planner.policy import Policy
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.several_memories import CostedMemory
-from arenite.planner.source import Source
-from arenite.planner.strategy import run
-from arenite.planner.verify import verify
+from arenite.planner.placement import run
+from arenite.planner.planfile import ModelReference
+from arenite.planner.programs import CostedMemory
 from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.lanes import derive_ahead, loads_in_turn
+from arenite.runtime.rewrites import derive_ahead, loads_in_turn
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import (
     BandsLimitError,

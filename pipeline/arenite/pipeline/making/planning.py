@@ -12,14 +12,9 @@ from arenite.pipeline.base.text import both, distance, plural
 from arenite.pipeline.making.programs import held_bytes
 from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_as_written, choose_target
 from arenite.pipeline.targets.compiling import Compiled
-from arenite.planner import planfile
-from arenite.planner.liveness import DEFAULT_ALIGNMENT
-from arenite.planner.plan import Plan
-from arenite.planner.planfile import ModelReference, PlanFile
-from arenite.planner.problem import Problem
-from arenite.planner.several_memories import CostedMemory
-from arenite.planner.source import Source
-from arenite.planner.strategy import Strategy
+from arenite.planner import DEFAULT_ALIGNMENT, Plan, PlanFile, Problem, Source, Strategy, planfile
+from arenite.planner.planfile import ModelReference
+from arenite.planner.programs import CostedMemory
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import Spread, find
 

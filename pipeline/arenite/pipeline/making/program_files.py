@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from arenite.planner.planfile.errors import WrongModelError
-from arenite.planner.problem import Rectangle
-from arenite.planner.run import Run
-from arenite.planner.verify import WrongHeightError
-from arenite.planner.verify_run import verify_run
-from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of
+from arenite.planner.placement import Rectangle, WrongHeightError
+from arenite.planner.planfile import WrongModelError
+from arenite.planner.programs import Run, verify_run
+from arenite.runtime.program import Root, rectangles_of, root_of, run_of
 from arenite.runtime.session import Session
 
 

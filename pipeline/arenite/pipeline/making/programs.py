@@ -16,17 +16,13 @@ from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.planner import planfile
-from arenite.planner.derive import derive
+from arenite.planner import Plan, Program, Source, derive, planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
-from arenite.planner.plan import Plan
-from arenite.planner.planfile.errors import StaleRecordsError
-from arenite.planner.program import Program
-from arenite.planner.source import Source
-from arenite.runtime.errors import ProgramError
+from arenite.planner.planfile import StaleRecordsError
+from arenite.runtime import ProgramError
+from arenite.runtime.program import Code
 from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Code
 from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import find
 
@@ -106,12 +102,12 @@ def code_of(*, huffman: bool = True) -> Code:
     """
     if find_spec("zstandard") is None:
         raise MissingDependencyError("zstandard", "compression", "coding weights")
-    from arenite.compression import code as coded
+    from arenite.compression import coding
 
     def code(weights: NDArray[Any]) -> bytes | None:
         if weights.dtype != np.float32:
             return None
-        found = coded(weights, huffman=huffman)
+        found = coding.code(weights, huffman=huffman)
         return None if found is None else bytes(found)
 
     return code
@@ -198,7 +194,7 @@ def with_fixed(
         reading: How it was read.
         arrays: What the program made of it takes.
     """
-    from arenite.planner.importers.onnx.binding import fixed_arrays
+    from arenite.planner.importers.onnx import fixed_arrays
 
     stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
     return {name: arrays[name] if array is None else array for name, array in stated.items()}

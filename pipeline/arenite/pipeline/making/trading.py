@@ -2,23 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from arenite.planner.budget import LEAST, Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs
-from arenite.planner.equivalence import check_same_values
+from arenite.planner import LEAST, Budget, Candidate, Costs, Policy, Program, Rules, ShouldStop
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
-from arenite.planner.operators.bands import Band
-from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.policy import AnytimePolicy, Policy, is_exact
-from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling import peak_of
-from arenite.planner.rules import Rules
-from arenite.planner.strategy import Placer
+from arenite.planner.operators import Band
+from arenite.planner.placement import Placer
+from arenite.planner.programs import COMPUTE, AnytimePolicy, check_same_values, is_exact, never
+from arenite.planner.rewrites import peak_of
 from arenite.planner.timing import Timeline, check_timeline, simulate
-from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.elementwise import Convert
-from arenite.runtime.operators.movement import Wait
-from arenite.runtime.rewrites.lanes import lower_moves
+from arenite.runtime.operators import Convert, RuntimeOperator, Wait
+from arenite.runtime.rewrites import lower_moves
 
 _ATTEMPTS = 8
 """Targets that a policy is given before a plan fits the budget."""

@@ -17,10 +17,10 @@ from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_plots import as_item, frontier_figure, row_figure
 from arenite.pipeline.report.plots import CROWDED, MARGIN, draw_load, empty_plot
 from arenite.pipeline.report.records import RecordFacts, record_facts
+from arenite.pipeline.report.results import ModelReport, StrategyResult
 from arenite.pipeline.report.row_map import load_line, shares
-from arenite.planner.diagnosis import Diagnosis
-from arenite.planner.problem import Problem, load_spans
-from arenite.planner.report import ModelReport, StrategyResult
+from arenite.planner import Diagnosis, Problem
+from arenite.planner.placement import load_spans
 
 _MAP_HEIGHT = 440
 _LOAD_HEIGHT = 190

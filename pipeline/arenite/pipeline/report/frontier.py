@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from arenite.pipeline.report.row_map import RowMap
-from arenite.planner.candidate import Candidate
-from arenite.planner.source import Source
+from arenite.planner import Candidate, Source
 from arenite.strategies import binding_of
 
 
@@ -65,7 +64,7 @@ class Frontier:
         binding = binding_of(last)
         return cls(
             tuple(map(Point.of, fits)),
-            _map_of(last),
+            map_of(last),
             "" if binding is None else f"What binds in the least: {binding}.",
             costs,
         )
@@ -74,8 +73,9 @@ class Frontier:
 def maps_of(fits: Sequence[Candidate]) -> list[tuple[str, RowMap]]:
     """Return what the ends of a frontier are called, and what lies where in them."""
     ends = {"Whole": fits[0]} | ({"Least": fits[-1]} if len(fits) > 1 else {})
-    return [(title, _map_of(fit)) for title, fit in ends.items()]
+    return [(title, map_of(fit)) for title, fit in ends.items()]
 
 
-def _map_of(candidate: Candidate) -> RowMap:
+def map_of(candidate: Candidate) -> RowMap:
+    """Return the map of a program."""
     return RowMap.of(Source.derived("", "", candidate.derivation), candidate.plan)

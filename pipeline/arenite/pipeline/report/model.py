@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from arenite.planner.report import FailedModel
+from arenite.pipeline.report.results import FailedModel
 
 Sortable: TypeAlias = str | float
 

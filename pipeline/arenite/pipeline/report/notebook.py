@@ -8,11 +8,10 @@ from arenite.pipeline.base.text import both, percent, printable
 from arenite.pipeline.report.frontier import Point
 from arenite.pipeline.report.row_map import RowMap
 from arenite.pipeline.report.row_svg import as_svg
-from arenite.planner.plan import Plan
-from arenite.planner.source import Source
+from arenite.planner import Plan, Source
 
 if TYPE_CHECKING:
-    from arenite.planner.report import ModelReport
+    from arenite.pipeline.report.results import ModelReport
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 420, 200, 64, 30
 

@@ -6,8 +6,8 @@ from arenite.pipeline.base.text import duration, elided, exact, gap, percent, pr
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_words import price
 from arenite.pipeline.report.model import Bar, Cell, ModelRow, Overview, StandingRow
+from arenite.pipeline.report.results import ModelReport
 from arenite.pipeline.report.summary import Standing, binds, lowest_first, standings
-from arenite.planner.report import ModelReport
 from arenite.planner.units import format_size
 
 LAST = 1e300

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
+from arenite.pipeline.report.results import FailedModel, ModelReport
 from arenite.pipeline.report.summary import offered
 from arenite.pipeline.report.words import page_model
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.report import FailedModel, ModelReport
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PACKAGES = ("bokeh", "jinja2")

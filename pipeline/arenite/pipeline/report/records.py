@@ -4,10 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from arenite.pipeline.base.text import elided, printable
-from arenite.planner.problem import UsageRecord
-from arenite.planner.program import Program
-from arenite.planner.source import Source
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Program, Source, TensorKind, UsageRecord
 
 _MAX_CONSUMERS = 3
 _NAME_LENGTH = 64

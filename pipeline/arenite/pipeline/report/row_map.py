@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.pipeline.report.records import record_facts
-from arenite.planner.diagnosis import diagnose
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord, load_spans
-from arenite.planner.source import Source
+from arenite.planner import Plan, Problem, Source, UsageRecord, diagnose
+from arenite.planner.placement import load_spans
 from arenite.strategies import owners_of
 
 Numbers: TypeAlias = NDArray[Any]

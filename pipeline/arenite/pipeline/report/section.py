@@ -23,9 +23,9 @@ from arenite.pipeline.report.model import (
     Trade,
 )
 from arenite.pipeline.report.overview import LAST
+from arenite.pipeline.report.results import LayerWeights, ModelReport, PeerResult, StrategyResult
+from arenite.pipeline.report.results import layer_weights as weights_of
 from arenite.pipeline.report.summary import lowest_first, winning
-from arenite.planner.report import LayerWeights, ModelReport, PeerResult, StrategyResult
-from arenite.planner.report import layer_weights as weights_of
 from arenite.planner.units import format_size
 
 _NUM_LAYERS = 12

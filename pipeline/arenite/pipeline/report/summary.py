@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from arenite.pipeline.base.text import plural
-from arenite.planner.report import ModelReport, StrategyResult
+from arenite.pipeline.report.results import ModelReport, StrategyResult
 
 _CURES = {
     "working set": ("binds", "aliasing, fusing or tiling"),

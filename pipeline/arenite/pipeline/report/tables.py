@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arenite.pipeline.base.text import gap, grouped, percent, printable
-from arenite.planner.report import ModelReport
+from arenite.pipeline.report.results import ModelReport
 
 _COLUMNS = (
     "model", "strategy", "kind", "height", "seconds", "optimal", "naive", "lower_bound",

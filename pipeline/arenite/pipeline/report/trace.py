@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Rectangle, load_spans
-from arenite.planner.report import ModelReport
+from arenite.pipeline.report.results import ModelReport
+from arenite.planner import Plan
+from arenite.planner.placement import Rectangle, load_spans
 
 _STEP_US = 1000
 _OPERATORS_TRACK = 1

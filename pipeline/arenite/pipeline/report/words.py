@@ -13,9 +13,9 @@ from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_words import price, trade
 from arenite.pipeline.report.model import Answer, Figure, Headline, PageModel, Trade
 from arenite.pipeline.report.overview import overview
+from arenite.pipeline.report.results import FailedModel, ModelReport, StrategyResult
 from arenite.pipeline.report.section import section
 from arenite.pipeline.report.summary import headline
-from arenite.planner.report import FailedModel, ModelReport, StrategyResult
 from arenite.planner.units import format_size
 
 _NAMED_VERSIONS = ("arenite", "numpy", "onnx", "tflite", "ortools", "bokeh")

@@ -16,13 +16,8 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner.importers import model_format
-from arenite.planner.planfile import PlanFile
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
-from arenite.runtime.rewrites.lanes import loads_as_in
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.rewrites.tiles import Kernels
+from arenite.planner import AliasKind, PlanFile, Source, model_format
+from arenite.runtime.rewrites import Kernels, WeightBudget, loads_as_in
 from arenite.strategies import rebuild_bands
 
 

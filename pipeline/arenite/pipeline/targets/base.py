@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from arenite.pipeline.base.reading import Reading
-from arenite.planner.planfile import PlanFile
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
+from arenite.planner import AliasKind, PlanFile, Source
 
 
 class Target(Protocol):

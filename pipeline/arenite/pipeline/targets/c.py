@@ -6,13 +6,9 @@ from typing import ClassVar
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling_c import compile_for_c, lower_model_for_c
-from arenite.planner.derive import derive
+from arenite.planner import AliasKind, PlanFile, Source, derive, model_format
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers import model_format
-from arenite.planner.planfile import PlanFile
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
-from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
+from arenite.runtime.cexport import CompiledForC, LoweredForC
 
 
 class C:

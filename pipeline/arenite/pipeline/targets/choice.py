@@ -11,9 +11,8 @@ from arenite.pipeline.targets.base import Target
 from arenite.pipeline.targets.c import C
 from arenite.pipeline.targets.generic import Generic
 from arenite.pipeline.targets.runtimes import Litert, Onnxruntime, Tflm
+from arenite.planner import AliasKind, Source
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
 
 GENERIC: Final = Generic()
 ARENITE: Final = Arenite()
@@ -139,7 +138,7 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
 def _check(target: Target, reading: Reading) -> None:
     refused = _asked_for(reading) - target.open_fields
     if refused == {"weight_budget"}:
-        raise OptionsError(f"--weight-budget is for --target {ARENITE.name}")
+        raise OptionsError(f"--weights is for --target {ARENITE.name}")
     if refused:
         decided = [word for field, word in _WORDS.items() if field not in target.open_fields]
         raise OptionsError(

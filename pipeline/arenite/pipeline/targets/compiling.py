@@ -8,26 +8,35 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from arenite.planner.derive import Derivation, derive
+from arenite.planner import (
+    AliasKind,
+    Derivation,
+    FindOrder,
+    Plan,
+    Program,
+    Rules,
+    Source,
+    derive,
+    load,
+    verify,
+)
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import load
-from arenite.planner.ordering import FindOrder
-from arenite.planner.plan import Plan
-from arenite.planner.program import OperatorSet, Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.row_step import RowStep
-from arenite.planner.rules import Rules
-from arenite.planner.source import Source
-from arenite.planner.verify import verify
+from arenite.planner.programs import OperatorSet, RowStep
 from arenite.runtime import _core
-from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.program.file import Assembly, Code, assemble
-from arenite.runtime.rewrites.fusing import fuse_sums
-from arenite.runtime.rewrites.lanes import derive_ahead
-from arenite.runtime.rewrites.packing import pack_filters
-from arenite.runtime.rewrites.streaming import Streaming, WeightBudget, stream_weights
-from arenite.runtime.rewrites.tiles import Kernels, Prefer, with_tiles
+from arenite.runtime.operators import RuntimeOperator
+from arenite.runtime.program import Assembly, Code, assemble
+from arenite.runtime.rewrites import (
+    Kernels,
+    Prefer,
+    Streaming,
+    WeightBudget,
+    derive_ahead,
+    fuse_sums,
+    pack_filters,
+    stream_weights,
+    with_tiles,
+)
 
 ALIGNMENT = 64
 """Bytes: a cache line, so no two records share one."""
@@ -239,9 +248,9 @@ def lower(model: Program) -> Program:
     """
     supported = frozenset(_core.supported())
     if model.operator_set is OperatorSet.TFLITE:
-        from arenite.runtime.lowering.tflite.model import lower_tflite
+        from arenite.runtime.lowering import lower_tflite
 
         return pack_filters(lower_tflite(model, supported))
-    from arenite.runtime.lowering.onnx.model import lower_onnx
+    from arenite.runtime.lowering import lower_onnx
 
     return pack_filters(lower_onnx(model, supported))

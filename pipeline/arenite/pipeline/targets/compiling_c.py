@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from arenite.planner.derive import derive
+from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, load
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
-from arenite.planner.importers import load
-from arenite.planner.ordering import FindOrder
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import TensorKind
-from arenite.runtime.cexport.base.errors import NotExportedError
-from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
-from arenite.runtime.cexport.lowering import lower_for_c, signed
+from arenite.runtime.cexport import (
+    CompiledForC,
+    LoweredForC,
+    NotExportedError,
+    lower_for_c,
+    signed,
+)
 
 ALIGNMENT = 4
 """Bytes: what the widest load of a 32-bit core needs."""

@@ -5,11 +5,9 @@ from typing import ClassVar
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading
+from arenite.planner import AliasKind, PlanFile, Source, read
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers import read
-from arenite.planner.planfile import PlanFile
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind
-from arenite.planner.source import Source
+from arenite.planner.programs import SAFE_KINDS
 
 
 class Generic:

@@ -4,12 +4,8 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from arenite.pipeline.base.reading import Reading
+from arenite.planner import AliasKind, PlanFile, Problem, Source, model_format
 from arenite.planner.files import model_digest
-from arenite.planner.importers import model_format
-from arenite.planner.planfile import PlanFile
-from arenite.planner.problem import Problem
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.source import Source
 
 _WRITTEN = {"onnx": "ONNX", "tflite": "TFLite"}
 
@@ -54,7 +50,7 @@ class Tflm(Foreign):
 
     def problem(self, _reading: Reading, path: Path) -> Problem:
         """Return the records of the interpreter."""
-        from arenite.runtime.targets.tflm.records import tflm_problem
+        from arenite.runtime.targets import tflm_problem
 
         return tflm_problem(path)
 
@@ -68,7 +64,7 @@ class Litert(Foreign):
 
     def problem(self, _reading: Reading, path: Path) -> Problem:
         """Return the records of the interpreter."""
-        from arenite.runtime.targets.litert import litert_problem
+        from arenite.runtime.targets import litert_problem
 
         return litert_problem(path)
 
@@ -83,7 +79,7 @@ class Onnxruntime(Foreign):
 
     def problem(self, reading: Reading, path: Path) -> Problem:
         """Return the records of the runtime."""
-        from arenite.runtime.targets.onnxruntime import onnxruntime_problem
+        from arenite.runtime.targets import onnxruntime_problem
 
         return onnxruntime_problem(
             path, dims=reading.dims, shapes=reading.shapes, values=reading.values

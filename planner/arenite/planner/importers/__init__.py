@@ -1,168 +1,35 @@
-"""Read a model file of any format we know.
+"""Importers: the only modules that know a file format.
 
-Each importer is imported when a file of its format is read, so that only that format's
-packages need be installed.
+Those of one format are in a package of its own.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arenite.planner.derive import derive
-from arenite.planner.errors import (
-    BindingError,
-    ModelFormatError,
-    about_file,
-    needing,
-)
-from arenite.planner.files import model_digest, read_model
-from arenite.planner.importers.tflite.file import IDENTIFIER
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.ordering import FindOrder
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rules import Rules
-from arenite.planner.source import Source
+from arenite.planner.lazy import lazily
 
-Shapes = Mapping[str, tuple[int, ...]]
-InputValues = Mapping[str, float]
-"""One value for all elements of an input, by the input's name."""
-
-_FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "csv"}
-
-
-def load(
-    path: Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
-    values: InputValues | None = None,
-    weights: bool = False,
-) -> Program:
-    """Return the program of a model file.
-
-    Args:
-        path: `.onnx`, `.tflite` or `.lite`.
-        dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of inputs, by name; of a TFLite file those that its signature leaves open.
-        values: Inputs fixed at a value, constants from then on; ONNX only.
-        weights: Whether to make the values of constants available, for running the model.
-
-    Raises:
-        ModelFormatError: The file cannot be read, is damaged, or is not a model.
-        BindingError: `dims`, `shapes` or `values` does not fit the model.
-        ModelError: The model cannot be read for another reason.
-    """
-    with about_file(path):
-        kind = model_format(path)
-        if kind == "onnx":
-            with needing("onnx", "onnx", f"reading {path.name!r}"):
-                from arenite.planner.importers.onnx.reader import read_onnx
-
-            return read_onnx(
-                path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
-            )
-        if kind == "tflite":
-            from arenite.planner.importers.tflite.reader import read_bound_tflite
-
-            return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
-        raise ModelFormatError("it only lists records; give a model")
-
-
-def read(
-    path: Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
-    values: InputValues | None = None,
-    boundary: Boundary = Boundary.INCLUDE,
-    alignment: int | None = None,
-    capacity: int | None = None,
-    order: FindOrder | tuple[str, ...] | None = None,
-    aliases: Collection[AliasKind] = (),
-    outlines: bool = False,
-) -> Source:
-    """Read a model file and derive what is to be placed.
-
-    Args:
-        path: `.onnx`, `.tflite`, `.lite` or `.csv`.
-        dims: As in `load`.
-        shapes: As in `load`.
-        values: As in `load`.
-        boundary: Whether the model's inputs and outputs lie in the arena; ignored for a CSV.
-        alignment: Alignment of every offset, in bytes; by default 16, or what a CSV states.
-        capacity: Most bytes the arena may take; by default what the name of a CSV states.
-        order: Step names in order, or a function that finds an order; by default the file's
-            own order.
-        aliases: What may share storage; ignored for a CSV.
-        outlines: Whether records state which of their bytes are needed when; ignored for a CSV.
-
-    Raises:
-        ModelError: As in `load`.
-    """
-    with about_file(path):
-        digest = model_digest(path)
-        if model_format(path) == "csv":
-            problem = _read_csv(path, (*(dims or ()), *(shapes or ()), *(values or ())), alignment)
-            if capacity is not None:
-                problem = problem.with_capacity(capacity)
-            return Source(path.name, digest, None, problem)
-        program = load(path, dims=dims, shapes=shapes, values=values)
-        rules = Rules(
-            tuple(aliases),
-            boundary,
-            DEFAULT_ALIGNMENT if alignment is None else alignment,
-            capacity,
-            outlines,
-        )
-        return Source.derived(path.name, digest, derive(program, rules, order))
-
-
-def model_format(path: Path) -> str:
-    """Return the format of a model file, by its suffix, else by its content.
-
-    Raises:
-        ModelFormatError: Neither is known, or the file cannot be read.
-    """
-    known = _FORMATS.get(path.suffix.lower())
-    if known is None and read_model(path)[4:8] == IDENTIFIER:
-        return "tflite"
-    if known is None:
-        raise ModelFormatError(
-            f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}",
-            path=path,
-        )
-    return known
-
-
-def open_names(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of a model's free dimensions and of its inputs; a CSV has neither.
-
-    Raises:
-        ModelError: The file cannot be read.
-    """
-    with about_file(path):
-        kind = model_format(path)
-        if kind == "onnx":
-            with needing("onnx", "onnx", f"reading {path.name!r}"):
-                from arenite.planner.importers.onnx import binding, file
-
-            return binding.open_names(file.load_model(path).graph)
-        if kind == "tflite":
-            return frozenset(), frozenset(load(path).input_tensors)
-        return frozenset(), frozenset()
-
-
-def _read_csv(path: Path, given: Sequence[str], alignment: int | None) -> Problem:
+if TYPE_CHECKING:
+    from arenite.planner.importers.annotations import annotated, read_annotations
     from arenite.planner.importers.csv import read_csv
-
-    for name in given:
-        raise BindingError(name, "cannot be given; a CSV has neither dimensions nor inputs")
-    problem = read_csv(path)
-    if alignment is None:
-        return problem
-    return replace(
-        problem,
-        records=tuple(replace(record, alignment=alignment) for record in problem.records),
+    from arenite.planner.importers.models import (
+        InputValues,
+        Shapes,
+        Source,
+        load,
+        model_format,
+        open_names,
+        read,
     )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "annotations": "annotated read_annotations",
+            "csv": "read_csv",
+            "models": "InputValues Shapes Source load model_format open_names read",
+        },
+    )
+
+__all__ = [
+    "InputValues", "Shapes", "Source", "annotated", "load", "model_format", "open_names", "read",
+    "read_annotations", "read_csv",
+]  # fmt: skip

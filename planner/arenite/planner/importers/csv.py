@@ -11,7 +11,7 @@ from pathlib import Path
 
 from arenite.planner.errors import ModelError, ModelFormatError, about_file
 from arenite.planner.files import read_model
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import Problem, UsageRecord
 
 _REQUIRED = ("id", "lower", "upper", "size")
 _KNOWN = (*_REQUIRED, "alignment", "offset")

@@ -4,3 +4,53 @@ The base class promises nothing; unknown operators belong to it. Traits that sev
 share are mixins, one per module. Each importer has one table from the operators of its format to
 their classes; the runtime's own operators use the same mixins.
 """
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.planner.operators.bands import Band, Pieces
+    from arenite.planner.operators.imported import AttributeValue, Imported, Opaque
+    from arenite.planner.operators.moving import Fetch, Narrow, Spill, Wait, Widen
+    from arenite.planner.operators.operator import (
+        Operands,
+        Operator,
+        Region,
+        broadcast_region,
+        same_layout,
+        same_places,
+        whole,
+    )
+    from arenite.planner.operators.parts import Part, part_at, parts_along_axis
+    from arenite.planner.operators.strips import Layer, NarrowLayer, Strip, Strips, in_strips
+    from arenite.planner.operators.traits import ElementWise, Keeping, Normalising, Viewing
+    from arenite.planner.operators.windows import (
+        AutoPad,
+        Sliding,
+        Window,
+        num_positions,
+        sliding_over,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "bands": "Band Pieces",
+            "imported": "AttributeValue Imported Opaque",
+            "moving": "Fetch Narrow Spill Wait Widen",
+            "operator": "Operands Operator Region broadcast_region same_layout same_places whole",
+            "parts": "Part part_at parts_along_axis",
+            "strips": "Layer NarrowLayer Strip Strips in_strips",
+            "traits": "ElementWise Keeping Normalising Viewing",
+            "windows": "AutoPad Sliding Window num_positions sliding_over",
+        },
+    )
+
+__all__ = [
+    "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping", "Layer",
+    "Narrow", "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Part", "Pieces",
+    "Region", "Sliding", "Spill", "Strip", "Strips", "Viewing", "Wait", "Widen", "Window",
+    "broadcast_region", "in_strips", "num_positions", "part_at", "parts_along_axis", "same_layout",
+    "same_places", "sliding_over", "whole",
+]  # fmt: skip

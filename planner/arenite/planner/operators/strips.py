@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 from arenite.planner.operators.operator import Operands, Operator, Region, whole
 from arenite.planner.operators.windows import Window
-from arenite.planner.rows import row_bytes
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import Tensor, TensorKind, row_bytes
 
 
 @dataclass(frozen=True, slots=True)

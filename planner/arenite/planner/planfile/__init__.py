@@ -3,20 +3,46 @@
 Every field of a file is checked and its plan verified before `read` returns it.
 """
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from arenite.planner.files import write_atomically
-from arenite.planner.planfile.bands import Bands
-from arenite.planner.planfile.contents import ModelReference, PlanFile
-from arenite.planner.planfile.reading import read
+from arenite.planner.lazy import lazily
 
-__all__ = ["Bands", "ModelReference", "PlanFile", "read", "write"]
+if TYPE_CHECKING:
+    from arenite.planner.planfile.bands import Bands, RegionOf, StripsOf
+    from arenite.planner.planfile.contents import ModelReference, PlanFile, write
+    from arenite.planner.planfile.errors import (
+        DuplicateNameError,
+        InconsistentError,
+        MissingFieldError,
+        NotAPlanFileError,
+        OutOfRangeError,
+        StaleRecordsError,
+        UnknownFieldError,
+        UnknownMemoryError,
+        UnknownVersionError,
+        UnreadablePlanFileError,
+        WrongModelError,
+        WrongTypeError,
+    )
+    from arenite.planner.planfile.reading import read
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "bands": "Bands RegionOf StripsOf",
+            "contents": "ModelReference PlanFile write",
+            "errors": (
+                "DuplicateNameError InconsistentError MissingFieldError NotAPlanFileError "
+                "OutOfRangeError StaleRecordsError UnknownFieldError UnknownMemoryError "
+                "UnknownVersionError UnreadablePlanFileError WrongModelError WrongTypeError"
+            ),
+            "reading": "read",
+        },
+    )
 
-
-def write(path: Path, plan_file: PlanFile) -> None:
-    """Write the plan file whole or not at all.
-
-    Raises:
-        OutputError: It cannot be written; an existing file is unchanged.
-    """
-    write_atomically(path, plan_file.to_bytes())
+__all__ = [
+    "Bands", "DuplicateNameError", "InconsistentError", "MissingFieldError", "ModelReference",
+    "NotAPlanFileError", "OutOfRangeError", "PlanFile", "RegionOf", "StaleRecordsError",
+    "StripsOf", "UnknownFieldError", "UnknownMemoryError", "UnknownVersionError",
+    "UnreadablePlanFileError", "WrongModelError", "WrongTypeError", "read", "write",
+]  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from arenite.planner.memory import Memory
 from arenite.planner.planfile import values
 from arenite.planner.planfile.errors import (
     DuplicateNameError,
@@ -14,7 +13,8 @@ from arenite.planner.planfile.errors import (
     UnknownMemoryError,
 )
 from arenite.planner.planfile.values import Object
-from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
+from arenite.planner.programs.run import PlacedRows, Rows, Run, TouchingTurn
+from arenite.planner.tensors import Memory
 
 _FIELDS = ("order", "strips", "regions", "inputs", "outputs", "tensors", "turns")
 _MOST_ROWS = 1 << 22

@@ -3,18 +3,19 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeAlias
 
-from arenite.planner.liveness import Boundary
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.plan import Plan
+from arenite.planner.files import write_atomically
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.planfile.bands import Bands, bands_text
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.run import run_of
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import AliasKind, Boundary
+from arenite.planner.programs.run import run_of
+from arenite.planner.tensors import Memory
 
 FORMAT = "arenite-plan"
 VERSION = 2
@@ -235,3 +236,12 @@ def _dump_lines(values: Sequence[object]) -> str:
     if not values:
         return "[]"
     return "[\n" + ",\n".join(f"  {_dump(value)}" for value in values) + "\n ]"
+
+
+def write(path: Path, plan_file: PlanFile) -> None:
+    """Write the plan file whole or not at all.
+
+    Raises:
+        OutputError: It cannot be written; an existing file is unchanged.
+    """
+    write_atomically(path, plan_file.to_bytes())

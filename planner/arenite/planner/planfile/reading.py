@@ -7,10 +7,10 @@ from pathlib import Path
 
 from arenite.planner.errors import ModelError, about_file
 from arenite.planner.files import read_json
-from arenite.planner.liveness import Boundary
-from arenite.planner.memory import Memory
-from arenite.planner.outline import Stair
-from arenite.planner.plan import ParameterValue, Plan
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.plan import ParameterValue, Plan
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.verification import verify
 from arenite.planner.planfile import values
 from arenite.planner.planfile.bands import Bands, read_bands
 from arenite.planner.planfile.contents import FORMAT, VERSION, ModelReference, PlanFile
@@ -25,10 +25,9 @@ from arenite.planner.planfile.errors import (
     WrongTypeError,
 )
 from arenite.planner.planfile.values import MAX_NUMBER, Object
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.verify import verify
-from arenite.planner.verify_run import verify_run
+from arenite.planner.programs.rules import AliasKind, Boundary
+from arenite.planner.programs.run_verification import verify_run
+from arenite.planner.tensors import Memory
 
 _MAX_MEBIBYTES = 64
 

@@ -4,11 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
 from arenite.planner.operators.moving import Narrow, Widen
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs.program import Names, Program, Step
+from arenite.planner.tensors import DType, TensorKind
 
 
 def keep_narrow(program: Program, stays: Mapping[str, tuple[int, int]]) -> Program:

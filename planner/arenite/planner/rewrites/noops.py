@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 

@@ -12,16 +12,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import Self
 
-from arenite.planner.costs import Link
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, liveness
-from arenite.planner.memory import SPILLED, Memory
-from arenite.planner.names import Names
 from arenite.planner.operators.moving import Fetch, Spill, Wait
 from arenite.planner.operators.operator import Operator
-from arenite.planner.problem import Problem
-from arenite.planner.program import COMPUTE, Program, Step
-from arenite.planner.rewrites.aliasing import AliasKind, share
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.placement.problem import Problem
+from arenite.planner.programs.costs import Link
+from arenite.planner.programs.program import COMPUTE, Names, Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, AliasKind
+from arenite.planner.rewrites.aliasing.rewrite import share
+from arenite.planner.tensors import SPILLED, Alias, Memory, Tensor, TensorKind
 
 ALIGNMENT = DEFAULT_ALIGNMENT
 """Bytes that every size is a multiple of."""

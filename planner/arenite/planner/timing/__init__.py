@@ -1,7 +1,21 @@
-"""A run of a program with lanes in time: simulated, and checked by what shares no code with it."""
+"""A run of a program with lanes in time: simulated, and checked by code that shares none."""
 
-from arenite.planner.timing.check import check_timeline
-from arenite.planner.timing.simulate import simulate
-from arenite.planner.timing.timeline import Span, Timeline
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.planner.timing.check import check_timeline
+    from arenite.planner.timing.simulation import simulate
+    from arenite.planner.timing.timeline import Span, Timeline
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "check": "check_timeline",
+            "simulation": "simulate",
+            "timeline": "Span Timeline",
+        },
+    )
 
 __all__ = ["Span", "Timeline", "check_timeline", "simulate"]

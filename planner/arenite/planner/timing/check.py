@@ -3,10 +3,10 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from arenite.planner.costs import Costs
 from arenite.planner.errors import InvalidTimelineError
-from arenite.planner.problem import UsageRecord
-from arenite.planner.program import COMPUTE, Program
+from arenite.planner.placement.problem import UsageRecord
+from arenite.planner.programs.costs import Costs
+from arenite.planner.programs.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import problem_of, with_views
 from arenite.planner.timing.timeline import Span, Timeline
 

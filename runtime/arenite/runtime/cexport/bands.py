@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.program import Program, Step
-from arenite.planner.row_step import RowStep
-from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
+from arenite.planner import Program, Step
+from arenite.planner.operators import Band, Pieces
+from arenite.planner.programs import RowStep
+from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout
 from arenite.runtime.cexport.base.text import comment

@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from arenite.planner.derive import Derivation
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rules import Rules
-from arenite.planner.source import Source
+from arenite.planner import AliasKind, Derivation, Program, Rules, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from arenite.planner.operators.bands import Band
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
+from arenite.planner import Plan, Problem, verify
+from arenite.planner.operators import Band
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
-from arenite.planner.program import Array, OperatorSet, Port, Program, Step
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKind
+from arenite.planner.programs import Names, OperatorSet
 from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Copy

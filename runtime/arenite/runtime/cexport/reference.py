@@ -16,9 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.importers import model_format
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Program, TensorKind, model_format
 from arenite.runtime.cexport.base.layout import CPort, Interface
 from arenite.runtime.cexport.base.options import Vectors
 

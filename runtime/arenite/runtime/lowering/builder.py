@@ -12,11 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
 from arenite.planner.errors import UnknownConstantError
-from arenite.planner.names import Names
-from arenite.planner.program import Array, OperatorSet, Program, Step
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.planner.programs import Names, OperatorSet
 from arenite.runtime.lowering.drafts import (
     DraftStep,
     DraftStorage,

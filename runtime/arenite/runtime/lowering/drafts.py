@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
-from arenite.planner.program import Array, Port
-from arenite.planner.tensors import Alias, Quantisation, Tensor, TensorKind
+from arenite.planner import Alias, Array, DType, Port, Quantisation, Tensor, TensorKind
+from arenite.planner.programs import Names
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.operators.base import RuntimeOperator

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.planner.errors import ModelError
 
 

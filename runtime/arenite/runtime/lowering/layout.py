@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
+from arenite.planner import Array, DType
 
 Shape: TypeAlias = tuple[int, ...]
 Order: TypeAlias = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.planner.program import Array
+from arenite.planner import Array
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, Value, strides
 from arenite.runtime.operators.movement import Copy, Move, Resize2D

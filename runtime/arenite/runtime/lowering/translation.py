@@ -7,9 +7,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import Array, DType, Program, Step
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.program import Array, Program, Step
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.drafts import DraftStep
 from arenite.runtime.lowering.errors import NotLoweredError

@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from arenite.planner.operators.operator import Operands, Operator, Region
-from arenite.planner.rows import ROW_AXIS
-from arenite.planner.tensors import Tensor
+from arenite.planner import Tensor
+from arenite.planner.operators import Operands, Operator, Region
+from arenite.planner.tensors import ROW_AXIS
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]

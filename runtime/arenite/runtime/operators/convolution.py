@@ -4,10 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.operator import Operands, Region, same_layout
-from arenite.planner.operators.windows import Sliding, sliding_over
-from arenite.planner.tensors import Tensor
+from arenite.planner import DType, Tensor
+from arenite.planner.operators import Operands, Region, Sliding, same_layout, sliding_over
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,

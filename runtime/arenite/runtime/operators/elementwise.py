@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from arenite.planner.operators.traits import ElementWise
+from arenite.planner.operators import ElementWise
 from arenite.runtime.operators.base import Clamped, RowWise, RuntimeOperator
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.operators.operator import Operands, Region
+from arenite.planner.operators import Operands, Region
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, RuntimeOperator, makes_one_image
 from arenite.runtime.operators.convolution import Convolution, filter_of

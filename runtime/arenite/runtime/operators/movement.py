@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, TypeAlias
 
-from arenite.planner.operators.operator import Operands, Region
-from arenite.planner.operators.parts import Part
-from arenite.planner.rows import ROW_AXIS
-from arenite.planner.tensors import Tensor
+from arenite.planner import Tensor
+from arenite.planner.operators import Operands, Part, Region
+from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import (
     Lengths,
     Offset,

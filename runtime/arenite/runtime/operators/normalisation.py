@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.operators.operator import Operands
-from arenite.planner.operators.traits import Normalising
+from arenite.planner.operators import Normalising, Operands
 from arenite.runtime.operators.base import AlongLastAxes, RuntimeOperator
 
 

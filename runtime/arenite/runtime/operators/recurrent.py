@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.operator import Operands
+from arenite.planner import DType
+from arenite.planner.operators import Operands
 from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
 
 LSTM_UNITS_AT_ONCE, GRU_UNITS_AT_ONCE = 16, 64

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.operator import Operands
-from arenite.planner.operators.windows import Sliding, sliding_over
+from arenite.planner import DType
+from arenite.planner.operators import Operands, Sliding, sliding_over
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
     NO_PADDING,

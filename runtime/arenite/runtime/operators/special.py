@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from arenite.planner.operators.operator import Operands
+from arenite.planner.operators import Operands
 from arenite.runtime.operators.base import FLOAT_BYTES, UNSTORED, RuntimeOperator
 
 _BOX_BYTES = 4 * FLOAT_BYTES

@@ -25,15 +25,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import Array, DType, Plan, Port, Problem, Program, Step, Tensor, TensorKind
 from arenite.planner.files import write_atomically
-from arenite.planner.memory import SPILLED
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import COMPUTE, Array, Port, Program, Step
-from arenite.planner.rows import row_bytes
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.operators import Band, Pieces
+from arenite.planner.programs import COMPUTE
+from arenite.planner.tensors import SPILLED, row_bytes
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
 from arenite.runtime.errors import UnwritableProgramError

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.program import Program
-from arenite.planner.rows import ROW_AXIS, num_rows, row_bytes
-from arenite.planner.tensors import Tensor
+from arenite.planner import Program, Tensor
+from arenite.planner.operators import Band, Pieces
+from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 
 Place: TypeAlias = tuple[str, int]
 """Memory, and the byte in it."""

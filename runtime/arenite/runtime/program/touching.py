@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arenite.planner.problem import Rectangle
-from arenite.planner.run import PlacedRows, Rows, Run, TouchingTurn
+from arenite.planner.placement import Rectangle
+from arenite.planner.programs import PlacedRows, Rows, Run, TouchingTurn
 from arenite.runtime import _schema
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.packing import unpacked

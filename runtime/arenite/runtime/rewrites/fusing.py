@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import DType, Program, Step, Tensor, TensorKind
 from arenite.runtime.operators.base import Sides
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction

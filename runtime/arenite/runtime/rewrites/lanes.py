@@ -17,11 +17,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arenite.planner.derive import Derivation, records
-from arenite.planner.operators import moving
-from arenite.planner.problem import Problem, load_spans
-from arenite.planner.program import COMPUTE, Program, Step
-from arenite.planner.rules import Rules
+from arenite.planner import Derivation, Problem, Program, Rules, Step
+from arenite.planner import operators as planned
+from arenite.planner.placement import load_spans
+from arenite.planner.programs import COMPUTE
+from arenite.planner.rewrites import records
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.movement import Fetch, LoadWeights, Spill, Wait
@@ -43,13 +43,13 @@ def _lowered(step: Step) -> Step:
     lane = COMPUTE if step.lane == COMPUTE else BESIDE
     operator: RuntimeOperator
     match step.operator:
-        case moving.Spill():
+        case planned.Spill():
             operator = Spill()
-        case moving.Fetch():
+        case planned.Fetch():
             operator = Fetch()
-        case moving.Wait():
+        case planned.Wait():
             operator = Wait()
-        case moving.Narrow() | moving.Widen():
+        case planned.Narrow() | planned.Widen():
             operator = Convert()
         case _:
             return step

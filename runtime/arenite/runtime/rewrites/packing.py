@@ -12,10 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
-from arenite.planner.program import Array, Program, Step
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
+from arenite.planner.programs import Names
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
 from arenite.runtime.rewrites.fusing import without_unread

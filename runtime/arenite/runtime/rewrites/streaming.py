@@ -18,11 +18,8 @@ from typing import Self
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.errors import AreniteError
-from arenite.planner.names import Names
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import AreniteError, DType, Program, Step, Tensor, TensorKind
+from arenite.planner.programs import Names
 from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution
@@ -51,7 +48,7 @@ class WeightBudgetError(AreniteError):
 
     def __init__(self, budget: int, least: int) -> None:
         super().__init__(
-            f"the weights need at least {least} B, the budget is {budget} B; raise --weight-budget"
+            f"the weights need at least {least} B, the budget is {budget} B; raise --weights"
         )
         self.budget = budget
         self.least = least

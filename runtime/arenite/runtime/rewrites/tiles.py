@@ -18,10 +18,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
-from arenite.planner.names import Names
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.program import Program, Step
+from arenite.planner import Plan, Problem, Program, Step, UsageRecord
+from arenite.planner.programs import Names
 from arenite.planner.units import align_up
 from arenite.runtime.operators.convolution import Conv2D
 

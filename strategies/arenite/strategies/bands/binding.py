@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.candidate import Candidate
-from arenite.planner.diagnosis import diagnose
+from arenite.planner import Candidate, Program, TensorKind, diagnose
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.operators import Band, Pieces
 
 _NAMED = 3
 """Tensors that are named."""

@@ -9,9 +9,8 @@ too.
 from collections import Counter
 from collections.abc import Callable
 
-from arenite.planner.costs import SD_CARD
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowStep
+from arenite.planner import Program
+from arenite.planner.programs import SD_CARD, RowStep
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.search import run_in_bands
 from arenite.strategies.base import native

@@ -10,13 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.program import Program, Step
-from arenite.planner.row_step import RowReads, RowStep
-from arenite.planner.rows import num_rows, row_bytes
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner import Alias, DType, Program, Step, Tensor, TensorKind
+from arenite.planner.operators import Band, Pieces
+from arenite.planner.programs import Names, RowReads, RowStep
+from arenite.planner.tensors import num_rows, row_bytes
 from arenite.strategies.bands.regions import Surroundings, Turn
 
 

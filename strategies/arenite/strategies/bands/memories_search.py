@@ -8,20 +8,19 @@ spread over the memories, and that one is taken whose turns and slow bytes take 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs
+from arenite.planner import Candidate, Costs, ShouldStop
 from arenite.planner.errors import PlanError
-from arenite.planner.operators.bands import Band
-from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.several_memories import (
+from arenite.planner.operators import Band
+from arenite.planner.placement import Placer
+from arenite.planner.programs import (
     CostedMemory,
     Traffic,
     cost_of,
     excess_of,
     in_memories,
+    never,
     traffic_of,
 )
-from arenite.planner.strategy import Placer
 from arenite.strategies.bands.binding import BandsLimitError, BindingStep, binding_of
 from arenite.strategies.bands.strips_search import StripsSearch
 from arenite.strategies.memories.spread import Spread, spread

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from arenite.planner.ordering import ShouldStop
+from arenite.planner import ShouldStop
 from arenite.strategies.bands.regions import Region, Regions
 
 _ROWS = (1, 2, 4, 8, 16, 32, 64)

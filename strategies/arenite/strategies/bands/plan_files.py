@@ -3,16 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import PCIE
-from arenite.planner.derive import Derivation, derive
+from arenite.planner import Candidate, Derivation, Program, Rules, Step, derive
 from arenite.planner.errors import OrderError
-from arenite.planner.operators.strips import Strips
-from arenite.planner.planfile.bands import Bands, RegionOf, StripsOf
-from arenite.planner.program import Program, Step
-from arenite.planner.row_step import RowStep
-from arenite.planner.rules import Rules
-from arenite.planner.run import run_of
+from arenite.planner.operators import Strips
+from arenite.planner.planfile import Bands, RegionOf, StripsOf
+from arenite.planner.programs import PCIE, RowStep, run_of
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.search import InBands, run_in_bands
 from arenite.strategies.bands.strips import fuse

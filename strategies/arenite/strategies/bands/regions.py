@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from arenite.planner.costs import Costs
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowStep, row_step
-from arenite.planner.rows import has_rows, num_rows, row_bytes
-from arenite.planner.uses import Uses
+from arenite.planner import Costs, Program
+from arenite.planner.programs import RowStep, Uses, row_step
+from arenite.planner.tensors import has_rows, num_rows, row_bytes
 from arenite.strategies.base import native
 
 _LONGEST = 48

@@ -4,16 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs
-from arenite.planner.derive import derive
-from arenite.planner.liveness import Boundary
-from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.problem import Problem, load_spans
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowStep
-from arenite.planner.rules import Rules
-from arenite.planner.strategy import Placer
+from arenite.planner import Boundary, Candidate, Costs, Problem, Program, Rules, ShouldStop, derive
+from arenite.planner.placement import Placer, load_spans
+from arenite.planner.programs import RowStep, never
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.paths import (

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from arenite.planner.names import Names
-from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.operators.strips import Layer, NarrowLayer, Strip, Strips, in_strips
-from arenite.planner.program import Program, Step
-from arenite.planner.rows import has_rows, num_rows, row_bytes
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner import Alias, Program, Step, Tensor, TensorKind
+from arenite.planner.operators import Band, Layer, NarrowLayer, Pieces, Strip, Strips, in_strips
+from arenite.planner.programs import Names
+from arenite.planner.tensors import has_rows, num_rows, row_bytes
 
 
 def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:

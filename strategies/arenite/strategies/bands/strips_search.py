@@ -9,14 +9,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
-from arenite.planner.candidate import Candidate
-from arenite.planner.costs import Costs
-from arenite.planner.operators.strips import Strips
-from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.program import Program
-from arenite.planner.row_step import RowStep
-from arenite.planner.rules import Rules
-from arenite.planner.strategy import Placer
+from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop
+from arenite.planner.operators import Strips
+from arenite.planner.placement import Placer
+from arenite.planner.programs import RowStep, never
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips import fuse

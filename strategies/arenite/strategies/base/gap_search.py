@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner import Problem, UsageRecord
 from arenite.planner.units import align_up
 from arenite.strategies.base import native
 

@@ -3,17 +3,9 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
+from arenite.planner import Plan, Problem, Strategy
 from arenite.planner.errors import UnsupportedProblemError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import (
-    AbandonedError,
-    Abandoning,
-    Strategy,
-    Watch,
-    run,
-    silent,
-)
+from arenite.planner.placement import AbandonedError, Abandoning, Watch, run, silent
 
 
 def lowest_plan(

@@ -7,8 +7,8 @@ without it; other code raises an error that names the missing package.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from arenite.planner import Problem
 from arenite.planner.errors import MissingDependencyError, SizeLimitError
-from arenite.planner.problem import Problem
 
 if TYPE_CHECKING:
     from arenite.strategies import _core as core

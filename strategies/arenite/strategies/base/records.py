@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.planner.outline import Stair
-from arenite.planner.problem import UsageRecord, load_spans
+from arenite.planner import Stair, UsageRecord
+from arenite.planner.placement import load_spans
 
 
 def breadth_order(records: Sequence[UsageRecord]) -> list[int]:

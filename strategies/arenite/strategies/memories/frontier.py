@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 
 _MOST_SETS = 2_000
 

@@ -9,15 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from arenite.planner import Memory, Plan, Problem, UsageRecord
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, assigned, cost_of, in_memory
-from arenite.planner.strategy import Placer
+from arenite.planner.placement import Placer
+from arenite.planner.programs import CostedMemory, Traffic, assigned, cost_of, in_memory
 from arenite.strategies.base.gap_search import lowest_gap
 from arenite.strategies.memories.frontier import best_choice
-from arenite.strategies.memories.units import Unit, units_of
 
 _MOST_CHOICES = 4
 _Offsets: TypeAlias = dict[int, int]  # by index of the record
@@ -38,6 +35,21 @@ class Spread:
     plan: Plan
     cost: float
     least_cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A record, or several that lie in one memory.
+
+    Attributes:
+        members: Their indices, ascending.
+        record: One that takes what they take where that is most, for as long as one of them lives.
+        is_loose: Whether they take less than that at some step.
+    """
+
+    members: tuple[int, ...]
+    record: UsageRecord
+    is_loose: bool
 
 
 def spread(
@@ -287,3 +299,42 @@ def _room(memories: Iterator[Memory]) -> int | None:
     capacities = [memory.capacity for memory in memories]
     known = [capacity for capacity in capacities if capacity is not None]
     return sum(known) if len(known) == len(capacities) else None
+
+
+def units_of(
+    records: Sequence[UsageRecord], together: Iterable[Collection[str]]
+) -> tuple[Unit, ...]:
+    """Return records as units, by their first members.
+
+    Args:
+        records: The records.
+        together: Names of records of which all lie in one memory; groups that share one are one.
+
+    Cost: O(records log records).
+    """
+    indices = {record.name: index for index, record in enumerate(records)}
+    first = list(range(len(records)))
+
+    def find(index: int) -> int:
+        while first[index] != index:
+            first[index] = first[first[index]]
+            index = first[index]
+        return index
+
+    for names in together:
+        roots = {find(indices[name]) for name in names}
+        for root in roots:
+            first[root] = min(roots)
+    members: dict[int, list[int]] = {}
+    for index in range(len(records)):
+        members.setdefault(find(index), []).append(index)
+    return tuple(_unit(records, tuple(group)) for group in members.values())
+
+
+def _unit(records: Sequence[UsageRecord], members: tuple[int, ...]) -> Unit:
+    group = [records[index] for index in members]
+    if len(group) == 1:
+        return Unit(members, group[0], bool(group[0].outline))
+    most = Problem.of(replace(record, overlaps=()) for record in group).lower_bound
+    start, end = min(each.start for each in group), max(each.end for each in group)
+    return Unit(members, UsageRecord(group[0].name, most, start, end), is_loose=True)

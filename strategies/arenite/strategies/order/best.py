@@ -3,11 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.liveness import liveness
-from arenite.planner.ordering import Order, ShouldStop, never
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import share
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules, ShouldStop, liveness
+from arenite.planner.programs import never
+from arenite.planner.rewrites import share
 from arenite.strategies.order.memory_graph import MemoryGraph
 from arenite.strategies.order.searches import Beam
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given
@@ -30,11 +28,9 @@ class BestOrder:
     source: ClassVar[str] = "lowest of the quick orders"
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the lowest order."""
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the lowest order when all are found or `should_stop` stops the beam."""
         memory = MemoryGraph.of(program, rules)
         orders = [walk.of(memory) for walk in (Given(), DepthFirst(), BreadthFirst())]
         orders.append(Beam(max_work=_MOST_WORK).of(memory, should_stop))

@@ -4,15 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.liveness import Boundary
-from arenite.planner.memory import alignments
-from arenite.planner.ordering import Order, ShouldStop
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind, overwritable, share
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import TensorKind
+from arenite.planner import AliasKind, Boundary, Order, Program, Rules, ShouldStop, TensorKind
+from arenite.planner.programs import Uses
+from arenite.planner.rewrites import overwritable, share
+from arenite.planner.tensors import alignments
 from arenite.planner.units import align_up
-from arenite.planner.uses import Uses
 from arenite.strategies.base import native
 
 UNLIMITED = (1 << 63) - 1

@@ -7,9 +7,8 @@ their order, so of all orders of one set only the one with the least peak matter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import Order, ShouldStop, never
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules, ShouldStop
+from arenite.planner.programs import never
 from arenite.strategies.order.memory_graph import UNLIMITED, MemoryGraph
 
 DEFAULT_MAX_BYTES = 1 << 30
@@ -24,7 +23,6 @@ class GreedyByMemory:
     source: ClassVar[str] = "beam of width 1"
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the greedy order."""
         return Beam(width=1)(program, rules)
 
 
@@ -50,15 +48,12 @@ class Beam:
     max_work: int = UNLIMITED
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the best order of the beam."""
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order of the beam until `should_stop` returns True."""
         return self.of(MemoryGraph.of(program, rules), should_stop)
 
     def of(self, memory: MemoryGraph, should_stop: ShouldStop) -> Order:
-        """Return the best order of a memory graph, as `search` does."""
         result = memory.beam(self.width, self.max_bytes, should_stop, self.max_work)
         return memory.order(result.order, proved=result.optimal)
 
@@ -96,11 +91,9 @@ class OptimalOrder:
     max_bytes: int = DEFAULT_MAX_BYTES
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the best order found; its lower bound tells whether it is proved."""
         return self.search(program, rules, never)
 
     def search(self, program: Program, rules: Rules, should_stop: ShouldStop) -> Order:
-        """Return the best order found when the search ends or `should_stop` stops it."""
         memory = MemoryGraph.of(program, rules)
         result = memory.beam(self.width, self.max_bytes, should_stop)
         given = memory.given()

@@ -1,7 +1,7 @@
 """The table of orders."""
 
 from arenite.planner.errors import UnknownStrategyError
-from arenite.planner.ordering import OrderStrategy
+from arenite.planner.programs import OrderStrategy
 from arenite.strategies.order.best import BestOrder
 from arenite.strategies.order.searches import Beam, GreedyByMemory, OptimalOrder
 from arenite.strategies.order.walks import BreadthFirst, DepthFirst, Given

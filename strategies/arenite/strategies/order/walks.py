@@ -4,9 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import Order
-from arenite.planner.program import Program
-from arenite.planner.rules import Rules
+from arenite.planner import Order, Program, Rules
 from arenite.strategies.order.memory_graph import MemoryGraph
 
 
@@ -33,7 +31,6 @@ class Given(_GraphOrder):
     source: ClassVar[str] = "the model"
 
     def of(self, memory: MemoryGraph) -> Order:
-        """Return the order in which the steps of a memory graph are."""
         return memory.order(range(len(memory.names)))
 
 
@@ -46,7 +43,6 @@ class DepthFirst(_GraphOrder):
     source: ClassVar[str] = "reverse postorder; ONNX Runtime's default order is of this kind"
 
     def of(self, memory: MemoryGraph) -> Order:
-        """Return the depth-first order of a memory graph."""
         return memory.order(_ready_first(memory, newest_first=True))
 
 
@@ -59,7 +55,6 @@ class BreadthFirst(_GraphOrder):
     source: ClassVar[str] = "Kahn 1962, Topological sorting of large networks"
 
     def of(self, memory: MemoryGraph) -> Order:
-        """Return the breadth-first order of a memory graph."""
         return memory.order(_ready_first(memory, newest_first=False))
 
 

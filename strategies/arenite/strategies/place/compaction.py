@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from arenite.planner.problem import Problem, UsageRecord
+from arenite.planner import Problem, UsageRecord
 from arenite.planner.units import align_up
 
 

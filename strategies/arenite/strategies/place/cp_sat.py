@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, TypeAlias
 
+from arenite.planner import ParameterValue, Plan, Problem, Strategy, StrategyKind, UsageRecord
 from arenite.planner.errors import InfeasibleError, MissingDependencyError, SearchLimitError
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import Strategy, StrategyKind, Watch, silent
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.place.one_pass import (
     GreedyByArea,
@@ -76,7 +75,6 @@ class CpSat:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
@@ -134,7 +132,6 @@ class CpSat:
         return plan
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         stated: dict[str, ParameterValue] = {"seed": self.seed, "workers": self.workers}
         return stated if self.max_work is None else stated | {"max_work": self.max_work}
 

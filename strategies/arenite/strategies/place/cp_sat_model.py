@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.planner.units import align_up
 
 POLL_S = 0.05

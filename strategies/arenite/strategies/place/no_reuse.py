@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import Plan, Problem, StrategyKind
 from arenite.planner.units import align_up
 
 
@@ -23,11 +21,9 @@ class NoReuse:
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, _problem: Problem) -> str | None:
-        """Return None: any problem."""
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan that shares no byte, fixed records aside."""
         records = problem.records
         top = max((r.offset + r.size for r in records if r.offset is not None), default=0)
         offsets = []

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind, UsageRecord
 from arenite.strategies.base.gap_search import Fit, place_in_order
 from arenite.strategies.base.records import breadth_order
 
@@ -60,7 +58,6 @@ class GreedyBySize(OnePass):
     )
 
     def key(self, record: UsageRecord) -> _Key:
-        """Return the size, negated."""
         return -record.size
 
 
@@ -74,7 +71,6 @@ class GreedyByBreadth(OnePass):
     )
 
     def order(self, problem: Problem) -> Sequence[int]:
-        """Return the indices, those of the heaviest step first."""
         return breadth_order(problem.records)
 
 
@@ -88,7 +84,6 @@ class GreedyByArea(OnePass):
     )
 
     def key(self, record: UsageRecord) -> _Key:
-        """Return the area, negated."""
         return -record.size * record.lifetime
 
 
@@ -100,7 +95,6 @@ class GreedyByLifetime(OnePass):
     source: ClassVar[str] = "XLA, order of the memory-space-assignment repacker"
 
     def key(self, record: UsageRecord) -> _Key:
-        """Return lifetime and size, negated."""
         return -record.lifetime, -record.size
 
 
@@ -117,7 +111,6 @@ class TflmGreedy(OnePass):
     fit: ClassVar[Fit] = Fit.FIRST
 
     def order(self, problem: Problem) -> Sequence[int]:
-        """Return the indices, largest size first, higher index first among equals."""
         records = problem.records
         return sorted(range(len(records)), key=lambda index: (-records[index].size, -index))
 
@@ -136,7 +129,6 @@ class TfliteCpu(OnePass):
     fit: ClassVar[Fit] = Fit.BEST_TFLITE_CPU
 
     def order(self, problem: Problem) -> Sequence[int]:
-        """Return the indices, whole-run records first, then by size and start."""
         records, num_steps = problem.records, problem.num_steps
 
         def key(index: int) -> tuple[bool, int, int]:
@@ -161,7 +153,6 @@ class OnnxruntimePattern(OnePass):
     source: ClassVar[str] = "ONNX Runtime, mem_pattern_planner.h"
 
     def key(self, record: UsageRecord) -> _Key:
-        """Return the first step."""
         return record.start
 
 
@@ -173,5 +164,4 @@ class XlaBestFit(OnePass):
     source: ClassVar[str] = "XLA, GlobalDecreasingSizeBestFitHeap in heap_simulator.cc"
 
     def key(self, record: UsageRecord) -> _Key:
-        """Return size and lifetime, negated."""
         return -record.size, -record.lifetime

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
 from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.lowest import lowest_plan
 from arenite.strategies.base.records import colliding
@@ -56,7 +55,6 @@ class Optimal:
     max_nodes: int | None = 10_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return None, or what in the problem the native search cannot handle."""
         reason = native.why_unsupported(problem)
         if reason is not None:
             return reason
@@ -67,7 +65,6 @@ class Optimal:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the best plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:

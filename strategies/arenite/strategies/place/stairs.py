@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind, UsageRecord
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.records import breadth_order, colliding, count_conflicts
 
@@ -40,7 +39,6 @@ class Stairs:
     max_work: int | None = 20_000_000
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return None, or what in the problem the native search cannot handle."""
         reason = native.why_unsupported(problem)
         if reason is not None:
             return reason
@@ -55,11 +53,9 @@ class Stairs:
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan found."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
-        """Return the lowest plan found when the search ends or `watch` stops it."""
         bound = problem.lower_bound
 
         def on_progress(offsets: list[int], _height: int) -> bool:

@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
 from arenite.planner.units import align_up
 
 
@@ -37,17 +35,14 @@ class StripPacking:
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return a reason when offsets are fixed: the skyline grows from the ground."""
         if any(record.offset is not None for record in problem.records):
             return "cannot keep records at fixed offsets"
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan of the records resting on the skyline."""
         return Plan.of(problem, self._offsets(problem), self.name, self.parameters())
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {"raw_time": self.raw_time}
 
     def _offsets(self, problem: Problem) -> tuple[int, ...]:

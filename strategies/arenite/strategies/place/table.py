@@ -1,6 +1,6 @@
 """The strategies that decide an offset for each record."""
 
-from arenite.planner.strategy import Strategy
+from arenite.planner import Strategy
 from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.one_pass import (

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.plan import ParameterValue, Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind, Watch, silent
+from arenite.planner import ParameterValue, Plan, Problem, StrategyKind
+from arenite.planner.placement import Watch, silent
 from arenite.strategies.base import native
 from arenite.strategies.base.gap_search import Fit, place_in_order
 from arenite.strategies.base.records import count_conflicts
@@ -91,15 +90,12 @@ class TvmHillClimb:
             raise ValueError(f"attempts is {self.attempts}; at least 1 is needed")
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return what does not fit 64 bits."""
         return native.why_unsizable(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the lowest plan of all attempts."""
         return self.search(problem, silent)
 
     def search(self, problem: Problem, watch: Watch) -> Plan:
-        """Return the lowest plan seen when the attempts end or `watch` stops them."""
         climb = _Climb(problem, random.Random(self.seed))
         lower_bound = problem.lower_bound
         best = self._plan(problem, climb.offsets)
@@ -112,7 +108,6 @@ class TvmHillClimb:
         return best
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {"seed": self.seed, "attempts": self.attempts}
 
     def _plan(self, problem: Problem, offsets: npt.NDArray[np.int64]) -> Plan:

@@ -4,12 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Costs
+from arenite.planner import Budget, Costs, Program, ShouldStop
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
-from arenite.planner.ordering import ShouldStop, never
-from arenite.planner.program import COMPUTE, Program
-from arenite.planner.rewrites.rescheduling import Schedule, peak_of, reschedule
+from arenite.planner.programs import COMPUTE, never
+from arenite.planner.rewrites import Schedule, peak_of, reschedule
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 

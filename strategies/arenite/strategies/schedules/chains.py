@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
+from arenite.planner import ShouldStop
 from arenite.strategies.schedules.draft import Draft, Instance
 
 

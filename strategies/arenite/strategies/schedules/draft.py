@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.work import Work
 
 Loads = npt.NDArray[np.int64]

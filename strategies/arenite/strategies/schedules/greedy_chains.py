@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.chains import (
     ChainLimits,
@@ -40,7 +40,6 @@ class GreedyChains(SchedulePolicy):
     capped_powers: tuple[float, ...] = (1.0, 0.9)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         return cheapest(self.drafts(work, limit, should_stop), limit, should_stop).schedule()
 
     def drafts(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Iterator[Draft]:

@@ -6,8 +6,8 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import ChainLimits, lower_by_chains, per_byte, prune
 from arenite.strategies.schedules.draft import Draft
@@ -46,7 +46,6 @@ class Joint(SchedulePolicy):
     small: float = 0.01
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the quickest schedule within the limit, or the lowest if none is."""
         return _JointSearch(self, work, limit or 0, should_stop).run()
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.spilling import Fetching, farthest_next, spilled_schedule
@@ -24,7 +24,6 @@ class OffloadPrefetch(SchedulePolicy):
     decides: ClassVar[str] = "which tensors are spilled, by next use, and their latest starts"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft = Draft(work)
         choice = farthest_next(draft)
         return spilled_schedule(draft, limit or 0, choice, Fetching.LATEST, should_stop)

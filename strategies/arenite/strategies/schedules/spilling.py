@@ -14,9 +14,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from arenite.planner.costs import Link
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.planner import Link, ShouldStop
+from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.draft import Draft, Instance
 
 

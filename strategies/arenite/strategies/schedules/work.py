@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Self
 
-from arenite.planner.costs import Costs
-from arenite.planner.memory import alignments
-from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling import ALIGNMENT, Reschedulable, with_views
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Costs, Program, TensorKind
+from arenite.planner.programs import Uses
+from arenite.planner.rewrites import ALIGNMENT, Reschedulable, with_views
+from arenite.planner.tensors import alignments
 from arenite.planner.units import align_up
-from arenite.planner.uses import Uses
 
 
 @dataclass(frozen=True, slots=True)

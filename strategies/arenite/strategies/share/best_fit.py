@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.base.records import breadth_order
 from arenite.strategies.share.objects import ObjectSharing
 
@@ -99,7 +99,6 @@ class ObjectsBySize(ObjectSharing):
     source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, algorithm 2"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         order = sorted(range(len(records)), key=lambda index: -records[index].size)
         return assign_best_fit(records, order)
 
@@ -113,5 +112,4 @@ class ObjectsByBreadth(ObjectSharing):
     source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, algorithm 1"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         return assign_best_fit(records, breadth_order(records))

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, positional_maxima
 
 _NEVER = np.iinfo(np.int64).max
@@ -32,7 +32,6 @@ class ObjectsBySizeImproved(ObjectSharing):
     source: ClassVar[str] = "Pisarchyk & Lee 2020, arXiv 2001.03288, as in TFLite's GPU delegate"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         order = sorted(range(len(records)), key=lambda index: -records[index].size)
         negated = [-maximum for maximum in positional_maxima(records)]
         stages = [bisect_right(negated, -record.size) for record in records]

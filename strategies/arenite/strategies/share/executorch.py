@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import Plan, Problem, StrategyKind
 from arenite.planner.units import align_up
 from arenite.strategies.share.best_fit import Tenancy
 from arenite.strategies.share.objects import lay_end_to_end, refuse_fixed_offsets
@@ -36,11 +34,9 @@ class Executorch:
     quick: ClassVar[bool] = True
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return a reason when offsets are fixed: an object lies where its turn comes."""
         return refuse_fixed_offsets(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan of the objects laid end to end."""
         records = problem.records
         tenancy = Tenancy(records)
         sizes: list[int] = []

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from arenite.planner import UsageRecord
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
-from arenite.planner.problem import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 

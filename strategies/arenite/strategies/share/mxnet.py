@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import ParameterValue
-from arenite.planner.problem import UsageRecord
+from arenite.planner import ParameterValue, UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, object_sizes
 from arenite.strategies.share.over_time import share_over_time
 
@@ -37,7 +36,6 @@ class Mxnet(ObjectSharing):
             raise ValueError("match_ranges must hold at least one number, none below 0")
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record, by the match range of the least total."""
         order = sorted(
             range(len(records)), key=lambda index: (records[index].start, -records[index].size)
         )
@@ -50,7 +48,6 @@ class Mxnet(ObjectSharing):
         )
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {"match_ranges": ",".join(map(str, self.match_ranges))}
 
 

@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.plan import ParameterValue, Plan, SharedObjects
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import ParameterValue, Plan, Problem, SharedObjects, StrategyKind, UsageRecord
 from arenite.planner.units import align_up
 
 

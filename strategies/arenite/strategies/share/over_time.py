@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from arenite.planner.problem import UsageRecord
+from arenite.planner import UsageRecord
 from arenite.strategies.share.objects import ObjectSharing, order_of_use
 
 
@@ -87,7 +87,6 @@ class ObjectsEqualSize(ObjectSharing):
     source: ClassVar[str] = "TFLite's GPU delegate, EQUALITY"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         free = _EqualObjects(lambda record: record.size)
         return share_over_time(records, order_of_use(records), free)
 
@@ -107,7 +106,6 @@ class OnnxruntimeReuse(ObjectSharing):
     source: ClassVar[str] = "ONNX Runtime, static plan in allocation_planner.cc"
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         return share_over_time(records, order_of_use(records), _EqualObjects(_likeness))
 
 
@@ -127,7 +125,6 @@ class ObjectsInOrder(ObjectSharing):
     )
 
     def assign(self, records: Sequence[UsageRecord]) -> Sequence[int]:
-        """Return the object of each record."""
         return share_over_time(records, order_of_use(records), _ClosestInSize())
 
 

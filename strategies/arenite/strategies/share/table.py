@@ -1,6 +1,6 @@
 """The strategies that decide a whole buffer for each record."""
 
-from arenite.planner.strategy import Strategy
+from arenite.planner import Strategy
 from arenite.strategies.share.best_fit import ObjectsByBreadth, ObjectsBySize
 from arenite.strategies.share.by_size_improved import ObjectsBySizeImproved
 from arenite.strategies.share.executorch import Executorch

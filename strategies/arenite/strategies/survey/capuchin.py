@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import Chain, ChainLimits, find_chain
 from arenite.strategies.schedules.draft import Draft
@@ -35,7 +35,6 @@ class Capuchin(SchedulePolicy):
     most_steps: int = 12
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         lowest = Draft(work)
         given = lowest.peak
         required = given - (limit or 0)

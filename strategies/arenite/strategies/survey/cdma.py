@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arenite.planner.rewrites.rescheduling import SpillSpan
+from arenite.planner.rewrites import SpillSpan
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes
@@ -30,7 +30,6 @@ class CDMA(VDNNAll):
     mask: float = 1 / 32
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
-        """Return the spills, with the bytes that are expected to cross the link."""
         plain = VDNNAll.spills(self, draft, passes, limit)
         clamped = _made_by_clamps(draft.work)
         tensors = draft.work.program.tensors

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from arenite.planner import Program, ShouldStop
 from arenite.planner.errors import MissingDependencyError, UnsupportedProgramError
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.program import Program
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
@@ -39,7 +38,6 @@ class Checkmate(SchedulePolicy):
     most_nodes: int = 2000
 
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
         if len(program.steps) > self.most_steps:
             return (
                 f"handles at most {self.most_steps} steps, as its program grows with their "
@@ -48,7 +46,6 @@ class Checkmate(SchedulePolicy):
         return super(Checkmate, self).why_unsupported(program)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         try:
             from arenite.strategies.survey.checkmate_model import Model
         except ModuleNotFoundError as error:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
@@ -21,7 +21,6 @@ class SquareRoot(SchedulePolicy):
     decides: ClassVar[str] = "which cut points of the forward pass are kept"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the one schedule there is, whatever the limit."""
         passes = Passes.of(work)
         stride = max(1, isqrt(len(passes.cuts)))
         return checkpointed(work, passes, passes.cuts[stride - 1 :: stride]).schedule()
@@ -56,7 +55,6 @@ class ChenGreedy(SchedulePolicy):
     ratio: float = 0.7
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         passes = Passes.of(work)
         bound = sum(work.sizes[storage] for storage in passes.saved) / 2
         chosen: dict[tuple[int, ...], None] = {}

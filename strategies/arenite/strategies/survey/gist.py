@@ -4,13 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.budget import LEAST
-from arenite.planner.costs import Costs
-from arenite.planner.dtypes import DType
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.program import Program
-from arenite.planner.rewrites.narrowing import keep_narrow
-from arenite.planner.rewrites.rescheduling import Schedule, peak_of
+from arenite.planner import LEAST, Costs, DType, Program, ShouldStop
+from arenite.planner.rewrites import Schedule, keep_narrow, peak_of
 from arenite.strategies.schedules.base import BudgetPolicy, SchedulePolicy
 from arenite.strategies.schedules.work import Work
 from arenite.strategies.survey.passes import Passes
@@ -36,7 +31,6 @@ class Gist(SchedulePolicy):
     ratio: float = 0.9
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the one schedule there is, whatever the limit."""
         passes = Passes.of(work)
         readers: list[list[int]] = [[] for _ in work.sizes]
         for step in range(work.num_steps):
@@ -88,13 +82,11 @@ class GistFP16(BudgetPolicy):
     ratio: float = 0.9
 
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
         return Gist(self.ratio).why_unsupported(program)
 
     def make(
         self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
     ) -> Program:
-        """Return the program with Gist's encodings, and rounded if that does not fit."""
         made = Gist(self.ratio).search(program, LEAST, costs, should_stop)
         if limit is not None and peak_of(made) <= limit:
             return made

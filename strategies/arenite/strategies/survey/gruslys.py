@@ -6,8 +6,8 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
@@ -32,7 +32,6 @@ class Gruslys(SchedulePolicy):
     most_slots: tuple[int, ...] = (48, 32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the cheapest schedule within the limit, the lowest if none is."""
         return cheapest(self._drafts(work), limit, should_stop).schedule()
 
     def _drafts(self, work: Work) -> Iterator[Draft]:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.work import Work
@@ -29,7 +29,6 @@ class Layrub(SchedulePolicy):
     lag: int = 1
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the one schedule there is, whatever the limit."""
         draft = Draft(work)
         gaps = gaps_over_turn(draft, Passes.of(work))
         return draft.schedule(pipelined(draft, gaps, lag=self.lag))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from arenite.planner.rewrites.rescheduling import SpillSpan
+from arenite.planner.rewrites import SpillSpan
 from arenite.strategies.schedules.draft import Draft, Instance, Loads
 from arenite.strategies.schedules.spilling import Gap
 from arenite.strategies.survey.passes import Passes

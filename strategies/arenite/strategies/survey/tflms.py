@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.spilling import Gap, all_gaps
@@ -34,7 +34,6 @@ class TFLMS(SchedulePolicy):
     ahead: int = 5
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft = Draft(work)
         gaps = all_gaps(draft, 0 if limit is None else limit)
         small = draft.peak * 1e-4

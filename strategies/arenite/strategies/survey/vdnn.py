@@ -4,8 +4,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.draft import Draft
 from arenite.strategies.schedules.spilling import Gap
@@ -37,7 +37,6 @@ class VDNNAll(_VDNN):
     decides: ClassVar[str] = "all that the forward pass reads is spilled"
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
-        """Return the spills of a draft."""
         return pipelined(draft, gaps_over_turn(draft, passes), lag=0)
 
 
@@ -49,7 +48,6 @@ class VDNNConv(_VDNN):
     decides: ClassVar[str] = "what heavy forward steps read is spilled"
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
-        """Return the spills of a draft."""
         return pipelined(draft, _read_by_heavy(draft, passes), lag=0)
 
 
@@ -64,7 +62,6 @@ class VDNNDynamic(_VDNN):
     decides: ClassVar[str] = "the first of vdnn-conv and vdnn-all that fits"
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
-        """Return the spills of a draft."""
         few = VDNNConv().spills(draft, passes, limit)
         if limit is not None and int(loads_with(draft, few).max(initial=0)) <= limit:
             return few

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from arenite.planner.ordering import ShouldStop
-from arenite.planner.rewrites.rescheduling import Schedule
+from arenite.planner import ShouldStop
+from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy
 from arenite.strategies.schedules.chains import Chain, ChainLimits, find_chain
 from arenite.strategies.schedules.draft import Draft, Instance, Loads
@@ -32,7 +32,6 @@ class XLARematerialisation(SchedulePolicy):
     block: int = 8
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         walk = _RematerialisedDraft(Draft(work), self.block)
         draft, bound = walk.draft, limit or 0
         slot = 0

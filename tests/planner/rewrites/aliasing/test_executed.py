@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind, share
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import AliasKind, Boundary
+from arenite.planner.rewrites.aliasing.rewrite import share
 from arenite.planner.tensors import TensorKind
 from support.arena_interpreter import BINARY, UNARY, matrix, run
 from support.steps import step

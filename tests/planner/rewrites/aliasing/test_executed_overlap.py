@@ -4,18 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.problem import PermittedOverlap
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import (
-    SAFE_KINDS,
-    AliasKind,
-    explain,
-    permit_overlaps,
-    share,
-)
-from arenite.planner.tensors import TensorKind
+from arenite.planner.placement.problem import PermittedOverlap
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind, Boundary
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.rewrites.aliasing.rewrite import explain, share
+from arenite.planner.tensors import DType, TensorKind
 from arenite.strategies import find
 from support.arena_interpreter import Arena
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, images, kernels

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import permitted_overlap
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
+from arenite.planner.tensors import DType, TensorKind
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
 from support.tiny_graphs import graph_of, tensor
 

@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, permit_overlaps, share
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.rewrites.aliasing.rewrite import share
 from arenite.runtime.targets.tflm.measure import Measurement, learn_scratch, measure_bytes
 from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
 from arenite.strategies import find

@@ -1,10 +1,9 @@
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
-from arenite.planner.tensors import Alias, Tensor, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind, Boundary
+from arenite.planner.rewrites.aliasing.rewrite import explain, share
+from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.tiny_graphs import chain, graph_of, tensor
 
 ALL = SAFE_KINDS

@@ -1,10 +1,10 @@
 import pytest
 
-from arenite.planner.dtypes import DType
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, explain, share
-from arenite.planner.tensors import Alias, TensorKind
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind, Boundary
+from arenite.planner.rewrites.aliasing.rewrite import Aliasing, explain, share
+from arenite.planner.tensors import Alias, DType, TensorKind
 from support.tiny_graphs import graph_of, tensor
 
 ALL = SAFE_KINDS

@@ -13,9 +13,10 @@ import onnxruntime
 import pytest
 
 from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.liveness import liveness
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind
+from arenite.planner.rewrites.aliasing.rewrite import explain, share
 from arenite.planner.tensors import TensorKind
 from arenite.strategies import find
 

@@ -1,7 +1,8 @@
 import pytest
 
-from arenite.planner.liveness import liveness
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, AliasKind, explain, share
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import SAFE_KINDS, AliasKind
+from arenite.planner.rewrites.aliasing.rewrite import explain, share
 from arenite.planner.tensors import Alias, TensorKind
 from support.tiny_graphs import chain, graph_of, tensor
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.verify import verify
+from arenite.planner.placement.verification import verify
 from arenite.runtime.targets.onnxruntime._allocator import PlanAllocator
 from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, recorded_problem
 from arenite.strategies import find

@@ -12,9 +12,9 @@ import onnx
 import pytest
 
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import InvalidPlanError
+from arenite.planner.placement.plan import Plan
+from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.verification import InvalidPlanError
 from arenite.runtime.targets.onnxruntime import (
     InputMismatchError,
     PlannedSession,

@@ -17,21 +17,21 @@ from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType, SecondsType
 from arenite.cli.render.facts import listing, name
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, plural
-from arenite.pipeline.contest.engines import ENGINES, OURS, check_installed
-from arenite.pipeline.contest.rounds import (
+from arenite.pipeline.base import Reading, both, plural
+from arenite.pipeline.contest import (
+    ENGINES,
+    OURS,
     Contest,
     Measured,
+    check_installed,
     measure,
     ours,
     outputs_of,
     whole_inputs,
 )
-from arenite.pipeline.making.building import build_program
-from arenite.pipeline.making.programs import SUFFIX, random_inputs, with_fixed
+from arenite.pipeline.making import SUFFIX, build_program, random_inputs, with_fixed
+from arenite.planner import InputValues, Shapes, model_format
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.importers import InputValues, Shapes, model_format
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 

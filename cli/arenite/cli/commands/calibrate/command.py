@@ -11,24 +11,29 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note, progress
 from arenite.cli.options.common import json_option
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.making.calibration import measured, measured_link
-from arenite.pipeline.making.costs import cache_file, in_speeds, table, with_measured
-from arenite.runtime.session.stated import processor_name
+from arenite.pipeline.making import (
+    cache_file,
+    in_speeds,
+    measured,
+    measured_link,
+    table,
+    with_measured,
+)
+from arenite.runtime.session import processor_name
 
 
 @click.command()
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="File to write in place of the one that `arenite fit` looks into by itself; "
-    "`arenite fit --costs FILE` reads it, here or elsewhere.",
+    help="File to write instead; `arenite fit --costs FILE` reads it, also on another machine.",
 )  # fmt: skip
 @json_option
 def calibrate(output: Path | None, as_json: bool) -> None:
-    """Measure what this machine's work costs, for the predictions of `arenite fit`.
+    """Benchmark this machine for the latency estimates of `arenite fit`.
 
-    Small programs run for a few seconds on one thread, and a temporary file, in the folder that
-    TMPDIR names or /tmp, is written and read as those that tensors are spilled to. The figures
-    are kept by the name of the processor in $XDG_CACHE_HOME/arenite/costs.json, or below ~/.cache.
+    Small programs run for a few seconds on one thread, and a temporary file in TMPDIR or /tmp is
+    written and read as spilled tensors are. The results are stored by processor name in
+    $XDG_CACHE_HOME/arenite/costs.json, by default below ~/.cache.
     """
     results = Results(as_json=as_json)
     results.reserve(output)

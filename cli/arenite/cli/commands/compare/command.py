@@ -21,32 +21,33 @@ from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import NumberType, PercentType
 from arenite.cli.render import memory_map
 from arenite.cli.render.facts import name
-from arenite.pipeline.base.observing import SearchLimits
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import percent
-from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
-from arenite.pipeline.comparison.comparing import (
+from arenite.pipeline.base import Reading, SearchLimits, configured, percent
+from arenite.pipeline.comparison import (
     Compared,
     Comparison,
+    Difference,
+    PolicyContest,
     TargetReport,
     Task,
+    chosen_policies,
     compare_each,
+    compare_policies,
+    differences,
+    read_baseline,
+    readings_of,
 )
-from arenite.pipeline.comparison.model_files import model_files, readings_of
-from arenite.pipeline.comparison.policies import PolicyContest, chosen_policies, compare_policies
-from arenite.pipeline.making.costs import costs_of
-from arenite.pipeline.report.compression import read_compression
-from arenite.pipeline.report.page import check_packages
-from arenite.pipeline.report.tables import as_csv, as_markdown
-from arenite.pipeline.report.trace import as_trace
-from arenite.pipeline.targets.choice import check_options
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Link
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.report import FailedModel
-from arenite.planner.strategy import Strategy
+from arenite.pipeline.comparison.model_files import model_files
+from arenite.pipeline.making import costs_of
+from arenite.pipeline.report import (
+    FailedModel,
+    as_csv,
+    as_markdown,
+    as_trace,
+    check_packages,
+    read_compression,
+)
+from arenite.pipeline.targets import check_options
+from arenite.planner import Budget, Link, Plan, Problem, Strategy
 from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0
@@ -93,7 +94,7 @@ _NOT_WITH_BUDGET = frozenset(
 @click.option(
     "--bands/--no-bands", "with_bands", default=None,
     help="Also run the model in bands of rows, and show memory against time.  [default: where a "
-    "report is written or with --budget, but not with --quick]",
+    "report is written or with --policies, but not with --quick]",
 )  # fmt: skip
 @click.option(
     "--peers", "with_peers", is_flag=True, help="Also ask other tools that are installed."
@@ -149,8 +150,8 @@ def compare(
     What counts is how low each strategy gets; capacities are ignored. Several models are
     planned in parallel. If one fails, the others continue and the exit code is 1.
 
-    With --budget, the policies that trade time for memory are compared instead, by what they
-    need, what they cost and how long they think; --strategy then names one of those.
+    With --policies, the policies that trade time for memory are compared instead: the bytes that
+    each needs, the time that it adds and how long it searches. --strategy then names a policy.
 
     Ctrl-C keeps the models that are done. With a single model, it stops the current search
     and moves on to the next strategy.
@@ -239,7 +240,7 @@ def _check_without_budget(context: click.Context) -> None:
     """
     for parameter in context.command.params:
         if parameter.name in _NOT_WITH_BUDGET and context.params.get(parameter.name):
-            raise click.UsageError(f"{parameter.opts[-1]} does not go with --budget")
+            raise click.UsageError(f"{parameter.opts[-1]} does not go with --policies")
 
 
 def _chosen(requested: Sequence[str]) -> list[Strategy]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
-from arenite.pipeline.base.text import both, duration, grouped, percent, printable
-from arenite.pipeline.comparison.policies import ModelPolicies, PolicyResult
+from arenite.pipeline.base import both, duration, grouped, percent, printable
+from arenite.pipeline.comparison import ModelPolicies, PolicyResult
 
 _COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#ee8866",

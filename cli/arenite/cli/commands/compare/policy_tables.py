@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.base.text import both, duration, grouped, one_line, percent
-from arenite.pipeline.comparison.policies import ROUNDED, ModelPolicies, PolicyResult
+from arenite.pipeline.base import both, duration, grouped, one_line, percent
+from arenite.pipeline.comparison import ROUNDED, ModelPolicies, PolicyResult
 
 _COLUMNS = (
     "", "policy", "peak, B>", "of none>", "extra time>", "moved, B>", "stalls>", "again>",

@@ -6,11 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.base.text import both, duration, gap, grouped, one_line, percent, plural
-from arenite.pipeline.comparison.baseline import Difference
-from arenite.pipeline.comparison.comparing import TargetReport
-from arenite.pipeline.report.frontier_words import price
-from arenite.planner.report import PeerResult, SkippedStrategy, StrategyResult
+from arenite.pipeline.base import both, duration, gap, grouped, one_line, percent, plural
+from arenite.pipeline.comparison import Difference, TargetReport
+from arenite.pipeline.report import PeerResult, SkippedStrategy, StrategyResult, price
 
 _Row = tuple[RenderableType, ...]
 

@@ -43,15 +43,14 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import compile_and_place
-from arenite.pipeline.making.programs import SUFFIX, code_of, write_program
-from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making import SUFFIX, code_of, compile_and_place, write_program
+from arenite.pipeline.targets import Compiled as CompiledProgram
+from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
-from arenite.planner.importers import InputValues, Shapes
-from arenite.runtime.program.file import Code
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.program import Code
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 @click.command(
     cls=SectionedCommand,
     sections={
-        "Pruning": ("deviation", "budget", "sensitivity", "scan_path"),
+        "Pruning": ("deviation", "total_density", "sensitivity", "scan_path"),
         "Sharing weights": (
             "conv_bits",
             "fc_bits",
@@ -151,7 +150,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Keep weights above X standard deviations of their layer.",
 )  # fmt: skip
 @click.option(
-    "--budget",
+    "--total-density",
     type=ShareType(),
     metavar="D",
     help="Keep this share of the weights of all layers together.",
@@ -211,7 +210,7 @@ def compress(
     scan_path: Path | None,
     density: float | None,
     deviation: float | None,
-    budget: float | None,
+    total_density: float | None,
     bits: int,
     conv_bits: int | None,
     fc_bits: int | None,
@@ -235,9 +234,9 @@ def compress(
     of a layer share the few values of a codebook; pruning sets the smallest to zero first.
     Nothing is retrained, so check the evaluation.
     """
-    _check_usage(output, (density, deviation, budget, sensitivity), weight_budget)
+    _check_usage(output, (density, deviation, total_density, sensitivity), weight_budget)
     _check_packages()
-    from arenite.compression import CompressionRecipe, LayerRecipe, OnnxModel, Start, write_onnx
+    from arenite.compression import LayerRecipe, OnnxModel, Recipe, Start, write_onnx
     from arenite.compression import compress as run_pipeline
 
     results = Results(as_json=as_json)
@@ -251,8 +250,8 @@ def compress(
         channels_left = "" if channels is None else f", {channels:g} of the channels"
         sizes = _sizes_text(reading)
         scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
-    recipe = CompressionRecipe(
-        density, deviation, budget,
+    recipe = Recipe(
+        density, deviation, total_density,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
         start=Start(start), half=half, seed=seed or 0,
         layers={name: LayerRecipe(share, wanted) for name, share, wanted in exceptions},
@@ -318,21 +317,21 @@ def _check_usage(
 ) -> None:
     if sum(each is not None for each in shares) > 1:
         raise click.UsageError(
-            "--density, --deviation, --budget and --sensitivity exclude each other"
+            "--density, --deviation, --total-density and --sensitivity exclude each other"
         )
     if output.suffix not in (".onnx", SUFFIX):
         raise click.BadParameter(
             f"{output.name!r} must end in .onnx or {SUFFIX}", param_hint="--output"
         )
     if weight_budget is not None and output.suffix != SUFFIX:
-        raise click.UsageError(f"--weight-budget is for a program file; end --output in {SUFFIX}")
+        raise click.UsageError(f"--weights is for a program file; end --output in {SUFFIX}")
 
 
 def _check_sizes(
     model: Path, original: "OnnxModel", dims: Mapping[str, int], shapes: Shapes
 ) -> None:
     """Return if every size is known, so that no plan fails for it at the end of a long search."""
-    from arenite.planner.importers.onnx.binding import bind
+    from arenite.planner.importers.onnx import bind
 
     with about_file(model):
         bind(original.original().graph, dims, shapes)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.console.observer import watched
-from arenite.pipeline.base.placing import place
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.arenite import compiled_for
+from arenite.pipeline.base import Reading, place
+from arenite.pipeline.targets import compiled_for
 from arenite.planner.errors import named_instead
 from arenite.strategies import find
 
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
     from arenite.compression import (
         Compressed,
-        CompressionRecipe,
         Judge,
         Narrowed,
         OnnxModel,
         Quality,
+        Recipe,
         Sensitivity,
     )
 
@@ -126,7 +125,7 @@ def judging_of(
         EvaluationError: The model does not run.
     """
     from arenite.compression import DatasetError, Judge, random_dataset, read_dataset
-    from arenite.planner.importers.onnx.binding import fixed_feeds
+    from arenite.planner.importers.onnx import fixed_feeds
 
     dims, shapes = reading.dims, reading.shapes
     fixed = fixed_feeds(original.original().graph, dims, shapes, reading.values)
@@ -204,9 +203,7 @@ def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
     return Int8(quantised.ByteSize(), judge.judge(quantised))
 
 
-def with_mean_bits(
-    recipe: "CompressionRecipe", source: "OnnxModel", mean: float
-) -> "CompressionRecipe":
+def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recipe":
     """Return the recipe with bits by layer that lose the least; what the user states stays."""
     from arenite.compression import LayerRecipe, bits_by_budget
 
@@ -218,9 +215,7 @@ def with_mean_bits(
     return replace(recipe, layers=layers)
 
 
-def with_densities(
-    recipe: "CompressionRecipe", scanned: "Sequence[Sensitivity]", limit: float
-) -> "CompressionRecipe":
+def with_densities(recipe: "Recipe", scanned: "Sequence[Sensitivity]", limit: float) -> "Recipe":
     """Return the recipe with the densities that a scan proposes; what the user states stays."""
     from arenite.compression import LayerRecipe
 

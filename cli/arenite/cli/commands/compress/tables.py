@@ -11,8 +11,8 @@ from rich.console import RenderableType
 from arenite.cli.commands.compress.stages import Int8, Narrowing
 from arenite.cli.render.facts import listing, weights_rows
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.text import both, percent, plural
-from arenite.pipeline.targets.compiling import Compiled as CompiledProgram
+from arenite.pipeline.base import both, percent, plural
+from arenite.pipeline.targets import Compiled as CompiledProgram
 
 if TYPE_CHECKING:
     from arenite.compression import Compressed, LayerResult, Quality, Sensitivity

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.base.text import both
-from arenite.pipeline.making.exporting import ExportedC
+from arenite.pipeline.base import both
+from arenite.pipeline.making import ExportedC
 
 
 def as_json(exported: ExportedC) -> dict[str, object]:

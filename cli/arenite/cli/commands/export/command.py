@@ -18,16 +18,12 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base.ordering import order_finder
-from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.exporting import CRequest, export_for_tflm, write_c
-from arenite.planner.budget import Budget
-from arenite.planner.importers import InputValues, Shapes
+from arenite.pipeline.base import Reading, configured, order_finder
+from arenite.pipeline.making import CRequest, export_for_tflm, write_c
+from arenite.planner import Budget, InputValues, Shapes
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport.base.options import Extension, Rounding
-from arenite.runtime.targets.onnxruntime import export_onnxruntime
-from arenite.runtime.targets.tflm.export import c_header
+from arenite.runtime.cexport import Extension, Rounding
+from arenite.runtime.targets import c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
 
 
@@ -149,7 +145,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="Round products of integers twice, as TensorFlow Lite Micro does, or once.",
+    help="Rounding of integer products: double is bit-equal to TensorFlow Lite Micro.",
 )
 @click.option(
     "--align",
@@ -176,21 +172,21 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     "--budget",
     type=BudgetType(),
     metavar="SIZE|N%",
-    help="Bytes that the arena may take: parts of the network run in bands of rows where they "
-    "must.",
+    help="Size limit of the arena; parts of the network run in bands of rows to meet it.",
 )
 @click.option(
     "--kernels",
     type=click.Choice([_OWN, _CMSIS_NN]),
     default=_OWN,
     show_default=True,
-    help="Kernels that the source calls: in it, or those of your own CMSIS-NN, 7.0.0 or later.",
+    help="Kernels that the source calls: our own, or those of CMSIS-NN 7.0.0 or later, which you "
+    "provide.",
 )
 @click.option(
     "--extension",
     type=click.Choice([each.value for each in Extension]),
-    help="Of the processor that CMSIS-NN is compiled for: none (Cortex-M0, M3), dsp (M4, M7, M33) "
-    "or mve (M55, M85).",
+    help="Instruction set extension for CMSIS-NN: none (Cortex-M0, M3), dsp (M4, M7, M33) or mve "
+    "(M55, M85).",
 )
 @dim_option
 @shape_option
@@ -219,10 +215,10 @@ def export(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Export MODEL so that another runtime, unmodified, runs it by our plan.
+    """Export MODEL for another runtime, which then uses our plan without modification.
 
-    If our plan is no better than the runtime's own, the model is copied unchanged. C source needs
-    no runtime: a folder gets the kernels, the weights, a test and files for builds.
+    If our plan is no smaller than the runtime's own, the model is copied unchanged. C source needs
+    no runtime: the folder holds kernels, weights, a test and build files.
     """
     results = Results(as_json=as_json)
     if target == _C:

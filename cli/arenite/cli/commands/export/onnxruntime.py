@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.console import RenderableType
 from rich.text import Text
 
-from arenite.pipeline.base.text import change
-from arenite.runtime.targets.onnxruntime import OnnxruntimeExport
+from arenite.pipeline.base import change
+from arenite.runtime.targets import OnnxruntimeExport
 
 _MEASURES = {
     "tensors": "tensors at the peak",

@@ -16,21 +16,16 @@ from arenite.cli.options.model import (
     order_option,
     shape_option,
     value_option,
+    weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import BudgetType, PercentType, WeightBudgetType
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.costs import MachineCosts
-from arenite.pipeline.making.fitting import Fitting, fit_model
-from arenite.pipeline.making.programs import SUFFIX
-from arenite.pipeline.report.frontier import maps_of
-from arenite.pipeline.report.page import check_packages
-from arenite.pipeline.report.row_svg import as_svg
-from arenite.planner.budget import Budget
-from arenite.planner.costs import Link
-from arenite.planner.importers import InputValues, Shapes
-from arenite.planner.several_memories import CostedMemory
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.cli.options.types import BudgetType, PercentType
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
+from arenite.pipeline.report import as_svg, check_packages, maps_of
+from arenite.planner import Budget, InputValues, Link, Shapes
+from arenite.planner.programs import CostedMemory
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
@@ -47,34 +42,30 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--budget", type=BudgetType(), metavar="SIZE|N%",
-    help="Bytes that the arena may take, such as 256KiB, or a share of what it takes whole.",
+    help="Size limit of the arena, such as 256KiB, or a share of its size without bands, 50%.",
 )  # fmt: skip
-@click.option(
-    "--weights", "weight_budget", type=WeightBudgetType(), metavar="SIZE|N%[,in-turn|,beside]",
-    help="Keep at most this much of the weights resident; stream the rest, ',beside' the "
-    "computation or, ',in-turn', between its steps; by default as is quicker for such windows.",
-)  # fmt: skip
+@weight_budget_option
 @click.option(
     "--slowdown", type=PercentType(), metavar="N%",
-    help="Take at most this much more time, as far as it can be predicted.",
+    help="Limit of the additional time, as predicted by the costs of the machine.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help="Program file to write, MODEL.arena, or its plan, PLAN.json; without a budget a page of "
-    "the frontier, PAGE.html, or a picture of the memory maps, PICTURE.svg.",
+    help="File to write: the program, MODEL.arena, or its plan, PLAN.json. Without a budget: a "
+    "page of the frontier, PAGE.html, or the memory maps, PICTURE.svg.",
 )  # fmt: skip
 @click.option(
-    "--measure", is_flag=True, help="Run each program of the frontier and show its latency."
+    "--measure", is_flag=True, help="Measure the latency of each program of the frontier."
 )
 @click.option(
     "--costs", "costs_path", type=click.Path(path_type=Path), metavar="FILE",
-    help="What the machine's work costs, as `arenite calibrate -o FILE` states it.  [default: "
-    "what it measured here, or else those of a desktop]",
+    help="Costs of the machine, as written by `arenite calibrate -o FILE`.  [default: those "
+    "measured on this machine, else those of a desktop]",
 )  # fmt: skip
 @click.option(
     "--policy", "policy_name", metavar="NAME",
-    help="Run steps again and spill tensors by this policy, as `arenite strategies` lists them, "
-    "instead of running in bands.",
+    help="Recompute and spill tensors by this policy instead of running in bands; "
+    "`arenite strategies` lists the policies.",
 )  # fmt: skip
 @link_option
 @memories_option
@@ -82,11 +73,11 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 @dim_option
 @shape_option
 @value_option
-@time_limit_option(text="Keep the best so far after S seconds.")
+@time_limit_option(text="Stop after S seconds and keep the best result.")
 @json_option
 @click.option(
     "--map/--no-map", "with_map", default=None,
-    help="Draw the memory map of the program, of a frontier that of the least.  [default: only "
+    help="Draw the memory map of the program, or of the smallest of a frontier.  [default: only "
     "on a terminal]",
 )  # fmt: skip
 def fit(
@@ -110,20 +101,21 @@ def fit(
 ) -> None:
     """Fit MODEL into a budget of memory at the least price in time.
 
-    Parts of the network run in bands of rows: each step makes the few rows that the next one
-    needs, and a row goes when its last reader is done. The results are the same to the bit, and so
-    are the multiply-adds; only to go lower still are some rows made again, and it says how many.
+    Parts of the network run in bands of rows: each step computes only the rows that the next
+    step needs, and a row is freed after its last reader. Bands change neither the output bits nor
+    the number of multiply-adds. Smaller budgets recompute some rows; the output states how many.
 
-    Where that does not meet a budget, or --policy asks for it, tensors that are only carried are
-    made again when they are needed, or spilled to a temporary file meanwhile, beside the
+    If bands do not meet the budget, or --policy names a policy, tensors that no step uses for a
+    while are recomputed later, or spilled to a temporary file and read back during the
     computation.
 
-    With --memory it chooses what runs in bands and where each tensor lies, so that computing and
-    reading and writing the slower memories takes least.
+    --memory spreads the tensors over several memories and minimises the time of computing and of
+    accessing the slower ones.
 
-    Without --budget, --slowdown or --memory it shows the frontier: what each size costs.
+    Without --budget, --slowdown and --memory the command shows the frontier: the time that each
+    size costs.
 
-    Ctrl-C keeps the best so far.
+    Ctrl-C keeps the best result so far.
     """
     if as_json and with_map:
         raise click.UsageError("--map and --json exclude each other")

@@ -5,8 +5,8 @@ from typing import Any
 from rich.console import RenderableType
 
 from arenite.cli.render.facts import memories_as_json, memory_rows, spread_as_json, spread_row
-from arenite.pipeline.base.text import both, percent
-from arenite.planner.candidate import Candidate
+from arenite.pipeline.base import both, percent
+from arenite.planner import Candidate
 from arenite.strategies import OverMemories
 
 

@@ -6,15 +6,21 @@ from dataclasses import dataclass
 
 import click
 
-from arenite.pipeline.base.text import both, plural, printable
-from arenite.pipeline.making.fitting import Fitting
-from arenite.pipeline.report.colours import Groups
-from arenite.pipeline.report.frontier import Frontier, maps_of
-from arenite.pipeline.report.frontier_words import frontier_columns, frontier_rows, remark
-from arenite.pipeline.report.model import Cell
-from arenite.pipeline.report.page import check_packages, render
-from arenite.pipeline.report.words import made_with
-from arenite.planner.candidate import Candidate
+from arenite.pipeline.base import both, plural, printable
+from arenite.pipeline.making import Fitting
+from arenite.pipeline.report import (
+    Cell,
+    Frontier,
+    Groups,
+    check_packages,
+    frontier_columns,
+    frontier_rows,
+    made_with,
+    maps_of,
+    remark,
+    render,
+)
+from arenite.planner import Candidate
 from arenite.planner.units import format_size
 
 _MAPS = ("map-whole", "map-least")
@@ -87,12 +93,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequen
         MissingDependencyError: What draws the page is absent.
     """
     check_packages()
-    from arenite.pipeline.report.frontier_plots import (
-        FRONTIER,
-        as_item,
-        frontier_figure,
-        row_figure,
-    )
+    from arenite.pipeline.report import FRONTIER, as_item, frontier_figure, row_figure
 
     ratios = [latency / latencies[0] for latency in latencies]
     frontier = Frontier.of(fits, fitting.machine.words)

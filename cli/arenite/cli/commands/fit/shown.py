@@ -11,7 +11,7 @@ from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.render import operator_map
 from arenite.cli.render.facts import facts, held_as_json, held_row, listing, name
-from arenite.pipeline.base.text import (
+from arenite.pipeline.base import (
     both,
     distance,
     duration,
@@ -21,16 +21,10 @@ from arenite.pipeline.base.text import (
     plural,
     printable,
 )
-from arenite.pipeline.making.costs import in_speeds
-from arenite.pipeline.making.fitting import Fitting
-from arenite.pipeline.making.trading import Rescheduled
-from arenite.pipeline.report.frontier import Point
-from arenite.pipeline.report.records import record_facts
-from arenite.planner.budget import Budget
-from arenite.planner.candidate import Candidate
-from arenite.planner.operators.strips import Strips
-from arenite.planner.program import Program
-from arenite.planner.source import Source
+from arenite.pipeline.making import Fitting, Rescheduled, in_speeds
+from arenite.pipeline.report import Point, record_facts
+from arenite.planner import Budget, Candidate, Program, Source
+from arenite.planner.operators import Strips
 from arenite.runtime.session import SessionMemory
 from arenite.strategies import InBands, OverMemories, Region
 

@@ -20,19 +20,22 @@ from arenite.cli.options.model import reading_options
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render import load_chart
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.base.placing import place
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, distance, grouped, percent, plural, printable
-from arenite.pipeline.making.programs import SUFFIX, backends
-from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
-from arenite.pipeline.targets.compiling import Compiled
-from arenite.planner.diagnosis import Diagnosis, StepLoad, diagnose
-from arenite.planner.plan import Plan
-from arenite.planner.problem import load_spans
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import Aliasing, AliasKind
-from arenite.planner.source import Source
-from arenite.planner.tensors import TensorKind
+from arenite.pipeline.base import (
+    Reading,
+    both,
+    distance,
+    grouped,
+    percent,
+    place,
+    plural,
+    printable,
+)
+from arenite.pipeline.making import SUFFIX, backends
+from arenite.pipeline.targets import ARENITE, Chosen, Compiled, choose_target
+from arenite.planner import AliasKind, Diagnosis, Plan, Program, Source, TensorKind, diagnose
+from arenite.planner.placement import load_spans
+from arenite.planner.programs import StepLoad
+from arenite.planner.rewrites import Aliasing
 from arenite.strategies import find
 
 _DECIDED_BY_PROGRAM = (

@@ -18,8 +18,8 @@ from arenite.cli.render.facts import (
     tuned_as_json,
     tuned_rows,
 )
-from arenite.pipeline.base.text import both, grouped, plural, printable
-from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
+from arenite.pipeline.base import both, grouped, plural, printable
+from arenite.pipeline.making import ProgramFile, TurnsByRows
 from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies import Held
 

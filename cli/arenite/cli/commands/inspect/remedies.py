@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arenite.pipeline.targets.choice import GENERIC, Chosen, choose_target
-from arenite.planner.diagnosis import diagnose
+from arenite.pipeline.targets import GENERIC, Chosen, choose_target
+from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, diagnose, read
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.importers import read
-from arenite.planner.liveness import DEFAULT_ALIGNMENT
-from arenite.planner.rewrites.aliasing import SAFE_KINDS, Aliasing, AliasKind, explain
+from arenite.planner.programs import SAFE_KINDS
+from arenite.planner.rewrites import Aliasing, explain
 
 
 @dataclass(frozen=True, slots=True)

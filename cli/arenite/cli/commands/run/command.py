@@ -25,14 +25,11 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, duration, printable
-from arenite.pipeline.making.building import build_program
-from arenite.pipeline.making.programs import SUFFIX, compile_by_plan, write_program
+from arenite.pipeline.base import Reading, both, duration, printable
+from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, write_program
+from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import named_instead
-from arenite.planner.importers import InputValues, Shapes
-from arenite.runtime.session import Session, StepProfile, Tuned
-from arenite.runtime.session.stated import chrome_trace
+from arenite.runtime.session import Session, StepProfile, Tuned, chrome_trace
 from arenite.strategies import find
 
 _NUM_SLOWEST = 20
@@ -177,8 +174,8 @@ def run(
     8-bit inputs take the pixels of a picture as they are; for float inputs they are
     normalised with --mean and --std.
 
-    With --steps, MODEL is a training step from 'arenite train', and its inputs hold as many
-    samples as there are in one batch or several. ONNX Runtime runs it.
+    With --steps, MODEL is a training step from 'arenite train', and its inputs hold the samples
+    of one batch or of several.
     """
     if num_steps is not None or state_path is not None:
         refuse_beside("a training step", *_NOT_FOR_STEPS)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
-from arenite.pipeline.base.text import printable
+from arenite.pipeline.base import printable
 from arenite.planner.errors import FileError
-from arenite.runtime.errors import InputNameError
+from arenite.runtime import InputNameError
 from arenite.runtime.session import SessionPort
 
 Array: TypeAlias = NDArray[Any]

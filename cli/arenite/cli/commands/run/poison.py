@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from arenite.planner.program import Array
-from arenite.runtime.errors import DeadMemoryError
+from arenite.planner import Array
+from arenite.runtime import DeadMemoryError
 from arenite.runtime.session import Session
 
 NAN, LARGE = 0xFF, 0x4B

@@ -17,7 +17,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.text import both
+from arenite.pipeline.base import both
 from arenite.planner.errors import MissingDependencyError, about_file
 
 _SECONDS_APART = 0.5
@@ -56,7 +56,7 @@ def run_steps(
     results = Results(as_json=as_json)
     results.reserve(state, sources=(model, *(feed.path for feed in feeds)))
     try:
-        from arenite.pipeline.steps import open_step
+        from arenite.pipeline import open_step
         from arenite.training import Batches, restore
     except ModuleNotFoundError as error:
         if error.name != "onnx":

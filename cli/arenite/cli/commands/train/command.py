@@ -15,9 +15,9 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base.text import both, plural, printable
+from arenite.pipeline.base import both, plural, printable
+from arenite.planner import Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
-from arenite.planner.importers import Shapes
 
 if TYPE_CHECKING:
     from arenite.training import TrainingRecipe, TrainingStep
@@ -57,12 +57,12 @@ class RateType(click.ParamType[float]):
 )  # fmt: skip
 @click.option(
     "--loss", type=click.Choice(_LOSSES), required=True,
-    help="What the step lowers: cross-entropy of classes, of a yes or no each, or the mean "
-    "squared error.",
+    help="Loss function: cross-entropy over classes, binary cross-entropy, or mean squared "
+    "error.",
 )  # fmt: skip
 @click.option(
     "--optimizer", "optimiser", type=click.Choice(_OPTIMISERS), default="sgd", show_default=True,
-    help="How gradients change the weights.",
+    help="Optimiser.",
 )  # fmt: skip
 @click.option(
     "--lr", "rate", type=RateType(), default=0.01, show_default=True, metavar="X",
@@ -70,8 +70,7 @@ class RateType(click.ParamType[float]):
 )  # fmt: skip
 @click.option(
     "--train-only", multiple=True, metavar="GLOB",
-    help="Train only the parameters of such names, 'head*' say; gradients that they do not need "
-    "are not computed. Repeatable.",
+    help="Train only the parameters whose names match, such as 'head*'. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--batch-statistics", is_flag=True,

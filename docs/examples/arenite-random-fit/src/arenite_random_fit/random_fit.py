@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.strategy import StrategyKind
+from arenite.planner import Plan, Problem, StrategyKind
 from arenite.planner.units import align_up
 
 

@@ -5,8 +5,53 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
+    from arenite.planner.importers.onnx.binding import (
+        bind,
+        fixed_arrays,
+        fixed_feeds,
+        fixed_model,
+        open_names,
+        stated_name,
+    )
+    from arenite.planner.importers.onnx.external_data import MOST_BYTES, check_files, embed
+    from arenite.planner.importers.onnx.file import load_model, normal_domain, opset_versions
+    from arenite.planner.importers.onnx.inference import NodeChecker
+    from arenite.planner.importers.onnx.node import Dialect, Origin
+    from arenite.planner.importers.onnx.operator_models import operator_model
+    from arenite.planner.importers.onnx.operators import onnx_operator
+    from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
     from arenite.planner.importers.onnx.reader import read_onnx
+    from arenite.planner.importers.onnx.states import STATES_KEY, States, placed, take_states
+    from arenite.planner.importers.onnx.types import (
+        TensorType,
+        numpy_dtype,
+        write_dtype,
+        write_type,
+    )
+    from arenite.planner.importers.onnx.values import Constants
 else:
-    __getattr__, __dir__ = lazily(__name__, {"reader": "read_onnx"})
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "binding": "bind fixed_arrays fixed_feeds fixed_model open_names stated_name",
+            "external_data": "MOST_BYTES check_files embed",
+            "file": "load_model normal_domain opset_versions",
+            "inference": "NodeChecker",
+            "node": "Dialect Origin",
+            "operator_models": "operator_model",
+            "operators": "onnx_operator",
+            "order": "constant_names node_reads subgraphs",
+            "reader": "read_onnx",
+            "states": "STATES_KEY States placed take_states",
+            "types": "TensorType numpy_dtype write_dtype write_type",
+            "values": "Constants",
+        },
+    )
 
-__all__ = ["read_onnx"]
+__all__ = [
+    "MOST_BYTES", "STATES_KEY", "Constants", "Dialect", "NodeChecker", "Origin", "States",
+    "TensorType", "bind", "check_files", "constant_names", "embed", "fixed_arrays", "fixed_feeds",
+    "fixed_model", "load_model", "node_reads", "normal_domain", "numpy_dtype", "onnx_operator",
+    "open_names", "operator_model", "opset_versions", "placed", "read_onnx", "stated_name",
+    "subgraphs", "take_states", "write_dtype", "write_type",
+]  # fmt: skip

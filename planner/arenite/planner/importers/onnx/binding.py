@@ -10,7 +10,6 @@ import onnx
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import (
     BindingError,
     ModelFormatError,
@@ -21,6 +20,7 @@ from arenite.planner.errors import (
 from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_unsizable
+from arenite.planner.tensors import DType
 
 _UNRANKED = "?"
 _IMAGE_RANK, _SIDE = 4, 224

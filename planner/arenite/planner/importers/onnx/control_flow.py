@@ -12,18 +12,18 @@ from itertools import islice
 import numpy as np
 import onnx
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.node import Operand, Origin, attributes
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import captures, live_steps, without_dead_nodes
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.importers.onnx.walk import Scope, Walk
-from arenite.planner.liveness import Boundary, liveness
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program, Step
+from arenite.planner.placement.problem import Problem
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import Boundary
 from arenite.planner.rewrites.noops import drop_noops
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import DType, Tensor, TensorKind
 
 
 def height_of(

@@ -13,13 +13,13 @@ import onnx.checker
 import onnx.helper
 import onnx.shape_inference
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.file import normal_domain
 from arenite.planner.importers.onnx.node import Dialect, Operand, op_type, single_node_model
 from arenite.planner.importers.onnx.runtime import RuntimeRefusalError, runtime_types
 from arenite.planner.importers.onnx.types import TensorType, read_type, why_unsizable
 from arenite.planner.importers.onnx.values import Values
+from arenite.planner.tensors import DType
 
 _Bound = Callable[[onnx.NodeProto, Sequence[Operand], Values], TensorType | None]
 

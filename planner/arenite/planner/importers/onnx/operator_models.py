@@ -18,7 +18,7 @@ from arenite.planner.importers.onnx.order import subgraphs
 from arenite.planner.importers.onnx.types import TensorType, write_type
 from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
+from arenite.planner.programs.program import Program, Step
 from arenite.planner.tensors import TensorKind
 
 

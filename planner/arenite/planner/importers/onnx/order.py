@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx
 
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.program import Step
+from arenite.planner.programs.program import Step
 
 
 def ordered_nodes(

@@ -20,7 +20,7 @@ from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.importers.onnx.walk import Walk
 from arenite.planner.operators.imported import Imported
 from arenite.planner.operators.operator import Operands
-from arenite.planner.program import OperatorSet, Program, Step
+from arenite.planner.programs.program import OperatorSet, Program, Step
 from arenite.planner.rewrites.noops import drop_noops
 from arenite.planner.tensors import Tensor, TensorKind
 

@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import needing
 from arenite.planner.importers.onnx.types import (
     TensorType,
@@ -20,6 +19,7 @@ from arenite.planner.importers.onnx.types import (
     read_type,
 )
 from arenite.planner.quiet_onnxruntime import quiet_options
+from arenite.planner.tensors import DType
 
 _NUM_RUNS = 3
 _MOST_ELEMENTS = 1 << 28

@@ -20,9 +20,8 @@ import onnx.helper
 from arenite.planner.errors import BindingError, ModelFormatError
 from arenite.planner.importers.onnx.node import Dialect, Origin
 from arenite.planner.importers.onnx.operators import onnx_operator
-from arenite.planner.names import Names
 from arenite.planner.operators.operator import Operands, same_layout
-from arenite.planner.program import Step
+from arenite.planner.programs.program import Names, Step
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 STATES_KEY = "arenite.states"

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnx.helper
 
-from arenite.planner.dtypes import DType
+from arenite.planner.tensors import DType
 
 _ONNX_NAMES = {DType.FLOAT32: "FLOAT", DType.FLOAT64: "DOUBLE"}
 _BY_CODE: dict[int, DType] = {

@@ -29,9 +29,8 @@ from arenite.planner.importers.onnx.order import (
 )
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
 from arenite.planner.importers.onnx.values import Values
-from arenite.planner.names import Names
 from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.program import Step
+from arenite.planner.programs.program import Names, Step
 
 
 class Scope:

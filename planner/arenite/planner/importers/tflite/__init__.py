@@ -1,6 +1,37 @@
 """TFLite: the format is known in this package and nowhere else."""
 
-from arenite.planner.importers.tflite.importer import TfliteModel, read_tflite_model
-from arenite.planner.importers.tflite.reader import read_tflite
+from typing import TYPE_CHECKING
 
-__all__ = ["TfliteModel", "read_tflite", "read_tflite_model"]
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.planner.importers.tflite.contents import Options
+    from arenite.planner.importers.tflite.importer import TfliteModel, read_tflite_model
+    from arenite.planner.importers.tflite.operators import tflite_operator
+    from arenite.planner.importers.tflite.reader import read_tflite
+    from arenite.planner.importers.tflite.resizing import MAX_VALUES, VALUES
+    from arenite.planner.importers.tflite.shapes import (
+        SHAPE,
+        SHAPES,
+        MisfitError,
+        Resized,
+        Shape,
+        UnknownShapeError,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "contents": "Options",
+            "importer": "TfliteModel read_tflite_model",
+            "operators": "tflite_operator",
+            "reader": "read_tflite",
+            "resizing": "MAX_VALUES VALUES",
+            "shapes": "SHAPE SHAPES MisfitError Resized Shape UnknownShapeError",
+        },
+    )
+
+__all__ = [
+    "MAX_VALUES", "SHAPE", "SHAPES", "VALUES", "MisfitError", "Options", "Resized", "Shape",
+    "TfliteModel", "UnknownShapeError", "read_tflite", "read_tflite_model", "tflite_operator",
+]  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
@@ -16,8 +15,8 @@ from arenite.planner.importers.tflite.options import custom_options
 from arenite.planner.importers.tflite.sparse import made_dense
 from arenite.planner.importers.tflite.variables import Place, Variables
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import DType, Quantisation, Tensor, TensorKind
 
 Array: TypeAlias = NDArray[Any]
 Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]

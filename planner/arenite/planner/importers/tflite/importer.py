@@ -48,9 +48,8 @@ from arenite.planner.importers.tflite.file import (
 from arenite.planner.importers.tflite.operators import SubgraphEntry, tflite_operator
 from arenite.planner.importers.tflite.tensors import kinds, notes, tensor_of
 from arenite.planner.importers.tflite.variables import ASSIGN, Place, Variable, Variables
-from arenite.planner.names import Names
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import OperatorSet, Program, Step
+from arenite.planner.programs.program import Names, OperatorSet, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 
 _LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})

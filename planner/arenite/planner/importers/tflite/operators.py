@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from arenite.planner.dtypes import DType
 from arenite.planner.operators.imported import (
     AttributeValue,
     Imported,
@@ -17,6 +16,7 @@ from arenite.planner.operators.imported import (
 )
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part, parts_along_axis
+from arenite.planner.tensors import DType
 
 
 class _Split(Imported):

@@ -11,7 +11,7 @@ from arenite.planner.importers.tflite.importer import model_of
 from arenite.planner.importers.tflite.resizing import computes_shapes, resized
 from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.importers.tflite.variables import Variables
-from arenite.planner.program import Program
+from arenite.planner.programs.program import Program
 
 
 def read_tflite(path: Path, *, weights: bool = False) -> Program:

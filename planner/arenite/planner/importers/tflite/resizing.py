@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import BindingError
 from arenite.planner.importers.tflite.shapes import (
     SHAPE,
@@ -24,8 +23,8 @@ from arenite.planner.importers.tflite.shapes import (
     strided,
 )
 from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Array, Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs.program import Array, Program, Step
+from arenite.planner.tensors import DType, TensorKind
 
 MAX_VALUES = 65_536
 """Elements of values that are computed: larger ones are weights, not shapes."""

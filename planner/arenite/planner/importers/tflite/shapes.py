@@ -13,7 +13,7 @@ import numpy as np
 
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.operators.windows import AutoPad, num_positions
-from arenite.planner.program import Array
+from arenite.planner.programs.program import Array
 
 Shape: TypeAlias = tuple[int, ...]
 Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]

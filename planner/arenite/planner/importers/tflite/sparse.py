@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from arenite.planner.program import Array
+from arenite.planner.programs.program import Array
 
 MOST_BYTES = 16 << 20
 """What a few elements may be made; a sparse constant can state a shape that fills memory."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from arenite.planner.dtypes import DType
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite.file import FileSubgraph, FileTensor
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import DType, Tensor, TensorKind
 
 # By the schema's TensorType; the package on PyPI does not name the newest.
 _DTYPES = {

@@ -6,27 +6,3 @@ parts, slices and concatenated inputs, inside the larger tensor; that extends th
 larger one, so it is done only where the load falls. The third, for targets whose kernels are
 known, lets results overlap the operands that they consume.
 """
-
-from arenite.planner.rewrites.aliasing.kinds import SAFE_KINDS, AliasKind
-from arenite.planner.rewrites.aliasing.overlap import permit_overlaps, permitted_overlap
-from arenite.planner.rewrites.aliasing.rewrite import (
-    Aliasing,
-    Refusal,
-    explain,
-    has_parts,
-    overwritable,
-    share,
-)
-
-__all__ = [
-    "SAFE_KINDS",
-    "AliasKind",
-    "Aliasing",
-    "Refusal",
-    "explain",
-    "has_parts",
-    "overwritable",
-    "permit_overlaps",
-    "permitted_overlap",
-    "share",
-]

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Collection, Sequence
 
-from arenite.planner.problem import Problem
+from arenite.planner.placement.problem import Problem
 
 
 class Loads:

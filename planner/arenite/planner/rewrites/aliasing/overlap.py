@@ -20,14 +20,12 @@ access trace, computed without running it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from arenite.planner.dtypes import DType
-from arenite.planner.names import Names
 from arenite.planner.operators.operator import Operands
-from arenite.planner.problem import PermittedOverlap, Problem, UsageRecord
-from arenite.planner.program import Program, Step
+from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.programs.program import Names, Program, Step
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.storages import Storages
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.planner.units import align_up
 
 

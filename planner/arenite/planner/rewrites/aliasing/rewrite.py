@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from arenite.planner.liveness import DEFAULT_ALIGNMENT, Boundary, liveness
 from arenite.planner.operators.parts import Part
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing.kinds import AliasKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, AliasKind, Boundary
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.overlap import overlap_at_peaks
 from arenite.planner.rewrites.aliasing.storages import Storages

@@ -4,10 +4,9 @@ import copy
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from arenite.planner.liveness import Boundary
 from arenite.planner.operators.parts import Part
-from arenite.planner.program import Program, Step
-from arenite.planner.rewrites.aliasing.kinds import AliasKind
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from arenite.planner.tensors import Tensor
+from arenite.planner import Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 
 _HIGHEST = 2**31 - 1

@@ -5,10 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import Array, Port, Program
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorKind
 from arenite.runtime.cexport.base.text import TYPES, distinct
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from arenite.planner.program import Array
+from arenite.planner import Array
 
 _WIDTH = 96
 TYPES = {

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.planner.program import Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Step, TensorKind
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.layout import ArenaLayout, CPort, Interface
 from arenite.runtime.cexport.base.options import COptions, Extension

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arenite.planner.operators.operator import Operator
-from arenite.planner.program import Array
-from arenite.planner.tensors import Tensor
+from arenite.planner import Array, Tensor
+from arenite.planner.operators import Operator
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (

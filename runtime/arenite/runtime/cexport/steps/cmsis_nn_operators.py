@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import Tensor
+from arenite.planner import DType, Program, Step, Tensor
+from arenite.planner.operators import Operands, Operator
 from arenite.planner.units import align_up
 from arenite.runtime.cexport.base.options import Extension
 from arenite.runtime.operators.base import NO_PADDING, Pair, RuntimeOperator, Sides

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arenite.planner.program import Array
+from arenite.planner import Array
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from arenite.planner.program import Array
-from arenite.planner.tensors import Tensor
+from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from arenite.planner.program import Array
-from arenite.planner.tensors import Tensor
+from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.movement import Copy, Move, Resize2D

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from arenite.planner.operators.operator import Operands
+from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     quantised_multiplier,

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from arenite.planner.tensors import Tensor
+from arenite.planner import Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,

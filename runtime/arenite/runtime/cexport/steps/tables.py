@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from arenite.planner.program import Array
-from arenite.planner.tensors import Tensor
+from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base import fixed_point
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (

@@ -7,9 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arenite.planner.operators.operator import Operator
-from arenite.planner.program import Array, Step
-from arenite.planner.tensors import Tensor
+from arenite.planner import Array, Step, Tensor
+from arenite.planner.operators import Operator
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants

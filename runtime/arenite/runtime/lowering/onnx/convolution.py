@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.windows import AutoPad, Window
-from arenite.planner.program import Array
+from arenite.planner import Array, DType
+from arenite.planner.operators import AutoPad, Window
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.program import Array, Step
+from arenite.planner import Array, DType, Step
+from arenite.planner.operators import AttributeValue
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates

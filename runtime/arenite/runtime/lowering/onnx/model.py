@@ -4,12 +4,10 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
+from arenite.planner import Program, Step, TensorKind
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
-from arenite.planner.importers.onnx.node import Origin
-from arenite.planner.importers.onnx.operator_models import operator_model
-from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner.importers.onnx import Origin, operator_model
+from arenite.planner.operators import Imported
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array, Step
+from arenite.planner import Array, DType, Step
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.importers.onnx.values import Constants
-from arenite.planner.names import Names
-from arenite.planner.program import Array, Program, Step
-from arenite.planner.tensors import Quantisation, Tensor, TensorKind
+from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
+from arenite.planner.importers.onnx import Constants
+from arenite.planner.programs import Names
 
 _OFFSET = 128
 """Difference between an unsigned zero point and that of its signed twin."""

@@ -12,9 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
-from arenite.planner.tensors import Quantisation
+from arenite.planner import Array, DType, Quantisation
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Value

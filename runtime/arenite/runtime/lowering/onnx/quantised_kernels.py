@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
-from arenite.planner.tensors import Quantisation
+from arenite.planner import Array, DType, Quantisation
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.moves import joined

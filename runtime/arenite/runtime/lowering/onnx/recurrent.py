@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
+from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
     Order,

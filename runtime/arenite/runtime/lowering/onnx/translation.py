@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.imported import AttributeValue, Imported
-from arenite.planner.operators.windows import AutoPad, Window, num_positions
-from arenite.planner.program import Array, Step
+from arenite.planner import Array, DType, Step
+from arenite.planner.operators import AttributeValue, AutoPad, Imported, Window, num_positions
 from arenite.runtime.lowering.errors import unsupported
 from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
 from arenite.runtime.lowering.translation import StepTranslation, Translators

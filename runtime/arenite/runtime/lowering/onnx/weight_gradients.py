@@ -13,11 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.operators.operator import Operator
-from arenite.planner.program import Array, Program, Step
-from arenite.planner.tensors import TensorKind
+from arenite.planner import Array, DType, Program, Step, TensorKind
+from arenite.planner.operators import AttributeValue, Operator
 from arenite.runtime.lowering.layout import as_written, channels_last
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of
 from arenite.runtime.operators.base import Pair

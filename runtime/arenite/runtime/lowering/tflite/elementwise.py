@@ -2,7 +2,7 @@
 
 import math
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.tflite.special import part
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.program import Array
+from arenite.planner import Array
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, strides
 from arenite.runtime.lowering.tflite.translation import (

@@ -10,20 +10,19 @@ from collections.abc import Container
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.errors import AreniteError, ModelFormatError
-from arenite.planner.importers.tflite.resizing import MAX_VALUES, VALUES
-from arenite.planner.importers.tflite.shapes import (
+from arenite.planner import AreniteError, Array, DType, Program, Tensor, TensorKind
+from arenite.planner.errors import ModelFormatError
+from arenite.planner.importers.tflite import (
+    MAX_VALUES,
     SHAPE,
     SHAPES,
+    VALUES,
     MisfitError,
     Resized,
     Shape,
     UnknownShapeError,
 )
-from arenite.planner.operators.imported import Imported
-from arenite.planner.program import Array, Program
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.operators import Imported
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written

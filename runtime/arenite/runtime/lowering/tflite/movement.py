@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.program import Array
+from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled

@@ -2,7 +2,7 @@
 
 import math
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type
 from arenite.runtime.lowering.layout import Shape, as_written
 from arenite.runtime.lowering.tflite.translation import (

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.tensors import Quantisation, TensorKind
+from arenite.planner import DType, Quantisation, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import copy_of

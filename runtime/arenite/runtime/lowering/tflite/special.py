@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from arenite.planner.dtypes import DType
+from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Value, as_written
 from arenite.runtime.lowering.moves import picked

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.planner.dtypes import DType
-from arenite.planner.importers.tflite.contents import Options
-from arenite.planner.operators.imported import Imported
-from arenite.planner.operators.windows import AutoPad, Window, num_positions
-from arenite.planner.program import Step
+from arenite.planner import DType, Step
+from arenite.planner.importers.tflite import Options
+from arenite.planner.operators import AutoPad, Imported, Window, num_positions
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Shape, Value, as_written
 from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp

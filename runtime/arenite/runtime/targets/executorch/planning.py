@@ -9,14 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from arenite.planner import Memory, Plan, Problem, Strategy, UsageRecord, verify
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.memory import Memory
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem, UsageRecord
-from arenite.planner.several_memories import CostedMemory, Traffic, traffic_of
-from arenite.planner.strategy import Strategy, run
+from arenite.planner.placement import run
+from arenite.planner.programs import CostedMemory, Traffic, traffic_of
 from arenite.planner.units import align_up
-from arenite.planner.verify import verify
 
 
 class TensorSpec(Protocol):

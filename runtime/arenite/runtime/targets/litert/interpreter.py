@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
+from arenite.planner import Plan, Problem, verify
 from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.litert.probe import (
     ALIGNMENT,

@@ -12,16 +12,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.planner.derive import derive
-from arenite.planner.dtypes import DType
+from arenite.planner import (
+    AliasKind,
+    DType,
+    Problem,
+    Program,
+    Rules,
+    Step,
+    Tensor,
+    TensorKind,
+    derive,
+)
 from arenite.planner.errors import ModelError
-from arenite.planner.importers.tflite.operators import tflite_operator
-from arenite.planner.names import Names
-from arenite.planner.problem import Problem
-from arenite.planner.program import OperatorSet, Program, Step
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.rules import Rules
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner.importers.tflite import tflite_operator
+from arenite.planner.programs import Names, OperatorSet
 from arenite.planner.units import align_up
 from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.litert.stock import (

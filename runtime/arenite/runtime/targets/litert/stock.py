@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from arenite.planner.errors import AreniteError, MissingDependencyError, UnsupportedModelError
+from arenite.planner import AreniteError
+from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.runtime.errors import UnexpectedRuntimeError
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from arenite.planner import AliasKind, FindOrder, Order, Program, TensorKind, read
 from arenite.planner.errors import (
     MissingDependencyError,
     UnsupportedModelError,
@@ -19,12 +20,7 @@ from arenite.planner.errors import (
     named_instead,
 )
 from arenite.planner.files import read_model
-from arenite.planner.importers import read
-from arenite.planner.names import Names
-from arenite.planner.ordering import FindOrder, Order
-from arenite.planner.program import Program
-from arenite.planner.rewrites.aliasing import AliasKind
-from arenite.planner.tensors import TensorKind
+from arenite.planner.programs import Names
 from arenite.runtime.targets.onnxruntime.recording import (
     ALIGNMENT,
     StockMemory,
@@ -149,8 +145,7 @@ def _with_values(
     """Return a file with fixed inputs, and the dimensions and shapes of the other inputs."""
     if not values:
         return path, dims, shapes
-    from arenite.planner.importers.onnx.binding import fixed_model, open_names
-    from arenite.planner.importers.onnx.file import load_model
+    from arenite.planner.importers.onnx import fixed_model, load_model, open_names
 
     model = fixed_model(path, dims, shapes, values)
     fixed = folder / path.name
@@ -196,7 +191,7 @@ def _whole(onnx: Any, path: Path) -> bytes:
 
 def _embed(graph: Any, path: Path) -> bool:
     """Read the weights that lie beside the model into its graph; return whether any did."""
-    from arenite.planner.importers.onnx.external_data import embed
+    from arenite.planner.importers.onnx import embed
 
     with about_file(path):
         return embed(graph, path.parent) > 0
@@ -221,7 +216,7 @@ def _without_inputs(program: Program) -> Program:
 
 def _ordered(graph: Any, order: tuple[str, ...]) -> Iterator[Any]:
     """Yield the nodes in our order, those that we folded away as late as they may be."""
-    from arenite.planner.importers.onnx.order import node_reads
+    from arenite.planner.importers.onnx import node_reads
 
     by_name = {node.name: node for node in graph.node}
     writers = {output: node.name for node in graph.node for output in node.output if output}

@@ -18,8 +18,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner import Problem, UsageRecord
 from arenite.planner.errors import BindingError, UnboundDimensionError, UnsupportedModelError
-from arenite.planner.problem import Problem, UsageRecord
 from arenite.planner.units import align_up
 from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.onnxruntime.library import ELEMENT_TYPES, HostedSession, fits, library

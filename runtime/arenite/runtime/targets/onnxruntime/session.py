@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner import Plan, Problem, verify
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.verify import verify
 from arenite.runtime.errors import UnexpectedRuntimeError
 from arenite.runtime.targets.onnxruntime.library import ValueInfo, library
 from arenite.runtime.targets.onnxruntime.recording import ALIGNMENT, Recording, record

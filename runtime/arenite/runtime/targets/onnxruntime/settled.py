@@ -97,7 +97,7 @@ def settle(graph: "onnx.GraphProto", *, deepest_first: bool, is_inner: bool = Fa
 
     Cost: O(n log n) for n operands.
     """
-    from arenite.planner.importers.onnx.order import node_reads, subgraphs
+    from arenite.planner.importers.onnx import node_reads, subgraphs
 
     nodes = list(graph.node)
     for node in nodes:

@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from arenite.planner import AreniteError
 from arenite.planner.errors import (
-    AreniteError,
     MissingDependencyError,
     ModelFormatError,
     UnsupportedModelError,
@@ -119,7 +119,7 @@ def missing_files_named(model: Path) -> Iterator[None]:
 
 def _check_files(model: Path) -> None:
     try:
-        from arenite.planner.importers.onnx.external_data import check_files
+        from arenite.planner.importers.onnx import check_files
     except ModuleNotFoundError as error:
         raise MissingDependencyError("onnx", "onnx", f"reading {model.name!r}") from error
     check_files(model)

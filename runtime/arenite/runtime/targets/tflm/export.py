@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from arenite.planner import Plan, Problem, TensorKind
 from arenite.planner.errors import MissingDependencyError
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.tensors import TensorKind
 from arenite.runtime.targets.tflm.measure import (
     InterpreterError,
     Measurement,

@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from arenite.planner.errors import AreniteError, MissingDependencyError
-from arenite.planner.program import Step
-from arenite.planner.tensors import Tensor, TensorKind
+from arenite.planner import AreniteError, Step, Tensor, TensorKind
+from arenite.planner.errors import MissingDependencyError
 from arenite.planner.units import align_up
 from arenite.runtime.targets.tflm.records import ALIGNMENT, LEFT_TO_INTERPRETER, TflmModel
 

@@ -17,16 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from arenite.planner import Plan, Problem, Program, Step, TensorKind, liveness, verify
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite import read_tflite_model
-from arenite.planner.liveness import liveness
-from arenite.planner.operators.imported import Imported
-from arenite.planner.plan import Plan
-from arenite.planner.problem import Problem
-from arenite.planner.program import Program, Step
-from arenite.planner.tensors import TensorKind
-from arenite.planner.verify import verify
+from arenite.planner.operators import Imported
 from arenite.runtime.targets.tflm.model_file import ModelFile
 
 ALIGNMENT: Final = 16

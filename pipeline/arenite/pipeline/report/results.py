@@ -1,0 +1,193 @@
+"""The results of every strategy on a model: the data behind tables, pages and baselines."""
+
+from dataclasses import dataclass
+
+from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, diagnose
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyResult:
+    """A strategy's verified plan and what it took.
+
+    Attributes:
+        strategy: Its name.
+        kind: What it decides.
+        plan: Its plan.
+        seconds: Wall-clock time.
+        interrupted: Whether the user interrupted the search.
+    """
+
+    strategy: str
+    kind: StrategyKind
+    plan: Plan
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStrategy:
+    """A strategy that gave no valid plan.
+
+    Attributes:
+        strategy: Its name.
+        kind: What it decides.
+        reason: Why there is none.
+        wrong: Whether it gave a plan that breaks a rule.
+    """
+
+    strategy: str
+    kind: StrategyKind
+    reason: str
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeerResult:
+    """What another tool needs for the model, by its own records.
+
+    Attributes:
+        peer: Its name.
+        arena: Bytes; None where it has no answer.
+        reason: Why there is none.
+    """
+
+    peer: str
+    arena: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Constants of one layer.
+
+    Attributes:
+        operator: Name of the first operator that reads them.
+        label: What it is called.
+        size: Bytes.
+    """
+
+    operator: str
+    label: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedModel:
+    """A model that could not be compared.
+
+    Attributes:
+        model: As it was asked for.
+        error: Why not, one sentence.
+    """
+
+    model: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """A model and the results of every strategy on it.
+
+    Attributes:
+        model: As it was asked for.
+        source: What was read, without a capacity.
+        results: In the order of the table of strategies.
+        skipped: The strategies without a plan, in the same order.
+        peers: Other tools, where they were asked.
+    """
+
+    model: str
+    source: Source
+    results: tuple[StrategyResult, ...]
+    skipped: tuple[SkippedStrategy, ...] = ()
+    peers: tuple[PeerResult, ...] = ()
+
+    @property
+    def naive(self) -> int:
+        """Bytes without any reuse."""
+        return self.source.problem.naive
+
+    @property
+    def best_bound(self) -> int:
+        """The highest bound proved by any strategy, or else the problem's own."""
+        return sum(self._best_bounds)
+
+    @property
+    def _best_bounds(self) -> tuple[int, ...]:
+        proved = [result.plan.lower_bounds for result in self.results]
+        return tuple(map(max, zip(self.source.problem.lower_bounds, *proved, strict=True)))
+
+    @property
+    def winner(self) -> StrategyResult | None:
+        """The lowest plan; of several, that of the strategy earliest in the table."""
+        return min(self.results, key=lambda result: result.height, default=None)
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """What binds the peak; None for a file that only lists records."""
+        if self.source.program is None:
+            return None
+        return diagnose(self.source.program, self.source.problem)
+
+    def proved(self, result: StrategyResult) -> bool:
+        """Tell whether some strategy proved that no plan is lower in any memory."""
+        return result.plan.heights == self._best_bounds
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures, offsets excluded."""
+        diagnosis = self.diagnosis
+        return {
+            "model": self.model,
+            "digest": self.source.digest,
+            "num_records": len(self.source.problem.records),
+            "naive": self.naive,
+            "lower_bound": self.source.problem.lower_bound,
+            "best_bound": self.best_bound,
+            "advice": None if diagnosis is None else diagnosis.advice,
+            "results": [self._result_as_json(result) for result in self.results],
+            "skipped": [
+                {"strategy": each.strategy, "reason": each.reason} for each in self.skipped
+            ],
+            "peers": [
+                {"peer": each.peer, "arena": each.arena, "reason": each.reason}
+                for each in self.peers
+            ],
+        }
+
+    def _result_as_json(self, result: StrategyResult) -> dict[str, object]:
+        objects = result.plan.objects
+        return {
+            "strategy": result.strategy,
+            "kind": result.kind.value,
+            "height": result.height,
+            "seconds": result.seconds,
+            "optimal": self.proved(result),
+            "interrupted": result.interrupted,
+            "objects": objects
+            and {
+                "number": len(objects.sizes),
+                "total": objects.total,
+                "lower_bound": objects.lower_bound,
+            },
+        }
+
+
+def layer_weights(source: Source) -> tuple[LayerWeights, ...]:
+    """Return the constants of each layer, the largest first; shared ones count once."""
+    program = source.program
+    if program is None:
+        return ()
+    counted: set[str] = set()
+    layers: list[LayerWeights] = []
+    for step in program.steps:
+        roots = {program.root(name)[0] for name in step.reads}
+        own = {r for r in roots if program.tensors[r].kind is TensorKind.CONSTANT} - counted
+        counted |= own
+        if size := sum(program.tensors[name].size for name in own):
+            layers.append(LayerWeights(step.name, step.operator.label, size))
+    return tuple(sorted(layers, key=lambda layer: -layer.size))

@@ -1,0 +1,65 @@
+"""The placement problem: records, plans, strategies, and the verification of plans."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.planner.placement.outline import Stair
+    from arenite.planner.placement.plan import ParameterValue, Plan, SharedObjects
+    from arenite.planner.placement.problem import (
+        LoadSpan,
+        PermittedOverlap,
+        Problem,
+        Rectangle,
+        UsageRecord,
+        load_spans,
+    )
+    from arenite.planner.placement.strategy import (
+        AbandonedError,
+        Abandoning,
+        Anytime,
+        Placer,
+        Strategy,
+        StrategyKind,
+        Watch,
+        run,
+        run_on_hulls,
+        silent,
+    )
+    from arenite.planner.placement.verification import (
+        MisalignedError,
+        MovedError,
+        NegativeOffsetError,
+        OverCapacityError,
+        OverlapError,
+        WrongBoundError,
+        WrongCountError,
+        WrongHeightError,
+        verify,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "outline": "Stair",
+            "plan": "ParameterValue Plan SharedObjects",
+            "problem": "LoadSpan PermittedOverlap Problem Rectangle UsageRecord load_spans",
+            "strategy": (
+                "AbandonedError Abandoning Anytime Placer Strategy StrategyKind Watch run "
+                "run_on_hulls silent"
+            ),
+            "verification": (
+                "MisalignedError MovedError NegativeOffsetError OverCapacityError "
+                "OverlapError WrongBoundError WrongCountError WrongHeightError verify"
+            ),
+        },
+    )
+
+__all__ = [
+    "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError", "MovedError",
+    "NegativeOffsetError", "OverCapacityError", "OverlapError", "ParameterValue",
+    "PermittedOverlap", "Placer", "Plan", "Problem", "Rectangle", "SharedObjects", "Stair",
+    "Strategy", "StrategyKind", "UsageRecord", "Watch", "WrongBoundError", "WrongCountError",
+    "WrongHeightError", "load_spans", "run", "run_on_hulls", "silent", "verify",
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""Programs: what they are, what they cost, what their records and their runs are."""
+
+from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
+
+if TYPE_CHECKING:
+    from arenite.planner.programs.costs import LEAST, PCIE, PRESETS, SD_CARD, Budget, Costs, Link
+    from arenite.planner.programs.diagnosis import Diagnosis, StepLoad, diagnose
+    from arenite.planner.programs.equivalence import check_same_values
+    from arenite.planner.programs.memories import (
+        CostedMemory,
+        Traffic,
+        assigned,
+        cost_of,
+        excess_of,
+        in_memories,
+        in_memory,
+        traffic_of,
+    )
+    from arenite.planner.programs.ordering import (
+        AnytimeOrder,
+        FindOrder,
+        Order,
+        OrderStrategy,
+        ShouldStop,
+        never,
+    )
+    from arenite.planner.programs.policy import AnytimePolicy, Policy, is_exact
+    from arenite.planner.programs.program import (
+        COMPUTE,
+        Array,
+        Names,
+        OperatorSet,
+        Port,
+        Program,
+        Step,
+    )
+    from arenite.planner.programs.records import liveness
+    from arenite.planner.programs.row_steps import RowReads, RowStep, row_step
+    from arenite.planner.programs.rules import (
+        DEFAULT_ALIGNMENT,
+        SAFE_KINDS,
+        AliasKind,
+        Boundary,
+        Rules,
+    )
+    from arenite.planner.programs.run import PlacedRows, Rows, Run, TouchingTurn, run_of
+    from arenite.planner.programs.run_verification import (
+        OverwrittenRowsError,
+        UnheldRowsError,
+        UnwrittenRowsError,
+        verify_run,
+    )
+    from arenite.planner.programs.uses import Lifetime, Uses
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "costs": "LEAST PCIE PRESETS SD_CARD Budget Costs Link",
+            "diagnosis": "Diagnosis StepLoad diagnose",
+            "equivalence": "check_same_values",
+            "memories": (
+                "CostedMemory Traffic assigned cost_of excess_of in_memories in_memory traffic_of"
+            ),
+            "ordering": "AnytimeOrder FindOrder Order OrderStrategy ShouldStop never",
+            "policy": "AnytimePolicy Policy is_exact",
+            "program": "COMPUTE Array Names OperatorSet Port Program Step",
+            "records": "liveness",
+            "row_steps": "RowReads RowStep row_step",
+            "rules": "DEFAULT_ALIGNMENT SAFE_KINDS AliasKind Boundary Rules",
+            "run": "PlacedRows Rows Run TouchingTurn run_of",
+            "run_verification": (
+                "OverwrittenRowsError UnheldRowsError UnwrittenRowsError verify_run"
+            ),
+            "uses": "Lifetime Uses",
+        },
+    )
+
+__all__ = [
+    "COMPUTE", "DEFAULT_ALIGNMENT", "LEAST", "PCIE", "PRESETS", "SAFE_KINDS", "SD_CARD",
+    "AliasKind", "AnytimeOrder", "AnytimePolicy", "Array", "Boundary", "Budget", "CostedMemory",
+    "Costs", "Diagnosis", "FindOrder", "Lifetime", "Link", "Names", "OperatorSet", "Order",
+    "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program", "RowReads",
+    "RowStep", "Rows", "Rules", "Run", "ShouldStop", "Step", "StepLoad", "TouchingTurn", "Traffic",
+    "UnheldRowsError", "UnwrittenRowsError", "Uses", "assigned", "check_same_values", "cost_of",
+    "diagnose", "excess_of", "in_memories", "in_memory", "is_exact", "liveness", "never",
+    "row_step", "run_of", "traffic_of", "verify_run",
+]  # fmt: skip

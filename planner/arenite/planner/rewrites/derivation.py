@@ -1,0 +1,98 @@
+"""Turn a program into a problem: order the steps, share storage, collect the records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.placement.problem import Problem
+from arenite.planner.programs.ordering import FindOrder, Order
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.records import liveness
+from arenite.planner.programs.rules import AliasKind, Rules
+from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
+from arenite.planner.rewrites.aliasing.rewrite import has_parts, share
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A program ready to be placed.
+
+    Attributes:
+        program: The program, its steps in their final order and its storage shared.
+        problem: The records of that program.
+        order: The result of the search for an order; None if the order was given.
+    """
+
+    program: Program
+    problem: Problem
+    order: Order | None = None
+
+
+def derive(
+    program: Program, rules: Rules, order: FindOrder | Sequence[str] | None = None
+) -> Derivation:
+    """Return a program's records, with the reordered and sharing program they describe.
+
+    Args:
+        program: The model.
+        rules: How memory is counted.
+        order: Step names in order, or a function that finds an order; by default the
+            program's own order.
+
+    Raises:
+        OrderError: The steps cannot run in the order given.
+        UnsupportedModelError: A search is asked for, but the steps must keep their order.
+    """
+    found: Order | None = None
+    if callable(order):
+        _check_reorderable(program)
+        found = _found(program, rules, order)
+        order = found.steps
+    if order is not None:
+        program = program.reordered(order)
+    program = share(program, rules.aliases, rules.boundary, rules.alignment)
+    problem = records(program, rules)
+    if AliasKind.OVERLAP in rules.aliases:
+        problem = permit_overlaps(program, problem)
+    return Derivation(program, problem, found)
+
+
+def _check_reorderable(program: Program) -> None:
+    for step in program.steps:
+        if step.operator.fixes_order:
+            raise UnsupportedModelError(
+                step.name,
+                "the steps of a subgraph run between its entry and its exit; keep the given order",
+            )
+
+
+def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
+    """Return the order found, or the program's own if that is better once parts of tensors share.
+
+    A search counts every part of a tensor as separate storage; which parts lie inside the
+    whole is decided afterwards, for the order found. So the peak it states is only an upper
+    bound, and its lower bound does not hold.
+    """
+    found = find_order(program, rules)
+    if not has_parts(program, rules.aliases):
+        return found
+    given = tuple(step.name for step in program.steps)
+    peaks = {steps: _peak(program, rules, steps) for steps in (found.steps, given)}
+    steps = min(peaks, key=peaks.__getitem__)
+    return Order(steps, peaks[steps], lower_bound=0)
+
+
+def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
+    shared = share(program.reordered(steps), rules.aliases, rules.boundary, rules.alignment)
+    return records(shared, rules).lower_bound
+
+
+def records(program: Program, rules: Rules) -> Problem:
+    """Return the records of a program, its storage as it is shared already."""
+    return liveness(
+        program,
+        boundary=rules.boundary,
+        alignment=rules.alignment,
+        capacity=rules.capacity,
+        outlines=rules.outlines,
+    )

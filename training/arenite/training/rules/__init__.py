@@ -1,0 +1,1 @@
+"""How each operator is differentiated: one small function an operator, a file a family."""

@@ -1,0 +1,130 @@
+"""Activations. Those that can ask their result ask that, so that the operand need not be kept."""
+
+import numpy as np
+
+from arenite.training.backward import Backward, NoRuleError
+from arenite.training.graph import Value
+
+
+def relu(s: Backward) -> None:
+    """Relu: g times the sign of the result, which takes its place: no mask is made beside it."""
+    s.give(0, s.graph.times(s.gradient, s.graph.unary("Sign", s.output())))
+
+
+def clip(s: Backward) -> None:
+    """Clip: g where the result lies between its bounds; ask the result, not the operand."""
+    if not s.wanted <= {0}:
+        raise NoRuleError("a bound would be trained")
+    result, mask = s.output(), None
+    for position, attribute, op_type in ((1, "min", "Greater"), (2, "max", "Less")):
+        if s.has(position):
+            bound = s.input(position)
+        elif attribute in s.node.attributes:
+            bound = s.graph.scalar(float(s.node.attributes[attribute]), result)
+        else:
+            continue
+        elements = s.graph.constants.get(bound.name)
+        if elements is not None and np.all(np.abs(elements) >= np.finfo(np.float32).max):
+            continue
+        inside = s.graph.compare(op_type, result, bound)
+        mask = inside if mask is None else s.graph.both(mask, inside)
+    s.give(0, s.gradient if mask is None else s.graph.masked(mask, s.gradient))
+
+
+def leaky_relu(s: Backward) -> None:
+    """LeakyRelu: g, times alpha below 0."""
+    alpha = float(s.node.attributes.get("alpha", 0.01))
+    _by_sign(s, s.graph.scaled(s.gradient, alpha))
+
+
+def prelu(s: Backward) -> None:
+    """PRelu: LeakyRelu whose slope is a value."""
+    zero = s.graph.scalar(0, s.gradient)
+    below = s.graph.compare("Less", s.input(0), zero)
+    if s.needs(0):
+        s.give(0, s.graph.where(below, s.graph.times(s.gradient, s.input(1)), s.gradient))
+    if s.needs(1):
+        s.give(1, s.graph.masked(below, s.graph.times(s.gradient, s.input(0))))
+
+
+def elu(s: Backward) -> None:
+    """Elu: g, times y + alpha below 0."""
+    alpha = float(s.node.attributes.get("alpha", 1.0))
+    slope = s.graph.plus(s.output(), s.graph.scalar(alpha, s.gradient))
+    _by_sign(s, s.graph.times(s.gradient, slope))
+
+
+def selu(s: Backward) -> None:
+    """Selu: g gamma, times alpha e^x below 0, which is y + gamma alpha."""
+    alpha = float(s.node.attributes.get("alpha", 1.67326319217681884765625))
+    gamma = float(s.node.attributes.get("gamma", 1.05070102214813232421875))
+    slope = s.graph.plus(s.output(), s.graph.scalar(alpha * gamma, s.gradient))
+    above = s.graph.scaled(s.gradient, gamma)
+    _by_sign(s, s.graph.times(s.gradient, slope), above)
+
+
+def sigmoid(s: Backward) -> None:
+    """Sigmoid: g y (1 - y)."""
+    result = s.output()
+    rest = s.graph.minus(s.graph.scalar(1, result), result)
+    s.give(0, s.graph.times(s.graph.times(s.gradient, result), rest))
+
+
+def tanh(s: Backward) -> None:
+    """Tanh: g (1 - y y)."""
+    result = s.output()
+    rest = s.graph.minus(s.graph.scalar(1, result), s.graph.times(result, result))
+    s.give(0, s.graph.times(s.gradient, rest))
+
+
+def hard_sigmoid(s: Backward) -> None:
+    """HardSigmoid: g alpha where 0 < y < 1."""
+    result, alpha = s.output(), float(s.node.attributes.get("alpha", 0.2))
+    inside = s.graph.both(
+        s.graph.compare("Greater", result, s.graph.scalar(0, result)),
+        s.graph.compare("Less", result, s.graph.scalar(1, result)),
+    )
+    s.give(0, s.graph.masked(inside, s.graph.scaled(s.gradient, alpha)))
+
+
+def hard_swish(s: Backward) -> None:
+    """HardSwish: x / 3 + 1 / 2 where abs x < 3, else 1 above and 0 below."""
+    x = s.input(0)
+    line = s.graph.plus(s.graph.scaled(x, 1 / 3), s.graph.scalar(0.5, x))
+    step = s.graph.cast(s.graph.compare("Greater", x, s.graph.scalar(0, x)), x.dtype)
+    inside = s.graph.compare("Less", s.graph.unary("Abs", x), s.graph.scalar(3, x))
+    s.give(0, s.graph.times(s.gradient, s.graph.where(inside, line, step)))
+
+
+def softplus(s: Backward) -> None:
+    """Softplus: g sigmoid x."""
+    s.give(0, s.graph.times(s.gradient, s.graph.unary("Sigmoid", s.input(0))))
+
+
+def softsign(s: Backward) -> None:
+    """Softsign: g (1 - abs y)^2."""
+    rest = s.graph.minus(s.graph.scalar(1, s.output()), s.graph.unary("Abs", s.output()))
+    s.give(0, s.graph.times(s.gradient, s.graph.times(rest, rest)))
+
+
+def softmax(s: Backward) -> None:
+    """Softmax: y (g - sum g y)."""
+    product = s.graph.times(s.gradient, s.output())
+    total = s.graph.reduce_sum(product, [_axis(s)], keepdims=True)
+    s.give(0, s.graph.times(s.output(), s.graph.minus(s.gradient, total)))
+
+
+def log_softmax(s: Backward) -> None:
+    """LogSoftmax: g - e^y sum g."""
+    total = s.graph.reduce_sum(s.gradient, [_axis(s)], keepdims=True)
+    s.give(0, s.graph.minus(s.gradient, s.graph.times(s.graph.unary("Exp", s.output()), total)))
+
+
+def _axis(s: Backward) -> int:
+    return int(s.node.attributes.get("axis", -1)) % s.output().rank
+
+
+def _by_sign(s: Backward, below: Value, above: Value | None = None) -> None:
+    """Give one gradient where the operand is above 0, another elsewhere."""
+    mask = s.graph.compare("Greater", s.input(0), s.graph.scalar(0, s.gradient))
+    s.give(0, s.graph.where(mask, above or s.gradient, below))

@@ -1,0 +1,191 @@
+"""Convolutions, grouped, dilated and transposed.
+
+The gradient of the image is the transposed convolution by the same weights, and the other way
+round. That of the weights is a convolution of the image by the gradient: where one has strides the
+other has dilations.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from arenite.training.backward import Backward, NoRuleError
+from arenite.training.graph import StepGraph, Value
+from arenite.training.rules.windows import Windows, windows_of
+
+
+def conv(s: Backward) -> None:
+    """Conv."""
+    image, weights, g = s.input(0), s.input(1), s.gradient
+    windows = windows_of(s, image.shape[2:], g.shape[2:], weights.shape[2:])
+    groups = int(s.node.attributes.get("group", 1))
+    if s.needs(1):  # first, since the image may not be needed after that
+        parts = _parts(s, image, groups)
+        found = [to_weights(s, part, g, windows, groups) for part in parts]
+        s.give(1, s.graph.concat(found, 1))
+    _bias(s)
+    if s.needs(0):
+        s.give(0, to_image(s.graph, g, weights, windows, groups))
+
+
+def conv_transpose(s: Backward) -> None:
+    """ConvTranspose: a convolution seen from behind."""
+    image, weights, g = s.input(0), s.input(1), s.gradient
+    if "output_shape" in s.node.attributes:
+        raise NoRuleError("it states its output_shape instead of its padding")
+    windows = windows_of(s, g.shape[2:], image.shape[2:], weights.shape[2:])
+    groups = int(s.node.attributes.get("group", 1))
+    if s.needs(1):
+        s.give(1, to_weights(s, g, image, windows, groups))
+    _bias(s)
+    if s.needs(0):
+        s.give(0, _gather(s.graph, g, weights, windows, groups))
+
+
+_MOST_PARTS = 3
+"""Of so many parts the gradient of the weights is put together."""
+
+
+def _parts(s: Backward, image: Value, groups: int) -> list[Value]:
+    """Return what an image was joined from along its channels, else the image itself.
+
+    The parts are kept where other gradients need them; then the whole need not be.
+    """
+    maker = s.makers.get(image.name)
+    if groups > 1 or maker is None or maker.op_type != "Concat":
+        return [image]
+    is_of_channels = int(maker.attributes["axis"]) % image.rank == 1
+    if not is_of_channels or len(maker.inputs) > _MOST_PARTS:
+        return [image]
+    return [s.graph.values[name] for name in maker.inputs]
+
+
+def _bias(s: Backward) -> None:
+    if s.needs(2):
+        axes = [axis for axis in range(s.gradient.rank) if axis != 1]
+        s.give(2, s.graph.reduce_sum(s.gradient, axes))
+
+
+def to_image(graph: StepGraph, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
+    """Return the gradient of the image of a convolution."""
+    shape = (g.shape[0], weights.shape[1] * groups, *windows.lengths)
+    return graph.node("ConvTranspose", [g, weights], shape, group=groups, **windows.scatter())
+
+
+def _gather(graph: StepGraph, g: Value, weights: Value, windows: Windows, groups: int) -> Value:
+    """Return the convolution of the gradient of a transposed one's result."""
+    rest = [max(0, -each) for each in windows.after]
+    cut = graph.pad(g, [0] * g.rank, [0, 0, *(-each for each in rest)])
+    return graph.node(
+        "Conv",
+        [cut, weights],
+        (g.shape[0], weights.shape[0], *windows.counts),
+        kernel_shape=list(windows.kernel),
+        strides=list(windows.strides),
+        dilations=list(windows.dilations),
+        pads=[*windows.before, *(max(0, each) for each in windows.after)],
+        group=groups,
+    )
+
+
+_Form: TypeAlias = Callable[[StepGraph, Value, Value, Windows, int, Value | None], Value]
+_FEWEST_CHANNELS = 16
+"""From how many on a product of matrices for each tap is quicker than the convolution."""
+
+
+def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: int) -> Value:
+    """Return the gradient of a convolution's weights, (M, C / groups, taps).
+
+    Args:
+        s: The node.
+        image: What the windows slide over, (N, C, lengths).
+        g: Gradient of the result, (N, M, counts).
+        windows: The windows.
+        groups: Number of groups.
+    """
+    graph = s.graph
+    by_taps = groups == 1 and (image.shape[1] >= _FEWEST_CHANNELS or set(windows.kernel) == {1})
+    form = _by_taps if by_taps else _by_convolution
+    if not s.image_by_image or image.shape[0] == 1:
+        total = form(graph, image, g, windows, groups, None)
+    else:
+        total = _image_by_image(graph, form, image, g, windows, groups)
+    taps = windows.kernel
+    if by_taps:
+        return graph.reshape(total, (g.shape[1], image.shape[1], *taps))
+    return graph.transpose(total, [1, 0, *range(2, total.rank)])
+
+
+def _image_by_image(
+    graph: StepGraph, form: _Form, image: Value, g: Value, windows: Windows, groups: int
+) -> Value:
+    total: Value | None = None
+    for number in range(image.shape[0]):
+        one, other = (graph.slice(each, [0], [number], [number + 1]) for each in (image, g))
+        total = form(graph, one, other, windows, groups, total)
+    assert total is not None
+    return total
+
+
+def _by_convolution(
+    graph: StepGraph, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
+) -> Value:
+    """Return the gradient as (C / groups, M, taps): strides and dilations change places."""
+    batch, channels, *lengths = image.shape
+    inner = channels // groups
+    axes = range(3, 3 + windows.num_axes)
+    parted = graph.reshape(image, (batch, groups, inner, *lengths))
+    turned = graph.transpose(parted, [2, 1, 0, *axes])
+    rows = graph.reshape(turned, (inner, groups * batch, *lengths))
+    # Where the last window leaves some of the image out, that is cut off.
+    rows = graph.pad(rows, [0] * rows.rank, [0, 0, *(min(0, each) for each in windows.after)])
+    filters = graph.transpose(g, [1, 0, *range(2, g.rank)])
+    found = graph.node(
+        "Conv",
+        [rows, filters],
+        (inner, g.shape[1], *windows.kernel),
+        kernel_shape=list(windows.counts),
+        strides=list(windows.dilations),
+        dilations=list(windows.strides),
+        pads=[*windows.before, *(max(0, each) for each in windows.after)],
+        group=groups,
+    )
+    return found if total is None else graph.plus(total, found)
+
+
+def _by_taps(
+    graph: StepGraph, image: Value, g: Value, windows: Windows, groups: int, total: Value | None
+) -> Value:
+    """Return the gradient as (M, C, number of taps): a product of matrices for each tap."""
+    del groups
+    channels, num_filters = image.shape[1], g.shape[1]
+    axes = range(2, image.rank)
+    padded = graph.pad(image, [0, 0, *windows.before], [0, 0, *windows.after])
+    pixels = image.shape[0] * _product(windows.counts)
+    rows = graph.reshape(graph.transpose(g, [1, 0, *axes]), (num_filters, pixels))
+    columns: list[Value] = []
+    for tap in _taps(windows.kernel):
+        starts = [t * d for t, d in zip(tap, windows.dilations, strict=True)]
+        ends = [
+            start + (count - 1) * stride + 1
+            for start, count, stride in zip(starts, windows.counts, windows.strides, strict=True)
+        ]
+        seen = graph.slice(padded, list(axes), starts, ends, list(windows.strides))
+        matrix = graph.reshape(graph.transpose(seen, [1, 0, *axes]), (channels, pixels))
+        product = graph.gemm(rows, matrix, trans_b=True)
+        columns.append(graph.reshape(product, (num_filters, channels, 1)))
+    found = graph.concat(columns, 2)
+    return found if total is None else graph.plus(total, found)
+
+
+def _taps(kernel: tuple[int, ...]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for length in kernel:
+        found = [(*each, tap) for each in found for tap in range(length)]
+    return found
+
+
+def _product(numbers: tuple[int, ...]) -> int:
+    product = 1
+    for number in numbers:
+        product *= number
+    return product
