@@ -105,7 +105,7 @@ def processor() -> str:
 
 def write_program(model: Path, path: Path, budget: WeightBudget | None = None) -> None:
     """Write the program of a model."""
-    compiled = compile_model(model, weight_budget=budget)
+    compiled = compile_model(model, Reading(weight_budget=budget))
     program_file.write(path, compiled.assemble(find("best")(compiled.source.problem)))
 
 

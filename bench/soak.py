@@ -25,6 +25,7 @@ import onnx
 from numpy.typing import NDArray
 from rich.table import Table
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
@@ -115,7 +116,7 @@ def write_programs(folder: Path) -> dict[str, Path]:
     onnx.save(network.build(), model)
     found = {}
     for name, budget in (("all weights", None), ("streamed weights", STREAMED)):
-        compiled = compile_model(model, weight_budget=budget)
+        compiled = compile_model(model, Reading(weight_budget=budget))
         found[name] = folder / f"{name}.arena"
         plan = find("best")(compiled.source.problem)
         program_file.write(found[name], compiled.assemble(plan))

@@ -27,6 +27,7 @@ from rich.table import Table
 from arenite.compression.onnx_model import Layer, OnnxModel
 from arenite.compression.pipeline import LayerRecipe, Recipe, compress
 from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import code_of, random_inputs, write_program
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.rewrites.streaming import Loading, WeightBudget
@@ -197,7 +198,7 @@ def variants_of(case: Case, model: Path, folder: Path) -> Iterator[Variant]:
         for loading in Loading
     ]
     for number, budget in enumerate([None, *budgets]):
-        compiled = compile_model(model, weight_budget=budget)
+        compiled = compile_model(model, Reading(weight_budget=budget))
         file = folder / f"{number}.arena"
         outcome = place(find("best"), compiled.source.problem)
         code = None if case.recipe is None else code_of(huffman=case.huffman)

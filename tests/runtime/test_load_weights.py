@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import _core
 from arenite.runtime.errors import ProgramError
@@ -25,7 +26,7 @@ def path(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def assembly(path):
     """Its program, most weights of it in windows."""
-    compiled = compile_model(path, weight_budget=WeightBudget(25, is_percent=True))
+    compiled = compile_model(path, Reading(weight_budget=WeightBudget(25, is_percent=True)))
     return compiled.assemble(find("best")(compiled.source.problem), code)
 
 
@@ -54,7 +55,7 @@ def test_a_window_that_is_smaller_than_its_weights_is_refused(assembly):
 
 
 def test_a_window_holds_the_weights_as_the_file_has_them(path):
-    compiled = compile_model(path, weight_budget=WeightBudget(25, is_percent=True))
+    compiled = compile_model(path, Reading(weight_budget=WeightBudget(25, is_percent=True)))
     assembly = apart(compiled)
 
     def edit(root):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model, lower_model, rules
 from arenite.planner.errors import OrderError
 from arenite.planner.placement.problem import load_spans
@@ -46,7 +47,7 @@ def plain(tmp_path_factory):
 
 
 def compiled_with(path, budget, **options):
-    return compile_model(path, weight_budget=budget, kernels=Kernels.DIRECT, **options)
+    return compile_model(path, Reading(weight_budget=budget), kernels=Kernels.DIRECT, **options)
 
 
 def assembled(compiled, coded=None):
@@ -113,7 +114,7 @@ def test_a_window_is_filled_while_the_one_before_is_read(plain):
 @pytest.mark.parametrize("percent", [60, 30, 20])
 def test_loads_go_as_far_ahead_as_a_limit_allows(plain, percent):
     budget = WeightBudget(percent, is_percent=True, loading=Loading.BESIDE)
-    lowered = lower_model(plain, weight_budget=budget)
+    lowered = lower_model(plain, Reading(weight_budget=budget))
     found = derive(lowered.program, rules())
     live = found.problem.lower_bound
     free = derive_ahead(found, rules(), 4 * live)
@@ -127,7 +128,7 @@ def test_loads_go_as_far_ahead_as_a_limit_allows(plain, percent):
 
 
 def test_an_order_moves_loads_alone(plain):
-    lowered = lower_model(plain, weight_budget=AHEAD)
+    lowered = lower_model(plain, Reading(weight_budget=AHEAD))
     found = derive(lowered.program, rules())
     ahead = derive_ahead(found, rules())
     order = [step.name for step in ahead.program.steps]
@@ -166,9 +167,9 @@ def test_large_windows_are_filled_beside_the_computation(tmp_path):
 
 def test_where_two_windows_do_not_fit_there_is_one(plain):
     with pytest.raises(WeightBudgetError) as caught:
-        compile_model(plain, weight_budget=WeightBudget(1000))
+        compile_model(plain, Reading(weight_budget=WeightBudget(1000)))
     least = WeightBudget(caught.value.least, loading=Loading.BESIDE)
-    compiled = compile_model(plain, weight_budget=least)
+    compiled = compile_model(plain, Reading(weight_budget=least))
     assert compiled.streaming.at_once == 1
 
 
@@ -220,7 +221,7 @@ def test_a_child_is_refused_and_may_close_it(plain):
         (expected,) = session.run(feeds).values()
 
         def used():
-            with pytest.raises(SessionForkedError, match="nothing moves beside it"):
+            with pytest.raises(SessionForkedError, match="after fork"):
                 session.run(feeds)
             session.close()
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import code_of
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.errors import ProgramError
@@ -69,19 +70,19 @@ def test_windows_in_turn_are_records_of_two_steps_each(path, tmp_path):
 
 
 def test_a_budget_that_holds_all_streams_nothing(path):
-    compiled = compile_model(path, weight_budget=WeightBudget(1 << 30))
+    compiled = compile_model(path, Reading(weight_budget=WeightBudget(1 << 30)))
     assert compiled.streaming.num_tiles == 0
     assert compiled.streaming.streamed == 0
 
 
 def test_a_budget_that_cannot_be_met_is_refused_with_what_suffices(path):
     with pytest.raises(WeightBudgetError) as caught:
-        compile_model(path, weight_budget=WeightBudget(1000))
+        compile_model(path, Reading(weight_budget=WeightBudget(1000)))
     least = caught.value.least
-    compiled = compile_model(path, weight_budget=WeightBudget(least))
+    compiled = compile_model(path, Reading(weight_budget=WeightBudget(least)))
     assert compiled.streaming.resident + compiled.streaming.window <= least
     with pytest.raises(WeightBudgetError):
-        compile_model(path, weight_budget=WeightBudget(least - 1))
+        compile_model(path, Reading(weight_budget=WeightBudget(least - 1)))
 
 
 def test_sessions_of_a_streamed_file_come_and_go(path, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.operators.elementwise import Binary
 from arenite.runtime.rewrites.streaming import WeightBudget
@@ -99,7 +100,8 @@ def test_sums_behind_weights_that_are_loaded_for_each_run_give_the_same(tmp_path
           y = Add(x, r) }"""
     path = save(tmp_path, with_random_weights(parse(text)))
     for percent in (20, 60):
-        file = build(path, tmp_path, weight_budget=WeightBudget(percent, is_percent=True))
+        budget = WeightBudget(percent, is_percent=True)
+        file = build(path, tmp_path, reading=Reading(weight_budget=budget))
         with PoisonedSession(file) as session:
             feeds = random_feeds(session)
             assert_same(session.run(feeds), reference_outputs(path, feeds))

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 
 from arenite.compression import coding
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.runtime.program import file as program_file
 from arenite.runtime.rewrites.streaming import WeightBudget
@@ -60,7 +61,7 @@ def build_coded(
     path: Path, folder: Path, budget: WeightBudget | None = None, *, coded: bool = True
 ) -> tuple[Path, Compiled]:
     """Write the program of a model and return it with what it is made of."""
-    compiled = compile_model(path, weight_budget=budget)
+    compiled = compile_model(path, Reading(weight_budget=budget))
     file = folder / f"{path.stem}.arena"
     plan = find("best")(compiled.source.problem)
     program_file.write(file, compiled.assemble(plan, code if coded else None))

@@ -18,7 +18,7 @@ from typing import IO
 from arenite.cli.main import main
 
 _RAISED = 99
-_PORTIONS = "cli|compression|planner|runtime|strategies"
+_PORTIONS = "cli|compression|pipeline|planner|runtime|strategies|training"
 """Of the namespace; a checkout may lie in a folder of its name too."""
 _PASSED_ON = re.compile(r"[^\n\x20-\x7e\x80-\U0010ffff]")
 _LEFT_OUT = re.compile(r"\x1b\[\?25[hl]")  # a progress bar hides the cursor and shows it again

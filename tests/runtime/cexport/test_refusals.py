@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling_c import compile_for_c
 from arenite.runtime.cexport.base.errors import NotExportedError
 from support.exported_c import compiled, exported
@@ -79,8 +80,8 @@ def test_a_tensor_beyond_32_bits_is_refused_and_overlaps_of_large_ones_are_not_s
     text = "(float[1, 1, N, N] x) => (y) { y = MaxPool<kernel_shape=[2, 2]>(x) }"
     path = save(tmp_path, parse(text))
     with pytest.raises(NotExportedError, match="beyond 32 bits"):
-        compile_for_c(path, dims={"N": 30_000})
+        compile_for_c(path, Reading(dims={"N": 30_000}))
     for size, has_overlap in ((5_000, False), (100, True)):
-        source = compile_for_c(path, dims={"N": size}).source
+        source = compile_for_c(path, Reading(dims={"N": size})).source
         apart = 4 * (size**2 + (size - 1) ** 2)
         assert (source.problem.lower_bound < apart) == has_overlap

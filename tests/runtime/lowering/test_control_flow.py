@@ -8,6 +8,7 @@ import onnx
 import onnx.numpy_helper
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import MissingDataError
 from support.running import (
@@ -159,7 +160,7 @@ def test_control_flow_behind_a_free_dimension_has_the_shapes_that_are_bound(
     text = LOOP.replace("float[8] x", "float[N] x").replace("float[8] state", "float[N] state")
     text = text.replace("float[8] y", "float[N] y").replace("float[8] w", "float[1] w")
     path = save(tmp_path, with_random_weights(parse(text)))
-    with PoisonedSession(build(path, tmp_path, dims={"N": 5})) as session:
+    with PoisonedSession(build(path, tmp_path, reading=Reading(dims={"N": 5}))) as session:
         feeds = {"x": np.ones(5, np.float32), "count": np.asarray(4), "go": np.asarray(True)}
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 

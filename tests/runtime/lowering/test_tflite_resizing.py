@@ -12,6 +12,7 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 
 from ai_edge_litert import interpreter
 
+from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import BindingError
 from arenite.planner.importers import load
 from arenite.runtime.session import Session
@@ -116,7 +117,7 @@ def compare(path: Path, folder: Path, shape: Sequence[int], atol: float = 1e-5) 
     array = np.random.default_rng(1).normal(size=shape)
     array = (array * 40 if detail["dtype"] == np.int8 else array).astype(detail["dtype"])
     expected = resized_by_litert(path, array)
-    with Session(build(path, folder, shapes={port: tuple(shape)})) as session:
+    with Session(build(path, folder, reading=Reading(shapes={port: tuple(shape)}))) as session:
         found = list(session.run({port: array}).values())
     for own, other in zip(found, expected, strict=True):
         assert own.shape == other.shape

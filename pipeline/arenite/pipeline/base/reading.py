@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.planner import AliasKind, Boundary, InputValues, PlanFile, Shapes
+from arenite.planner import AliasKind, Boundary, InputValues, PlanFile, Program, Shapes, load
 from arenite.runtime.rewrites import WeightBudget
 
 
@@ -44,4 +45,16 @@ def reading_of(plan_file: PlanFile, stated: Reading) -> Reading:
         {**model.dims, **stated.dims},
         {**model.shapes, **stated.shapes},
         {**model.values, **stated.values},
+    )
+
+
+def read_graph(path: Path, reading: Reading) -> Program:
+    """Return the graph of a model with its weights.
+
+    Raises:
+        ModelError: The model cannot be read.
+        MissingDependencyError: The package of its format is absent.
+    """
+    return load(
+        path, dims=reading.dims, shapes=reading.shapes, values=reading.values, weights=True
     )

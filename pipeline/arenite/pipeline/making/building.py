@@ -11,11 +11,12 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import compile_by_plan, write_program
-from arenite.pipeline.targets.arenite import compiled_for, lowered_for
+from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.compiling import (
     Compiled,
     Lowered,
     Tune,
+    lower_model,
     rules,
     runs_by_rows,
 )
@@ -185,7 +186,7 @@ def compile_and_place(
         InfeasibleError: No plan fits the capacity.
         SearchLimitError: That of the strategy does not.
     """
-    lowered = lowered_for(reading, model)
+    lowered = lower_model(model, reading)
     tuning = None if tune is None else tune(lowered.program)
     order = order_finder(reading.order_name or "best", reading.limits)
     ordered = derive(lowered.program, rules(capacity), order)

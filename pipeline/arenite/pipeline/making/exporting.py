@@ -15,7 +15,8 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import compiled_for
-from arenite.pipeline.targets.c import in_order, lowered_for_c
+from arenite.pipeline.targets.c import in_order
+from arenite.pipeline.targets.compiling_c import lower_model_for_c
 from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
 from arenite.runtime.cexport import (
     CExport,
@@ -97,7 +98,7 @@ def write_c(request: CRequest) -> ExportedC:
         raise OptionsError(
             f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
         )
-    own = lowered = lowered_for_c(request.reading, request.model)
+    own = lowered = lower_model_for_c(request.model, request.reading)
     if request.extension is not None:
         steps = for_cmsis_nn(own.program, own.shifted, request.extension)
         lowered = replace(own, program=steps)

@@ -26,9 +26,8 @@ from arenite.pipeline.base.text import both, exact, percent
 from arenite.pipeline.making.costs import MachineCosts
 from arenite.pipeline.making.programs import SUFFIX, held_bytes, random_inputs, write_program
 from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
-from arenite.pipeline.targets.arenite import lowered_for
 from arenite.pipeline.targets.choice import ARENITE
-from arenite.pipeline.targets.compiling import Compiled, rules, runs_by_rows
+from arenite.pipeline.targets.compiling import Compiled, lower_model, rules, runs_by_rows
 from arenite.planner import (
     DEFAULT_ALIGNMENT,
     Boundary,
@@ -102,7 +101,7 @@ class Fitting:
         self.model = model
         self._reading = reading
         self.machine = machine or MachineCosts.known()
-        self.lowered = lowered_for(reading, model)
+        self.lowered = lower_model(model, reading)
         order = order_finder(reading.order_name or "best", reading.limits)
         found = derive(self.lowered.program, rules(), order)
         self.program: Program = self.lowered.in_order(found)

@@ -9,7 +9,6 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import (
     Compiled,
-    Lowered,
     Tune,
     compile_model,
     lower_model,
@@ -46,22 +45,6 @@ class Arenite:
         return compiled_by(reading, path, plan_file).source
 
 
-def lowered_for(reading: Reading, path: Path) -> Lowered:
-    """Return a model as steps, for rewrites to change.
-
-    Raises:
-        ModelError: The model cannot be read or run.
-        WeightBudgetError: The budget cannot be met.
-    """
-    return lower_model(
-        path,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
-        weight_budget=reading.weight_budget,
-    )
-
-
 def compiled_for(
     reading: Reading,
     path: Path,
@@ -77,12 +60,9 @@ def compiled_for(
     """
     return compile_model(
         path,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
+        reading,
         order=order_finder(reading.order_name or "best", reading.limits),
         capacity=capacity,
-        weight_budget=reading.weight_budget,
         kernels=kernels,
         tune=tune,
     )
@@ -102,19 +82,13 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     """
     stated = plan_file.model.weight_budget
     budget = WeightBudget.parse(stated) if stated else None
+    reading = replace(reading, weight_budget=budget)
     if plan_file.bands is not None:
-        lowered = lowered_for(replace(reading, weight_budget=budget), path)
+        lowered = lower_model(path, reading)
         allowed = partial(runs_by_rows, lowered.program)
         found = rebuild_bands(lowered.program, plan_file.bands, rules(), allowed)
         if lowered.loads_beside:
             counted = replace(rules(), outlines=True)
             found = loads_as_in(found, plan_file.problem.steps, counted)
         return lowered.compiled(found)
-    return compile_model(
-        path,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
-        order=plan_file.problem.steps,
-        weight_budget=budget,
-    )
+    return compile_model(path, reading, order=plan_file.problem.steps)

@@ -1,5 +1,6 @@
 """C source, with the kernels that it is exported with."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,28 +36,9 @@ class C:
         """Return the records of the program in the order of the plan."""
         return compile_for_c(
             path,
-            dims=reading.dims,
-            shapes=reading.shapes,
-            values=reading.values,
+            replace(reading, alignment=plan_file.alignment),
             order=plan_file.problem.steps,
-            alignment=plan_file.alignment,
         ).source
-
-
-def lowered_for_c(reading: Reading, path: Path, capacity: int | None = None) -> LoweredForC:
-    """Return the steps of a model, none of their storage shared yet.
-
-    Raises:
-        ModelError: The model cannot be read, or has an operator that has no translation.
-    """
-    return lower_model_for_c(
-        path,
-        dims=reading.dims,
-        shapes=reading.shapes,
-        values=reading.values,
-        alignment=reading.alignment,
-        capacity=capacity,
-    )
 
 
 def compiled_for_c(reading: Reading, path: Path, capacity: int | None = None) -> CompiledForC:
@@ -65,7 +47,7 @@ def compiled_for_c(reading: Reading, path: Path, capacity: int | None = None) ->
     Raises:
         ModelError: The model cannot be read, or has an operator that has no translation.
     """
-    return in_order(reading, lowered_for_c(reading, path, capacity))
+    return in_order(reading, lower_model_for_c(path, reading, capacity))
 
 
 def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:

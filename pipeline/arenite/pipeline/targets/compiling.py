@@ -1,6 +1,6 @@
 """From a model file to a program with a plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
+from arenite.pipeline.base.reading import Reading, read_graph
 from arenite.planner import (
     AliasKind,
     Derivation,
@@ -17,7 +18,6 @@ from arenite.planner import (
     Rules,
     Source,
     derive,
-    load,
     verify,
 )
 from arenite.planner.errors import about_file
@@ -30,7 +30,6 @@ from arenite.runtime.rewrites import (
     Kernels,
     Prefer,
     Streaming,
-    WeightBudget,
     derive_ahead,
     fuse_sums,
     pack_filters,
@@ -167,13 +166,10 @@ class Lowered:
 
 def compile_model(
     path: Path,
+    reading: Reading | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    values: Mapping[str, float] | None = None,
     order: FindOrder | tuple[str, ...] | None = None,
     capacity: int | None = None,
-    weight_budget: WeightBudget | None = None,
     kernels: Kernels = Kernels.QUICK,
     tune: Tune | None = None,
 ) -> Compiled:
@@ -181,13 +177,10 @@ def compile_model(
 
     Args:
         path: An ONNX or TFLite file.
-        dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of the model's inputs, by name, where the model leaves them open.
-        values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
+        reading: Its dimensions, shapes, values and weight budget. Weights beyond that budget are
+            streamed, during the computation where two windows fit it.
         order: Step names in order, or a function that finds an order; by default the model's.
         capacity: Most bytes the arena may take; None for no limit.
-        weight_budget: Weights that may be resident while the program runs, windows included;
-            the others are streamed, beside the computation where two windows fit it.
         kernels: Which kernels compute convolutions.
         tune: Measures the candidates of a program; None to go by a table.
 
@@ -196,9 +189,7 @@ def compile_model(
         WeightBudgetError: The budget cannot be met.
         MissingDependencyError: The package of its format is absent.
     """
-    lowered = lower_model(
-        path, dims=dims, shapes=shapes, values=values, weight_budget=weight_budget
-    )
+    lowered = lower_model(path, reading)
     tuning = None if tune is None else tune(lowered.program)
     found = derive(lowered.program, rules(capacity), order)
     if not isinstance(order, tuple):  # an order given is the final one
@@ -206,24 +197,17 @@ def compile_model(
     return replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
 
 
-def lower_model(
-    path: Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    values: Mapping[str, float] | None = None,
-    weight_budget: WeightBudget | None = None,
-) -> Lowered:
+def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     """Lower a model, for rewrites to change and `derive` to derive its records.
 
     Args and errors are those of `compile_model`.
     """
+    reading = reading or Reading()
     with about_file(path):
-        model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
-        program = fuse_sums(lower(model))
-    streaming = None
-    if weight_budget is not None:
-        streaming = stream_weights(program, weight_budget.bytes_of(program), weight_budget.loading)
+        program = fuse_sums(lower(read_graph(path, reading)))
+    streaming, budget = None, reading.weight_budget
+    if budget is not None:
+        streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
         program = streaming.program
     return Lowered(path.name, model_digest(path), program, streaming)
 

@@ -1,9 +1,9 @@
 """From a model file to a program for C kernels, and its records."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, load
+from arenite.pipeline.base.reading import Reading, read_graph
+from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.runtime.cexport import (
@@ -30,23 +30,17 @@ ALIASES = (
 
 def compile_for_c(
     path: Path,
+    reading: Reading | None = None,
     *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    values: Mapping[str, float] | None = None,
     order: FindOrder | tuple[str, ...] | None = None,
-    alignment: int | None = None,
     capacity: int | None = None,
 ) -> CompiledForC:
     """Lower a model for C kernels and derive its records, for a strategy to place.
 
     Args:
         path: An ONNX or TFLite file.
-        dims: Values of free dimensions, by name; ONNX only.
-        shapes: Shapes of the model's inputs, by name, where the model leaves them open.
-        values: Inputs fixed at a value, by name, that the program then does not have; ONNX only.
+        reading: Its dimensions, shapes and values, and the alignment of every offset.
         order: Step names in order, or a function that finds an order; by default the model's.
-        alignment: Bytes of every offset; by default what the elements need.
         capacity: Most bytes the arena may take; None for no limit.
 
     Raises:
@@ -54,31 +48,23 @@ def compile_for_c(
         NotExportedError: A tensor is too large for the kernels.
         MissingDependencyError: The package of its format is absent.
     """
-    lowered = lower_model_for_c(
-        path, dims=dims, shapes=shapes, values=values, alignment=alignment, capacity=capacity
-    )
+    lowered = lower_model_for_c(path, reading, capacity)
     return lowered.compiled(derive(lowered.program, lowered.rules, order))
 
 
 def lower_model_for_c(
-    path: Path,
-    *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    values: Mapping[str, float] | None = None,
-    alignment: int | None = None,
-    capacity: int | None = None,
+    path: Path, reading: Reading | None = None, capacity: int | None = None
 ) -> LoweredForC:
     """Lower a model for C kernels, for rewrites to change and `derive` to derive its records.
 
     Args and errors are those of `compile_for_c`.
     """
+    reading = reading or Reading()
     with about_file(path):
-        model = load(path, dims=dims, shapes=shapes, values=values, weights=True)
-        found = signed(lower_for_c(model))
+        found = signed(lower_for_c(read_graph(path, reading)))
         _check_sizes(found.program)
-    least = max(ALIGNMENT, _widest(found.program))
-    rules = Rules(_aliases(found.program), alignment=max(alignment or 1, least), capacity=capacity)
+    alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
+    rules = Rules(_aliases(found.program), alignment=alignment, capacity=capacity)
     return LoweredForC(path.name, model_digest(path), found.program, found.shifted, rules)
 
 
