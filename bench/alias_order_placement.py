@@ -45,11 +45,19 @@ from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
 from arenite.planner.rewrites.aliasing.rewrite import share
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.targets.litert.probe import probe_arena
-from arenite.runtime.targets.onnxruntime.recording import drawn_feeds, stock_memory
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
-from arenite.runtime.targets.tflm.measure import learn_scratch, measure_arena, measure_bytes
-from arenite.runtime.targets.tflm.records import read_tflm_model
+from arenite.runtime.targets.litert import probe_arena
+from arenite.runtime.targets.onnxruntime import (
+    drawn_feeds,
+    stock_memory,
+    stock_options,
+    stock_session,
+)
+from arenite.runtime.targets.tflm import (
+    learn_scratch,
+    measure_arena,
+    measure_bytes,
+    read_tflm_model,
+)
 from arenite.strategies import find, find_order
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table
 from harness.inputs import (

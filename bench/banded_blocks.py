@@ -30,9 +30,9 @@ from arenite.planner.placement.verification import verify
 from arenite.planner.programs.program import Program
 from arenite.planner.rewrites.derivation import Derivation, derive
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tiles import Kernels, num_by_tile
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import program_pieces
+from arenite.runtime.rewrites import Kernels, num_by_tile
 from arenite.strategies import find
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import Region, Regions
@@ -172,7 +172,7 @@ def way_of(lowered: Callable[[Derivation], Compiled], found: Derivation, kernels
     between = [each for each in problem.records if not ends & set(each.tensors)]
     return Way(
         compiled,
-        list(program_file.pieces(compiled.assemble(plan))),
+        list(program_pieces(compiled.assemble(plan))),
         plan.height,
         replace(problem, records=tuple(between)).lower_bound,
     )

@@ -28,8 +28,8 @@ from typing import Final
 import numpy as np
 from rich.table import Table
 
-from arenite.runtime.targets.tflm.measure import InterpreterError
-from arenite.runtime.targets.tflm.measure import measure_arena as measure_tflm
+from arenite.runtime.targets.tflm import InterpreterError
+from arenite.runtime.targets.tflm import measure_arena as measure_tflm
 from boards.board import Board, board
 from boards.build import BuildError, build
 from boards.exported import exported

@@ -19,9 +19,9 @@ from arenite.pipeline.making.calibration import convolutions
 from arenite.pipeline.targets.compiling import Compiled, rules
 from arenite.planner.importers.models import Source
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tiles import DIRECT, TILES, all_by
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import program_pieces
+from arenite.runtime.rewrites import DIRECT, TILES, all_by
 from arenite.strategies import find
 from harness import bench, emit, mean_processor_seconds, note, parser, table
 
@@ -61,7 +61,7 @@ def measured(channels: int, size: int, rounds: int) -> Row:
         scratch.append(step.operator.scratch(found.program.operands(step)))
         compiled = Compiled(Source("layer", "", found.program, found.problem))
         assembly = compiled.assemble(find("best")(found.problem))
-        sessions.append(Session.of_pieces(list(program_file.pieces(assembly)), "layer"))
+        sessions.append(Session.of_pieces(list(program_pieces(assembly)), "layer"))
     image = np.random.default_rng(0).standard_normal((1, size, size, channels), np.float32)
     results = [next(iter(each.run({"x": image}).values())).copy() for each in sessions]
     rows = [

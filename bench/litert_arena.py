@@ -17,8 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
-from arenite.runtime.targets.litert import PlannedInterpreter
-from arenite.runtime.targets.litert.stock import load_interpreter
+from arenite.runtime.targets.litert import PlannedInterpreter, load_interpreter
 from arenite.strategies import find
 from harness import ProcessError, bench, emit, in_fresh_process, parser, table
 from harness.inputs import TFLITE_MODELS, required, shared_tflite

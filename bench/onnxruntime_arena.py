@@ -18,9 +18,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from arenite.runtime.targets.onnxruntime import PlannedSession
-from arenite.runtime.targets.onnxruntime.recording import stock_memory
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+from arenite.runtime.targets.onnxruntime import (
+    PlannedSession,
+    stock_memory,
+    stock_options,
+    stock_session,
+)
 from arenite.strategies import find
 from harness import (
     Spread,

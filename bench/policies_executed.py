@@ -34,8 +34,8 @@ from arenite.planner.programs.costs import LEAST, Budget, Costs, Link
 from arenite.planner.programs.program import Program, Step
 from arenite.planner.rewrites.candidate import Candidate
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import program_pieces
 from arenite.strategies import find, find_policy
 from arenite.training.prepare import read_for_training
 from arenite.training.step import TrainingRecipe, make_step
@@ -163,7 +163,7 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
         given = Candidate.of(program, rules(), place, 0.0)
         plan = given.plan
         states = sum(t.size for t in program.tensors.values() if t.kind is TensorKind.STATE)
-        pieces = list(program_file.pieces(lowered.compiled(given.derivation).assemble(plan)))
+        pieces = list(program_pieces(lowered.compiled(given.derivation).assemble(plan)))
         with Session.of_pieces(pieces, name) as whole:
             feeds = _feeds(whole)
             expected = _bits(whole, feeds)
@@ -184,7 +184,7 @@ def _rows(name: str, options: argparse.Namespace) -> Iterator[Row]:
                     rescheduled = traded.note(Rescheduled)
                     assert rescheduled is not None
                     assembly = lowered.compiled(traded.derivation).assemble(traded.plan)
-                    made = list(program_file.pieces(assembly))
+                    made = list(program_pieces(assembly))
                     with Session.of_pieces(made, policy) as session:
                         is_same = _bits(session, feeds) == expected
                         is_same &= session.arena_bytes == traded.height

@@ -28,8 +28,7 @@ from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.programs import random_inputs, write_program
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.planner.programs.costs import Budget
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget, weight_bytes
-from arenite.runtime.rewrites.tiles import Kernels
+from arenite.runtime.rewrites import Kernels, Loading, WeightBudget, weight_bytes
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import compiled_entry, race

@@ -27,9 +27,9 @@ from rich.table import Table
 
 from arenite.pipeline.contest.engines import ENGINES
 from arenite.planner.errors import AreniteError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.runtime.targets.litert import PlannedInterpreter
-from arenite.runtime.targets.tflm.export import export_tflm
+from arenite.runtime.targets.tflm import export_tflm
 from arenite.strategies import find
 from harness import Spread, bench, emit, note, parser, table
 from harness.contest import OURS, EngineError, Entry, compiled_entry, race

@@ -31,8 +31,8 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.programs.costs import Budget
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 from harness.inputs import shared_tflite, zoo_file
 
@@ -106,7 +106,7 @@ def processor() -> str:
 def write_program(model: Path, path: Path, budget: WeightBudget | None = None) -> None:
     """Write the program of a model."""
     compiled = compile_model(model, Reading(weight_budget=budget))
-    program_file.write(path, compiled.assemble(find("best")(compiled.source.problem)))
+    write_assembly(path, compiled.assemble(find("best")(compiled.source.problem)))
 
 
 def tiny_program(folder: Path) -> Path:

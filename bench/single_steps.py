@@ -22,7 +22,7 @@ import onnx
 from rich.table import Table
 
 from arenite.pipeline.session import Session
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
+from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from arenite.strategies import find
 from harness import (
     Spread,

@@ -27,9 +27,9 @@ from rich.table import Table
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 from harness import bench, emit, in_fresh_process, parser, table
 from zoo.builder import NetworkBuilder
@@ -119,7 +119,7 @@ def write_programs(folder: Path) -> dict[str, Path]:
         compiled = compile_model(model, Reading(weight_budget=budget))
         found[name] = folder / f"{name}.arena"
         plan = find("best")(compiled.source.problem)
-        program_file.write(found[name], compiled.assemble(plan))
+        write_assembly(found[name], compiled.assemble(plan))
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.table import Table
 
 from arenite.planner.errors import AreniteError
-from arenite.runtime.targets.tflm.export import export_tflm
+from arenite.runtime.targets.tflm import export_tflm
 from arenite.strategies import find
 from harness import bench, emit, parser, table
 from harness.inputs import TFLITE_MODELS, required, shared_tflite

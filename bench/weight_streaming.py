@@ -30,7 +30,7 @@ from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import code_of, random_inputs, write_program
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget
+from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find
 from harness import Spread, bench, emit, interleaved, paired_ratios, parser, table
 from harness.contest import ONNXRUNTIME, Raced, run_engines

@@ -20,7 +20,7 @@ def main() -> int:
     asked = parser.parse_args()
 
     sys.path[:0] = [str(ROOT / "planner"), str(ROOT / "runtime")]
-    from arenite.runtime.operators.schema import with_tables
+    from arenite.runtime.operators import with_tables
 
     stated = asked.schema.read_text(encoding="utf-8")
     wanted = with_tables(stated)

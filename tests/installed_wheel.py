@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.runtime import _core
-from arenite.runtime.session import Session
+from arenite.runtime import Session, _core
 
 FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
 FILES = (

@@ -17,7 +17,7 @@ from arenite.pipeline.contest.rounds import Contest, measure, outputs_of
 from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import random_inputs
 from arenite.planner.importers import model_format
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from harness.figures import Spread, paired_ratios
 from harness.inputs import dims_of
 

@@ -21,7 +21,7 @@ from arenite.pipeline.making.programs import with_fixed
 from arenite.planner.importers import load, model_format
 from arenite.planner.programs.program import Program
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.session import Session, SessionPort
+from arenite.runtime import Session, SessionPort
 from harness.inputs import reading_of
 
 Array: TypeAlias = NDArray[Any]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.training.prepare import read_for_training
 from arenite.training.step import TrainingRecipe, TrainingStep, make_step
 from arenite.training.writing import write_step

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from harness.processes import peak_rss_bytes
 
 BATCH = 32

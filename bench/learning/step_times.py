@@ -19,7 +19,7 @@ _FEWEST_STEPS = 3
 
 def ours(folder: str, seconds: float) -> tuple[float, int]:
     """Return the processor seconds of a step in our runtime, and the bytes of the process."""
-    from arenite.runtime.session import Session
+    from arenite.runtime import Session
 
     with np.load(Path(folder) / "feeds.npz") as saved:
         feeds = dict(saved)

@@ -14,9 +14,9 @@ from arenite.planner.importers import load
 from arenite.planner.placement.verification import verify
 from arenite.planner.programs.rules import Rules
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.lowering import UnsupportedOperatorsError
+from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from sweep.case import Array, Case
 
@@ -71,7 +71,7 @@ def outcome_of(case: Case, folder: Path) -> Outcome:
         planned = True
         compiled = compile_model(path)
         plan = _PLACE(compiled.source.problem)
-        pieces = list(program_file.pieces(compiled.assemble(plan)))
+        pieces = list(program_pieces(compiled.assemble(plan)))
         with Session.of_pieces(pieces, case.name) as session:
             result, reason = _judged(case, session, compiled)
     except UnsupportedOperatorsError as error:

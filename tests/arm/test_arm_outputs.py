@@ -13,8 +13,8 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find
 from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.planner import planfile
-from arenite.runtime.session import Session
-from arenite.runtime.session.stated import processor_name
+from arenite.runtime import Session, processor_name
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
 from support.running import assert_same, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save

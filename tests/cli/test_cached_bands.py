@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.command_models import EXCEEDS_A_CACHE
 from support.running import random_feeds, with_random_weights
 from support.tiny_onnx import parse, save

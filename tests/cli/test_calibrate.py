@@ -18,7 +18,7 @@ from arenite.pipeline.making.costs import (
     with_measured,
 )
 from arenite.planner.programs.costs import Link
-from arenite.runtime.session.stated import processor_name
+from arenite.runtime import processor_name
 
 SLOW = replace(DESKTOP, multiply_adds_per_s=1e9, by_operator={"Conv2D": 2e9})
 QUICK = replace(DESKTOP, multiply_adds_per_s=1e12)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.cli.commands.run.classes import LabelsError, check_labels, likeliest, read_labels
-from arenite.runtime.session import SessionPort
+from arenite.runtime import SessionPort
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from arenite.cli.commands.run.feeds import Feed, FeedType, InputFileError, read_feeds
 from arenite.cli.commands.run.images import Normalisation
-from arenite.runtime.errors import InputNameError
-from arenite.runtime.session import SessionPort
+from arenite.runtime import InputNameError, SessionPort
 
 PLAIN = Normalisation((0.0,), (1.0,))
 

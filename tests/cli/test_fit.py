@@ -8,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.strategies import BandsSearch
 from support.edited_programs import program_of
 from support.running import PoisonedSession, random_feeds, with_random_weights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.planner import planfile
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import random_feeds
 
 

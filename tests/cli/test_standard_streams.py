@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 

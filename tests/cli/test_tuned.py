@@ -3,9 +3,9 @@
 import pytest
 
 from arenite.pipeline.targets.compiling import Tuning, compile_model
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tiles import measured
-from arenite.runtime.session.stated import processor_name
+from arenite.runtime import processor_name
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import measured
 from arenite.strategies import find
 
 ANOTHER = "[bold]A processor that nobody has"
@@ -25,7 +25,7 @@ def tuned(classifier, tmp_path):
         compiled = compile_model(classifier, tune=lambda _: Tuning(processor, measured({})))
         path = tmp_path / "tuned.arena"
         plan = find("best")(compiled.source.problem)
-        program_file.write(path, compiled.assemble(plan), lambda _: None)
+        write_assembly(path, compiled.assemble(plan), lambda _: None)
         return path
 
     return tuned

@@ -5,8 +5,8 @@ import onnx
 import pytest
 
 from arenite.compression import container
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.rewrites import WeightBudget
 from deep_compressed_squeezenet import network, read
 from support.coded_programs import build_coded
 from support.running import reference_outputs

@@ -11,7 +11,7 @@ from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.programs.policy import AnytimePolicy, Policy, is_exact
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.timing import check_timeline, simulate
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.strategies import find_policy, known_policies
 from support.running import PoisonedSession
 from support.trading import COSTS, assembled, lowered_step, pieces_of, some_feeds, traded

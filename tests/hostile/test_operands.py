@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session
 from support.one_step import Given, constant, one_step
 
 HUGE = 2**40
@@ -102,7 +101,7 @@ EMPTY = {
 }  # fmt: skip
 RUN = """
 import sys
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 with Session(sys.argv[1]) as session:
     session.invoke()
 """

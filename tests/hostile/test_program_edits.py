@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.runtime.errors import ProgramError, UnwritableProgramError
+from arenite.runtime import ProgramError, UnwritableProgramError
 from support.edited_programs import edited
 from support.hostile_edits import EDITS, kernel
 from support.hostile_programs import load

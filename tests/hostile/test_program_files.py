@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError
 from support.hostile_programs import load
 
 
@@ -43,7 +43,7 @@ def test_a_head_that_lies_is_refused(valid, position, form, value, reason):
 FLIP = """
 import random, sys
 from arenite.runtime.errors import ProgramError, ResourceError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.hostile_programs import flipped
 valid = open(sys.argv[1], "rb").read()
 generator = random.Random(int(sys.argv[2]))

@@ -5,10 +5,9 @@ import time
 
 import pytest
 
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError, Session
 from arenite.runtime.program import file as program_file
 from arenite.runtime.program.packing import packed
-from arenite.runtime.session import Session
 from support.banded_programs import Network, Sliding, in_bands
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))

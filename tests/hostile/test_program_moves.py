@@ -7,7 +7,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.programs.costs import LEAST
-from arenite.runtime.errors import ProgramError, ResourceError
+from arenite.runtime import ProgramError, ResourceError
 from arenite.strategies import find_policy
 from support.edited_programs import edited
 from support.hostile_programs import file_of, flipped, load

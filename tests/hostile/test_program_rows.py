@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError
 from support.banded_programs import Network, Sliding, file_of_root, in_bands
 from support.hostile_programs import load
 from support.one_step import Given, constant, one_step

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError
 from support.hostile_programs import load
 from support.hostile_steps import CASES, SOUND, changed
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session
 from support.coded_programs import build_coded, network
 from support.edited_programs import apart, edited, edited_file, split_memories
 from support.running import MANY_KINDS, with_random_weights
@@ -154,7 +153,7 @@ def test_weights_without_the_bytes_behind_them_are_refused(tmp_path):
 SHORT_OF_MEMORY = """
 import resource, sys
 from arenite.runtime.errors import ResourceError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))
 try:
     Session(sys.argv[1])

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError
 from support.hostile_programs import load
 from support.one_step import Given, constant, one_step
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.one_step import Given, one_step
 
 

@@ -5,8 +5,8 @@ import pytest
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import compile_and_place
 from arenite.pipeline.session import Session
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.program import file
+from arenite.runtime import ProgramError
+from arenite.runtime.program import write_assembly
 from arenite.strategies import find
 from support.running import MANY_KINDS, random_feeds, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save
@@ -30,7 +30,7 @@ def test_a_model_runs_and_takes_the_arena_of_its_program(model):
 def test_a_model_and_its_program_file_are_the_same_program(model, tmp_path):
     built = compile_and_place(Reading(), model, find("best"))
     path = tmp_path / "model.arena"
-    file.write(path, built.compiled.assemble(built.outcome.plan))
+    write_assembly(path, built.compiled.assemble(built.outcome.plan))
     with Session(model) as of_model, Session(path) as of_file:
         assert of_model.flatbuffer() == of_file.flatbuffer()
 

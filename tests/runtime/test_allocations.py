@@ -10,8 +10,8 @@ import pytest
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.programs.costs import LEAST
 from arenite.runtime import _core
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
 from support.running import build, with_random_weights
@@ -48,7 +48,7 @@ SCRIPT = """
 import ctypes, json, sys
 import numpy as np
 from arenite.runtime import _core
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 counter = ctypes.CDLL(sys.argv[1])
 counter.stop.restype = ctypes.c_long
 session = Session(sys.argv[2], threads=int(sys.argv[3]))
@@ -125,7 +125,7 @@ def test_moving_tensors_allocates_nothing(counter, tmp_path):
     found = traded(lowered, find_policy("offload-prefetch"), LEAST)
     assert found.spilled
     path = tmp_path / "moving.arena"
-    program_file.write(path, assembled(lowered, found))
+    write_assembly(path, assembled(lowered, found))
     counted = count(counter, path, 1)
     assert counted["heap"] == 0
     assert counted["control"] > 0

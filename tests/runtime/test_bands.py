@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.runtime import _core
-from arenite.runtime.session import Session
+from arenite.runtime import Session, _core
 from support.banded_programs import Network, Sliding, file_of_root, in_bands
 from support.running import PoisonedSession
 
@@ -196,7 +195,7 @@ def test_rows_that_lie_apart_cannot_be_looked_at_as_one_array():
 
 RUN = """
 import sys
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 with Session(sys.argv[1]) as session:
     print(*session.backends())
 """

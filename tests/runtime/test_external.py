@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
-from arenite.runtime.errors import ProgramError
+from arenite.runtime import ProgramError
 from arenite.runtime.targets.onnxruntime import RunFailedError
 from arenite.strategies import find
 from support import tiny_onnx

@@ -7,10 +7,8 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime import _core
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session, _core
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 from support.coded_programs import KINDS, code, network
 from support.edited_programs import apart, edited

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from arenite.planner.placement.strategy import run
-from arenite.runtime.errors import ProgramError, ResourceError
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import ArenaMemory, Session
+from arenite.runtime import ArenaMemory, ProgramError, ResourceError, Session
+from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from support.edited_programs import apart, edited, split_memories
 from support.running import (
@@ -135,7 +134,7 @@ def test_a_program_of_two_memories_goes_all_the_way(path, strategy):
     assert used == {memory.name for memory in problem.memories} == {"arena", FAST.name}
     assert compiled.source.order.peak == problem.lower_bound
     plan = run(find(strategy), problem)
-    pieces = [bytes(piece) for piece in program_file.pieces(compiled.assemble(plan))]
+    pieces = [bytes(piece) for piece in program_pieces(compiled.assemble(plan))]
     with PoisonedSession(pieces, guard=True) as session:
         feeds = random_feeds(session)
         expected = reference_outputs(path, feeds)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from arenite.planner.programs.costs import LEAST
-from arenite.runtime.errors import ResourceError, SessionForkedError
-from arenite.runtime.session import Session
+from arenite.runtime import ResourceError, Session, SessionForkedError
 from arenite.strategies import find_policy
 from support.children import in_child
 from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import MANY_KINDS, build, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 

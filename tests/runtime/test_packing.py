@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime import _core
-from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
-from arenite.runtime.session import Session
+from arenite.runtime import Session, _core
+from arenite.runtime.rewrites import packed_filter, packed_integer_filter
 from arenite.strategies import find
 from support.running import (
     assert_same,
@@ -119,7 +118,7 @@ def test_a_depthwise_layer_of_one_channel_gives_what_litert_gives(dtype, tmp_pat
 RUN = """
 import sys
 import numpy as np
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 with Session(sys.argv[1]) as session:
     feeds = {"image": np.load(sys.argv[2])}
     np.save(sys.argv[3], session.run(feeds)["classes"])

@@ -8,9 +8,9 @@ import pytest
 
 from arenite.planner.importers import load
 from arenite.planner.programs.program import Program
-from arenite.runtime.lowering.onnx.model import lower_onnx
-from arenite.runtime.operators.movement import Copy
-from arenite.runtime.rewrites.fusing import fold_pads
+from arenite.runtime.lowering import lower_onnx
+from arenite.runtime.operators import Copy
+from arenite.runtime.rewrites import fold_pads
 from support.exported_c import Machine, compiled, drawn, exported
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save

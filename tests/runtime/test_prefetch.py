@@ -13,12 +13,16 @@ from arenite.planner.errors import OrderError
 from arenite.planner.placement.problem import load_spans
 from arenite.planner.programs.program import COMPUTE
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.errors import ProgramError, SessionForkedError
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.lanes import derive_ahead, loads_as_in
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget, WeightBudgetError
-from arenite.runtime.rewrites.tiles import Kernels
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session, SessionForkedError
+from arenite.runtime.program import program_pieces
+from arenite.runtime.rewrites import (
+    Kernels,
+    Loading,
+    WeightBudget,
+    WeightBudgetError,
+    derive_ahead,
+    loads_as_in,
+)
 from arenite.strategies import find
 from support.children import in_child
 from support.coded_programs import KINDS, code, network
@@ -55,7 +59,7 @@ def assembled(compiled, coded=None):
 
 
 def pieces(compiled, coded=None):
-    return list(program_file.pieces(assembled(compiled, coded)))
+    return list(program_pieces(assembled(compiled, coded)))
 
 
 def windows(compiled):

@@ -4,8 +4,8 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import AreniteError
-from arenite.runtime.errors import UnwritableProgramError
-from arenite.runtime.program import file as program_file
+from arenite.runtime import UnwritableProgramError
+from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from support.tiny_onnx import parse, save
 
@@ -14,7 +14,7 @@ FAR = "(float[1,1,4,4] x) => (y) <float[1,1,1,1] w> {{ y = Conv<strides=[{0}, {0
 
 def pieces(path):
     compiled = compile_model(path)
-    return list(program_file.pieces(compiled.assemble(find("best")(compiled.source.problem))))
+    return list(program_pieces(compiled.assemble(find("best")(compiled.source.problem))))
 
 
 def test_a_stride_beyond_32_bits_is_refused(tmp_path):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from arenite.runtime.rewrites.streaming import WeightBudget
-from arenite.runtime.session import Session, SessionMemory
+from arenite.runtime import Session, SessionMemory
+from arenite.runtime.rewrites import WeightBudget
 from support.coded_programs import build_coded, network
 from support.running import build, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save

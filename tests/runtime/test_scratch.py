@@ -8,13 +8,17 @@ import pytest
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import DType, Tensor
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import Conv2D, TransposedConv2D
-from arenite.runtime.operators.linear import MatMul
-from arenite.runtime.operators.recurrent import Gru, Lstm
-from arenite.runtime.operators.special import DetectionPostProcess, Rfft2D
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session
+from arenite.runtime.operators import (
+    PANEL,
+    Conv2D,
+    DetectionPostProcess,
+    Gru,
+    Lstm,
+    MatMul,
+    Rfft2D,
+    TransposedConv2D,
+)
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, build, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save

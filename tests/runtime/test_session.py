@@ -9,15 +9,15 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.placement.verification import OverlapError
-from arenite.runtime.errors import (
+from arenite.runtime import (
     InputNameError,
     InputShapeError,
     InputTypeError,
     ProgramError,
+    Session,
     SessionClosedError,
 )
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from support.edited_programs import edited, read_unwritten
 from support.running import (
@@ -189,7 +189,7 @@ def test_a_profile_names_every_step(program):
 def test_a_program_that_is_not_on_disk_runs(model):
     compiled = compile_model(model)
     assembly = compiled.assemble(find("best")(compiled.source.problem))
-    with Session.of_pieces(list(program_file.pieces(assembly)), "in memory") as session:
+    with Session.of_pieces(list(program_pieces(assembly)), "in memory") as session:
         assert session.run(random_feeds(session))["y"].sum() == pytest.approx(1)
 
 
@@ -220,7 +220,7 @@ def test_a_wrong_plan_is_refused_when_it_is_assembled(model):
 def test_a_wrong_plan_is_refused_when_it_is_loaded(model, monkeypatch):
     compiled = compile_model(model)
     monkeypatch.setattr("arenite.pipeline.targets.compiling.verify", lambda *_: None)
-    pieces = list(program_file.pieces(compiled.assemble(wrong_plan(compiled))))
+    pieces = list(program_pieces(compiled.assemble(wrong_plan(compiled))))
     with pytest.raises(ProgramError, match="shares bytes with another"):
         Session.of_pieces(pieces, "wrong")
 
@@ -245,7 +245,7 @@ def test_poison_leaves_a_right_program_right(program):
 def test_a_session_needs_numpy_and_the_native_module_only(program):
     script = (
         "import sys; started = set(sys.modules)\n"
-        "from arenite.runtime.session import Session; import numpy as np\n"
+        "from arenite.runtime import Session; import numpy as np\n"
         "s = Session(sys.argv[1]); s.run({p.name: np.zeros(p.shape, p.dtype) for p in s.inputs})\n"
         "print(*sorted({m.split('.')[0] for m in set(sys.modules) - started}))"
     )

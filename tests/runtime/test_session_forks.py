@@ -5,9 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from arenite.runtime import _core
-from arenite.runtime.errors import SessionForkedError
-from arenite.runtime.session import Session
+from arenite.runtime import Session, SessionForkedError, _core
 from support.children import in_child
 from support.running import build, with_random_weights
 from support.tiny_onnx import parse, save

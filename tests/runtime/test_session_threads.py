@@ -5,8 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from arenite.runtime.errors import SessionBusyError
-from arenite.runtime.session import Session
+from arenite.runtime import Session, SessionBusyError
 from support.running import MANY_KINDS, build, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -8,15 +8,9 @@ import pytest
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import code_of
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.streaming import (
-    Loading,
-    WeightBudget,
-    WeightBudgetError,
-    weight_bytes,
-)
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import Loading, WeightBudget, WeightBudgetError, weight_bytes
 from arenite.strategies import find
 from support.coded_programs import KINDS, build_coded, code, network
 from support.running import PoisonedSession, assert_same, random_feeds, reference_outputs
@@ -133,7 +127,7 @@ def test_a_damaged_head_is_refused_with_the_name_of_the_step(path, budget, posit
 def test_symbols_of_a_byte_are_read_as_they_are(path, tmp_path):
     file, compiled = build_coded(path, tmp_path, WeightBudget(25, is_percent=True))
     plan = find("best")(compiled.source.problem)
-    program_file.write(tmp_path / "bytes.arena", compiled.assemble(plan, code_of(huffman=False)))
+    write_assembly(tmp_path / "bytes.arena", compiled.assemble(plan, code_of(huffman=False)))
     with Session(file) as first, Session(tmp_path / "bytes.arena") as second:
         feeds = random_feeds(first)
         assert_same(second.run(feeds), first.run(feeds), tolerance=0)

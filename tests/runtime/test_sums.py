@@ -5,8 +5,8 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.operators.elementwise import Binary
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.operators import Binary
+from arenite.runtime.rewrites import WeightBudget
 from support.running import (
     PoisonedSession,
     assert_same,

@@ -9,10 +9,10 @@ from arenite.pipeline.targets.compiling import Compiled, compile_model, lower_mo
 from arenite.planner.importers.models import Source
 from arenite.planner.placement.verification import verify
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.convolution import Conv2D
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tiles import (
+from arenite.runtime import ProgramError, Session
+from arenite.runtime.operators import Conv2D
+from arenite.runtime.program import program_pieces
+from arenite.runtime.rewrites import (
     DIRECT,
     SPEEDS,
     TILES,
@@ -23,7 +23,6 @@ from arenite.runtime.rewrites.tiles import (
     quickest_first,
     with_tiles,
 )
-from arenite.runtime.session import Session
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
@@ -51,7 +50,7 @@ def session_of(program, **options):
     found = derive(program, rules())
     compiled = Compiled(Source("tiles", "0" * 64, found.program, found.problem))
     assembly = compiled.assemble(find("best")(found.problem))
-    return Session.of_pieces(list(program_file.pieces(assembly)), "tiles", **options)
+    return Session.of_pieces(list(program_pieces(assembly)), "tiles", **options)
 
 
 def in_threads(program, threads):

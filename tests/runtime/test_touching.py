@@ -13,8 +13,8 @@ from arenite.planner.programs.run_verification import (
     UnwrittenRowsError,
     verify_run,
 )
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.program.touching import rectangles_of, root_of, run_of
+from arenite.runtime import ProgramError
+from arenite.runtime.program import rectangles_of, root_of, run_of
 from support.banded_programs import Network, Sliding, in_bands
 from support.children import in_child
 from support.one_step import Given

@@ -7,7 +7,7 @@ from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.programs.costs import LEAST, Budget
 from arenite.planner.tensors import SPILLED
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.strategies import find_policy
 from support.running import PoisonedSession
 from support.tiny_onnx import parse, save

@@ -9,12 +9,10 @@ from arenite.pipeline.targets.compiling import Compiled, Tuning, compile_model, 
 from arenite.planner.importers.models import Source
 from arenite.planner.placement.verification import verify
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.operators.convolution import Conv2D
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.tiles import Kernels, all_by, measured, num_by_tile
-from arenite.runtime.session import Session, Tuned
-from arenite.runtime.session.stated import processor_name
+from arenite.runtime import ProgramError, Session, Tuned, processor_name
+from arenite.runtime.operators import Conv2D
+from arenite.runtime.program import program_pieces
+from arenite.runtime.rewrites import Kernels, all_by, measured, num_by_tile
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
 from support.running import random_feeds, with_random_weights
@@ -48,7 +46,7 @@ def built(model, tile, processor, kernels=Kernels.QUICK):
 
 
 def session_of(compiled, plan):
-    return Session.of_pieces(list(program_file.pieces(compiled.assemble(plan))), "tuned")
+    return Session.of_pieces(list(program_pieces(compiled.assemble(plan))), "tuned")
 
 
 def ran_by(model, tile):

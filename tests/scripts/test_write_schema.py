@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.runtime.operators.schema import with_tables
+from arenite.runtime.operators import with_tables
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "runtime" / "core" / "program.fbs"

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from arenite.planner.units import align_up
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Assembly
-from arenite.runtime.rewrites.packing import packed_filter, packed_integer_filter
+from arenite.runtime.program import Assembly, program_pieces
+from arenite.runtime.rewrites import packed_filter, packed_integer_filter
 
 Turn = tuple[int, int, int]
 """A step, its first row, and how many; none: all of it."""
@@ -256,7 +255,7 @@ class Network:
 def file_of_root(root: dict[str, Any], constants: list[tuple[int, np.ndarray]]) -> bytes:
     """Return the bytes of a program file."""
     assembly = Assembly(root, tuple(constants), root["weights_size"])
-    return b"".join(program_file.pieces(assembly))
+    return b"".join(program_pieces(assembly))
 
 
 def in_bands(network: Network, sizes: Sequence[int], together: int = 1) -> list[Turn]:

@@ -13,7 +13,7 @@ from arenite.planner.placement.verification import verify
 from arenite.planner.programs.costs import Costs, Link
 from arenite.planner.rewrites.candidate import Candidate
 from arenite.planner.rewrites.derivation import Derivation
-from arenite.runtime.program import file as program_file
+from arenite.runtime.program import program_pieces
 from arenite.strategies import BandsSearch, StripsSearch, find
 from support.running import PoisonedSession
 
@@ -77,7 +77,7 @@ def outputs_of(
 ) -> dict[str, np.ndarray]:
     """Return what a program makes by a plan, whatever dead memory holds."""
     assembly = lowered.compiled(derivation).assemble(plan)
-    data = b"".join(bytes(piece) for piece in program_file.pieces(assembly))
+    data = b"".join(bytes(piece) for piece in program_pieces(assembly))
     with PoisonedSession([data]) as session:
         return session.run(dict(arrays))
 

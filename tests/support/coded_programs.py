@@ -8,8 +8,8 @@ import onnx
 from arenite.compression import coding
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import Compiled, compile_model
-from arenite.runtime.program import file as program_file
-from arenite.runtime.rewrites.streaming import WeightBudget
+from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -64,5 +64,5 @@ def build_coded(
     compiled = compile_model(path, Reading(weight_budget=budget))
     file = folder / f"{path.stem}.arena"
     plan = find("best")(compiled.source.problem)
-    program_file.write(file, compiled.assemble(plan, code if coded else None))
+    write_assembly(file, compiled.assemble(plan, code if coded else None))
     return file, compiled

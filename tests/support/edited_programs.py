@@ -13,7 +13,7 @@ from typing import Any
 from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
-from arenite.runtime.program.file import Assembly
+from arenite.runtime.program import Assembly
 from arenite.runtime.program.packing import packed, unpacked
 from arenite.strategies import find
 from support.hostile_programs import file_of

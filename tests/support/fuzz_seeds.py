@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.runtime.rewrites.streaming import Loading, WeightBudget
+from arenite.runtime.rewrites import Loading, WeightBudget
 from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, code, network, shared_weights
 from support.hostile_files import subjects

@@ -3,9 +3,8 @@
 import random
 import struct
 
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Assembly
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import Assembly, program_pieces
 
 
 def load(data: bytes) -> None:
@@ -16,7 +15,7 @@ def load(data: bytes) -> None:
 
 def file_of(assembly: Assembly) -> bytes:
     """Return the bytes of the file."""
-    return b"".join(program_file.pieces(assembly))
+    return b"".join(program_pieces(assembly))
 
 
 def flipped(valid: bytes, generator: random.Random) -> bytes:

@@ -9,8 +9,7 @@ import numpy as np
 
 from arenite.planner.tensors import DType
 from arenite.planner.units import align_up
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Assembly
+from arenite.runtime.program import Assembly, program_pieces
 
 _SLACK = 128
 
@@ -132,7 +131,7 @@ def one_step(
     if edit is not None:
         edit(root)
     assembly = Assembly(root, tuple(constants), ends["weights"] + _SLACK)
-    return list(program_file.pieces(assembly))
+    return list(program_pieces(assembly))
 
 
 @dataclass(frozen=True)

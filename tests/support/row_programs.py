@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from arenite.planner.units import align_up
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Assembly
+from arenite.runtime.program import Assembly, program_pieces
 from support.one_step import Given
 
 _SLACK = 128
@@ -131,7 +130,7 @@ def program_by_rows(
         "inputs": fed, "outputs": [add_port(tensors, made, "y")],
     }  # fmt: skip
     assembly = Assembly(root, tuple(constants), root["weights_size"])
-    return b"".join(program_file.pieces(assembly))
+    return b"".join(program_pieces(assembly))
 
 
 def add_port(tensors: list[dict[str, Any]], tensor: int, name: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import onnx.numpy_helper
 import onnxruntime
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import write_assembly
 from arenite.strategies import find
 
 MANY_KINDS = """(float[1,3,16,16] x) => (y, z)
@@ -42,7 +42,7 @@ def build(path: Path, folder: Path, **options: Any) -> Path:
     compiled = compile_model(path, **options)
     program = folder / "model.arena"
     plan = find("best")(compiled.source.problem)
-    program_file.write(program, compiled.assemble(plan))
+    write_assembly(program, compiled.assemble(plan))
     return program
 
 

@@ -9,15 +9,19 @@ import numpy as np
 from arenite.planner.programs.program import Array, OperatorSet, Port, Program, Step
 from arenite.planner.programs.records import liveness
 from arenite.planner.tensors import DType, Quantisation, Tensor, TensorKind
-from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
-from arenite.runtime.operators.elementwise import Binary, BinaryFunction
-from arenite.runtime.operators.linear import FullyConnected
-from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.reduction import Pool2D, PoolKind
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import assemble
-from arenite.runtime.rewrites.packing import pack_filters
+from arenite.runtime.operators import (
+    Binary,
+    BinaryFunction,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    Pool2D,
+    PoolKind,
+    RuntimeOperator,
+    Softmax,
+)
+from arenite.runtime.program import assemble, write_assembly
+from arenite.runtime.rewrites import pack_filters
 from arenite.strategies import find
 
 _ALL = (1, 1, 1, 1)
@@ -149,5 +153,5 @@ def _write(
     problem = liveness(program, alignment=64)
     plan = find("greedy-by-size")(problem)
     assembly = assemble(program, problem, plan, digest="0" * 64, producer="test")
-    program_file.write(path, assembly)
+    write_assembly(path, assembly)
     return path

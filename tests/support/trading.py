@@ -13,9 +13,8 @@ from arenite.planner.placement.strategy import run
 from arenite.planner.programs.costs import Budget, Costs, Link
 from arenite.planner.programs.policy import Policy
 from arenite.planner.rewrites.candidate import Candidate
-from arenite.runtime.program import file as program_file
-from arenite.runtime.program.file import Assembly
-from arenite.runtime.session import SessionPort
+from arenite.runtime import SessionPort
+from arenite.runtime.program import Assembly, program_pieces
 from arenite.strategies import find
 from arenite.training.step import TrainingRecipe
 from support.gradients import randomised, step_of
@@ -67,7 +66,7 @@ def assembled(lowered: Lowered, found: Candidate) -> Assembly:
 
 def pieces_of(assembly: Assembly) -> list[bytes]:
     """Return the bytes of a program file."""
-    return [bytes(piece) for piece in program_file.pieces(assembly)]
+    return [bytes(piece) for piece in program_pieces(assembly)]
 
 
 def lowered_step(folder: Path) -> Lowered:

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.training.runner import StepRunner
 from support.gradients import feeds_of, step_of
 from support.running import build

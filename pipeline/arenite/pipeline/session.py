@@ -7,8 +7,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from arenite.planner import Strategy
-from arenite.runtime.session import Session as ProgramSession
-from arenite.runtime.session import SessionOptions
+from arenite.runtime import Session as ProgramSession
+from arenite.runtime import SessionOptions
 
 _MODELS = {".onnx", ".tflite", ".lite"}
 
@@ -58,10 +58,10 @@ class Session(ProgramSession):
         # Late, so that running a program file takes none of the packages that read models.
         from arenite.pipeline.base.reading import Reading
         from arenite.pipeline.making.building import compile_and_place
-        from arenite.runtime.program import file
+        from arenite.runtime.program import program_pieces
         from arenite.strategies import find
 
         reading = Reading(dims or {}, shapes or {}, values or {})
         built = compile_and_place(reading, path, strategy or find("best"))
-        pieces = file.pieces(built.compiled.assemble(built.outcome.plan))
+        pieces = program_pieces(built.compiled.assemble(built.outcome.plan))
         self._open_pieces(pieces, path.name, SessionOptions(threads, poison, guard, buffers))

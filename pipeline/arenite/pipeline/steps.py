@@ -13,7 +13,7 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import SUFFIX
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError, PlanError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from arenite.training import StepEngine, StepInputs, StepRunner
 
 Array: TypeAlias = NDArray[Any]

@@ -10,7 +10,7 @@ import pytest
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.programs.program import Program
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.tiny_onnx import parse, read_text, save
 
 BOXES = """

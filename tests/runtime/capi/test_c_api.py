@@ -10,8 +10,8 @@ import pytest
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.placement import strategy
 from arenite.planner.programs.costs import LEAST
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import write_assembly
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
@@ -77,7 +77,7 @@ def test_a_program_of_two_memories_takes_memory_of_the_caller(check, tmp_path):
     compiled = in_two_memories(save(tmp_path, with_random_weights(parse(TWO_LAYERS))))
     path = tmp_path / "two.arena"
     plan = strategy.run(find("best"), compiled.source.problem)
-    program_file.write(path, compiled.assemble(plan))
+    write_assembly(path, compiled.assemble(plan))
     session = Session(path)
     image = random_image(session)
     image.tofile(tmp_path / "in")
@@ -96,7 +96,7 @@ def test_a_program_that_spills_runs_as_it_does_in_python(check, tmp_path, way):
     lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
     path = tmp_path / "moving.arena"
     found = traded(lowered, find_policy("offload-prefetch"), LEAST)
-    program_file.write(path, assembled(lowered, found))
+    write_assembly(path, assembled(lowered, found))
     with Session(path) as session:
         image = random_image(session)
         expected = session.run({"x": image})["y"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.program import write_assembly
 from arenite.strategies import find
 from support.c_library import CHECKOUT, environment, install, run
 from support.shared_material import shared
@@ -80,7 +80,7 @@ def test_a_trained_model_knows_the_image(classify, tmp_path, name):
     program = tmp_path / "model.arena"
     compiled = compile_model(path)
     plan = find("greedy-by-size")(compiled.source.problem)
-    program_file.write(program, compiled.assemble(plan))
+    write_assembly(program, compiled.assemble(plan))
     image, labels = (
         shared(f"models/images/{name}.bmp"),
         shared("models/images/imagenet_labels.txt"),

@@ -15,7 +15,7 @@ from arenite.pipeline.targets.compiling_c import lower_model_for_c
 from arenite.planner.programs.row_steps import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport
-from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators import RuntimeOperator
 from arenite.strategies import BandsLimitError, find
 from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
 from support.quantised_chain import expanding, mobile, residual

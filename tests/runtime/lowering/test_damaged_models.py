@@ -7,7 +7,7 @@ import pytest
 from arenite.pipeline.session import Session
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import AreniteError, ModelFormatError
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from arenite.strategies import find
 from support.running import build
 from support.tflite_operator import Given, operator_model, weights

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model, lower_model
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import (
     PoisonedSession,
     build,

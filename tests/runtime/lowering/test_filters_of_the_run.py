@@ -7,7 +7,7 @@ import onnx
 import onnx.helper
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import (
     PoisonedSession,
     assert_same,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.tflite_operator import Given, Reference, operator_model
 from support.tiny_onnx import parse, save

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import build
 from support.tiny_onnx import parse, save
 

@@ -10,7 +10,7 @@ from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
-from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators import Convert
 from support.running import PoisonedSession, build, with_random_weights
 from support.tiny_onnx import parse, save
 

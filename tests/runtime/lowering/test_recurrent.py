@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import read
 from arenite.planner.programs.rules import SAFE_KINDS
-from arenite.runtime.operators.recurrent import Lstm
+from arenite.runtime.operators import Lstm
 from arenite.strategies import find, find_order
 from support.running import (
     PoisonedSession,

@@ -8,8 +8,8 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.programs.program import Program
-from arenite.runtime.operators.special import External
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.operators import External
 from support.running import (
     PoisonedSession,
     assert_same,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from arenite.planner.errors import ModelFormatError
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
 from support.tflite_layers import LSTM, integer_lstm
 from support.tflite_operator import Given, Reference, operator_model, weights

@@ -7,8 +7,8 @@ import pytest
 
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
-from arenite.runtime.operators.movement import Copy
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.operators import Copy
 from support.running import build
 from support.shared_material import shared
 from support.tflite_operator import Reference

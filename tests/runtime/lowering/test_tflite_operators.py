@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import PoisonedSession, build
 from support.tflite_operator import Given, Reference, operator_model, weights
 

@@ -15,7 +15,7 @@ from ai_edge_litert import interpreter
 from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import BindingError
 from arenite.planner.importers import load
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import build
 from support.shared_material import shared
 from support.tflite_operator import Given, operator_model, weights

@@ -12,8 +12,8 @@ from tflite import BuiltinOperator as Op
 from tflite import TensorType
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import build
 from support.sparse_constants import stored_sparse
 from support.tflite_operator import Reference

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
 from support.tflite_layers import PARTS, spectrum
 from support.tflite_operator import Reference

@@ -14,8 +14,8 @@ from tflite import BuiltinOperator as Op
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.programs.program import Program
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.session import Session
+from arenite.runtime import Session
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import build
 from support.tiny_signals import dilated, framed, front_end, integers
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite

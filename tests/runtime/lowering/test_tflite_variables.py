@@ -14,7 +14,7 @@ from tflite import BuiltinOperator as Op
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.running import build
 from support.shared_material import shared
 from support.tflite_operator import Reference

@@ -16,7 +16,7 @@ from arenite.planner.errors import (
     UnknownConstantError,
 )
 from arenite.planner.importers.onnx.values import MAX_FOLDED_BYTES
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
+from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.tiny_onnx import parse, save
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 

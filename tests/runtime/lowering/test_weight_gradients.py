@@ -10,7 +10,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.tensors import DType
-from arenite.runtime.operators.convolution import WeightGradient
+from arenite.runtime.operators import WeightGradient
 from arenite.training.graph import StepGraph
 from arenite.training.rules.convolution import to_weights
 from arenite.training.rules.windows import Windows

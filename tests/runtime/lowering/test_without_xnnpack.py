@@ -5,12 +5,9 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import load
-from arenite.runtime import _core
-from arenite.runtime.lowering.errors import UnsupportedOperatorsError
-from arenite.runtime.lowering.onnx.model import lower_onnx
-from arenite.runtime.lowering.tflite.model import lower_tflite
-from arenite.runtime.operators.special import External
-from arenite.runtime.session import Session
+from arenite.runtime import Session, _core
+from arenite.runtime.lowering import UnsupportedOperatorsError, lower_onnx, lower_tflite
+from arenite.runtime.operators import External
 from support.running import (
     MANY_KINDS,
     assert_same,

@@ -10,16 +10,28 @@ from hypothesis import strategies as st
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part
 from arenite.planner.tensors import DType, Tensor
-from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
-from arenite.runtime.operators.elementwise import Select, Unary, UnaryFunction
-from arenite.runtime.operators.linear import FullyConnected, MatMul
-from arenite.runtime.operators.movement import Copy, Move
-from arenite.runtime.operators.normalisation import Softmax
-from arenite.runtime.operators.recurrent import Lstm, Svdf
-from arenite.runtime.operators.reduction import Pool2D, PoolKind, Reduce, ReduceFunction
-from arenite.runtime.operators.schema import operators
-from arenite.runtime.operators.special import External
+from arenite.runtime.operators import (
+    PANEL,
+    Conv2D,
+    Copy,
+    DepthwiseConv2D,
+    External,
+    FullyConnected,
+    Lstm,
+    MatMul,
+    Move,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+    Select,
+    Softmax,
+    Svdf,
+    TransposedConv2D,
+    Unary,
+    UnaryFunction,
+    operators,
+)
 from support.sliding_kernels import CHANNELS_FIRST, Image, images, kernels
 
 

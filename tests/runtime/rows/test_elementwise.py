@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arenite.runtime.operators.elementwise import BinaryFunction, UnaryFunction
+from arenite.runtime.operators import BinaryFunction, UnaryFunction
 from support.one_step import Given, constant
 from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole
 

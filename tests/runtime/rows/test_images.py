@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import DType, Tensor
-from arenite.runtime.operators.movement import Copy, Move
-from arenite.runtime.operators.reduction import Pool2D, PoolKind
+from arenite.runtime.operators import Copy, Move, Pool2D, PoolKind
 from support.one_step import Given, constant
 from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole, image
 

@@ -7,28 +7,36 @@ import pytest
 
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.tensors import DType, Tensor
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
-from arenite.runtime.operators.elementwise import (
+from arenite.runtime import Session
+from arenite.runtime.operators import (
+    ArgReduce,
     Binary,
     BinaryFunction,
+    Conv2D,
     Convert,
-    MultiplyAdd,
-    Select,
-    Unary,
-    UnaryFunction,
-)
-from arenite.runtime.operators.linear import FullyConnected, MatMul
-from arenite.runtime.operators.movement import Copy, Gather, Move, Resize2D
-from arenite.runtime.operators.normalisation import (
+    Copy,
+    DepthwiseConv2D,
+    FullyConnected,
+    Gather,
     InstanceNorm,
     L2Norm,
     LayerNorm,
     LocalResponseNorm,
+    MatMul,
+    Move,
+    MultiplyAdd,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+    Resize2D,
+    Select,
     Softmax,
+    TransposedConv2D,
+    Unary,
+    UnaryFunction,
 )
-from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
-from arenite.runtime.rewrites.packing import packed_filter
-from arenite.runtime.session import Session
+from arenite.runtime.rewrites import packed_filter
 from support.one_step import Given, constant, one_step
 
 DRAW = np.random.default_rng(5)

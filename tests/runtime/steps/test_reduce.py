@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from arenite.runtime.session import Session
+from arenite.runtime import Session
 from support.one_step import Given, one_step
 
 GENERATOR = np.random.default_rng(3)

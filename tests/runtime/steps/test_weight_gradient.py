@@ -6,8 +6,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from arenite.runtime.errors import ProgramError
-from arenite.runtime.session import Session
+from arenite.runtime import ProgramError, Session
 from support.one_step import Given, one_step
 
 

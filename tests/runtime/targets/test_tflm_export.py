@@ -6,16 +6,17 @@ import pytest
 from tflite import BuiltinOperator
 
 from arenite.planner.tensors import TensorKind
-from arenite.runtime.targets.tflm import export as export_module
-from arenite.runtime.targets.tflm import measure as measure_module
-from arenite.runtime.targets.tflm.export import TflmExport, export_tflm
-from arenite.runtime.targets.tflm.measure import (
+from arenite.runtime.targets.tflm import (
     InterpreterError,
+    TflmExport,
+    export_tflm,
     learn_scratch,
     measure_arena,
     measure_bytes,
+    read_tflm_model,
 )
-from arenite.runtime.targets.tflm.records import read_tflm_model
+from arenite.runtime.targets.tflm import export as export_module
+from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.strategies import find
 from support.shared_material import shared
 from support.tiny_chains import branching, dense_chain, looping

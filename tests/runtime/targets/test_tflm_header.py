@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from arenite.runtime.targets.tflm import c_header, export_tflm
 from arenite.runtime.targets.tflm import measure as measure_module
-from arenite.runtime.targets.tflm.export import c_header, export_tflm
 from arenite.strategies import find
 from support.tiny_chains import dense_chain
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite

@@ -6,7 +6,7 @@ from tflite import BuiltinOperator
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.placement.verification import OverlapError
-from arenite.runtime.targets.tflm.records import read_tflm_model, tflm_problem
+from arenite.runtime.targets.tflm import read_tflm_model, tflm_problem
 from arenite.strategies import find
 from support.tiny_chains import dense_chain, dense_subgraph
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite

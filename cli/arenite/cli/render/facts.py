@@ -12,8 +12,8 @@ from rich.text import Text
 from arenite.pipeline.base import both, percent, plural, printable
 from arenite.pipeline.targets import Compiled
 from arenite.planner import Plan, Policy, Problem, Strategy
+from arenite.runtime import SessionMemory, Tuned
 from arenite.runtime.rewrites import weight_bytes
-from arenite.runtime.session import SessionMemory, Tuned
 from arenite.strategies import Spread
 
 

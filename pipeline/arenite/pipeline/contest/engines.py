@@ -30,7 +30,7 @@ Load: TypeAlias = Callable[[Path, int], Engine]
 
 
 def _arenite(path: Path, threads: int) -> Engine:
-    from arenite.runtime.session import Session
+    from arenite.runtime import Session
 
     session = Session(path, threads=threads)
     names = [port.name for port in session.inputs]

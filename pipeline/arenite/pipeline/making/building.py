@@ -22,9 +22,9 @@ from arenite.pipeline.targets.compiling import (
 )
 from arenite.planner import Derivation, Plan, Rules, Strategy, derive
 from arenite.planner.programs import CostedMemory, RowStep
+from arenite.runtime import SessionMemory
 from arenite.runtime.program import Code
 from arenite.runtime.rewrites import Kernels, has_slower_tiles, steps_by_tiles
-from arenite.runtime.session import SessionMemory
 from arenite.strategies import bands_for_cache, find
 
 

@@ -32,10 +32,10 @@ from arenite.planner import (
 )
 from arenite.planner.operators import Operator
 from arenite.planner.programs import OperatorSet
+from arenite.runtime import Session
 from arenite.runtime.operators import NO_PADDING, Conv2D, DepthwiseConv2D, Unary, UnaryFunction
-from arenite.runtime.program import file as program_file
+from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import pack_filters
-from arenite.runtime.session import Session
 from arenite.strategies import BandsSearch, find
 
 _SCALE = Quantisation((0.05,))
@@ -217,9 +217,7 @@ def _placed(problem: Problem) -> Plan:
 def _session(runnable: Runnable) -> Session:
     derivation, plan = runnable
     source = Source.derived("calibration", "", derivation)
-    return Session.of_pieces(
-        list(program_file.pieces(Compiled(source).assemble(plan))), "calibration"
-    )
+    return Session.of_pieces(list(program_pieces(Compiled(source).assemble(plan))), "calibration")
 
 
 def _work(runnable: Runnable) -> int:

@@ -11,7 +11,7 @@ from arenite.pipeline.base.errors import CostsFileError
 from arenite.planner import Costs, Link
 from arenite.planner.errors import about_file
 from arenite.planner.programs import PRESETS
-from arenite.runtime.session import processor_name
+from arenite.runtime import processor_name
 
 DESKTOP = Costs(30e9, 20e9, Link(1e9, 1e9), step_s=3e-7)
 """A core of a desktop: 30 thousand million multiply-adds a second, 20 GB/s of cache and memory."""

@@ -18,6 +18,7 @@ from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import in_order
 from arenite.pipeline.targets.compiling_c import lower_model_for_c
 from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
+from arenite.runtime import Session
 from arenite.runtime.cexport import (
     CExport,
     CompiledForC,
@@ -35,8 +36,7 @@ from arenite.runtime.cexport import (
     vectors,
     write_folder,
 )
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session
+from arenite.runtime.program import program_pieces
 from arenite.runtime.targets import TflmExport, export_tflm
 from arenite.strategies import StripsSearch, find
 
@@ -154,7 +154,7 @@ def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, 
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
     compiled = compiled_for(reading, request.model)
     plan = find("greedy-by-size")(compiled.source.problem)
-    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    pieces = list(program_pieces(compiled.assemble(plan)))
     with Session.of_pieces(pieces, compiled.source.name) as session:
         return session.run(inputs)
 

@@ -49,9 +49,9 @@ from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
 from arenite.planner.placement import run
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.program import file as program_file
+from arenite.runtime import Session, SessionMemory
+from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import derive_ahead, loads_in_turn
-from arenite.runtime.session import Session, SessionMemory
 from arenite.strategies import (
     BandsLimitError,
     InBands,
@@ -209,7 +209,7 @@ class Fitting:
 
     def session(self, fit: Candidate) -> Session:
         """Return a session of a program, for the caller to close."""
-        pieces = list(program_file.pieces(self.compiled(fit).assemble(fit.plan)))
+        pieces = list(program_pieces(self.compiled(fit).assemble(fit.plan)))
         return Session.of_pieces(pieces, self.lowered.name)
 
     def compiled(self, fit: Candidate) -> Compiled:

@@ -15,7 +15,7 @@ from arenite.pipeline.targets.compiling import Compiled
 from arenite.planner import DEFAULT_ALIGNMENT, Plan, PlanFile, Problem, Source, Strategy, planfile
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.session import SessionMemory
+from arenite.runtime import SessionMemory
 from arenite.strategies import Spread, find
 
 

@@ -9,8 +9,8 @@ from typing import Self
 from arenite.planner.placement import Rectangle, WrongHeightError
 from arenite.planner.planfile import WrongModelError
 from arenite.planner.programs import Run, verify_run
+from arenite.runtime import Session
 from arenite.runtime.program import Root, rectangles_of, root_of, run_of
-from arenite.runtime.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,8 @@ from arenite.planner import Plan, Program, Source, derive, planfile
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
-from arenite.runtime import ProgramError
-from arenite.runtime.program import Code
-from arenite.runtime.program import file as program_file
-from arenite.runtime.session import Session, SessionMemory
+from arenite.runtime import ProgramError, Session, SessionMemory
+from arenite.runtime.program import Code, program_pieces, write_assembly
 from arenite.strategies import find
 
 SUFFIX = ".arena"
@@ -87,7 +85,7 @@ def write_program(
         except ProgramError as error:
             raise UnloadableError(compiled.source.name, error.reason) from error
 
-    program_file.write(output, compiled.assemble(outcome.plan, code), load)
+    write_assembly(output, compiled.assemble(outcome.plan, code), load)
     return held[0]
 
 
@@ -132,7 +130,7 @@ def session_by_plan(compiled: Compiled, plan: Plan) -> Session:
         UnloadableError: No session runs it.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
-    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    pieces = list(program_pieces(compiled.assemble(plan)))
     try:
         return Session.of_pieces(pieces, compiled.source.name)
     except ProgramError as error:
@@ -146,7 +144,7 @@ def backends(compiled: Compiled) -> tuple[str, ...]:
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
     plan = find("greedy-by-size")(compiled.source.problem)  # any will do: kernels are the same
-    pieces = list(program_file.pieces(compiled.assemble(plan)))
+    pieces = list(program_pieces(compiled.assemble(plan)))
     with Session.of_pieces(pieces, compiled.source.name) as session:
         return session.backends()
 
@@ -160,7 +158,7 @@ def session_of(program: Program) -> Session:
     found = derive(program, rules())
     source = Source(program.name, "", found.program, found.problem)
     compiled = Compiled(source)
-    pieces = list(program_file.pieces(compiled.assemble(find("greedy-by-size")(found.problem))))
+    pieces = list(program_pieces(compiled.assemble(find("greedy-by-size")(found.problem))))
     try:
         return Session.of_pieces(pieces, program.name)
     except ProgramError as error:

@@ -7,8 +7,8 @@ from arenite.pipeline.base.observing import SILENT, Observer
 from arenite.pipeline.making.programs import random_inputs, session_of
 from arenite.pipeline.targets.compiling import Tuning
 from arenite.planner import Program
+from arenite.runtime import processor_name
 from arenite.runtime.rewrites import DIRECT, TILES, all_by, measured, takes_tiles
-from arenite.runtime.session import processor_name
 
 _ROUNDS = 7
 _SEED = 0

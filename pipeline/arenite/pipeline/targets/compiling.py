@@ -23,7 +23,7 @@ from arenite.planner import (
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.programs import OperatorSet, RowStep
-from arenite.runtime import _core
+from arenite.runtime import supported_operators
 from arenite.runtime.operators import RuntimeOperator
 from arenite.runtime.program import Assembly, Code, assemble
 from arenite.runtime.rewrites import (
@@ -230,7 +230,7 @@ def lower(model: Program) -> Program:
     Raises:
         ModelError: It has an operator that nothing runs.
     """
-    supported = frozenset(_core.supported())
+    supported = supported_operators()
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering import lower_tflite
 

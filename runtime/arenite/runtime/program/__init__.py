@@ -5,20 +5,26 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.runtime.program.file import Assembly, Code, assemble, pieces, write
+    from arenite.runtime.program.file import (
+        Assembly,
+        Code,
+        assemble,
+        program_pieces,
+        write_assembly,
+    )
     from arenite.runtime.program.rows import RowTables
     from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of, turns_of
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "file": "Assembly Code assemble pieces write",
+            "file": "Assembly Code assemble program_pieces write_assembly",
             "rows": "RowTables",
             "touching": "Root rectangles_of root_of run_of turns_of",
         },
     )
 
 __all__ = [
-    "Assembly", "Code", "Root", "RowTables", "assemble", "pieces", "rectangles_of", "root_of",
-    "run_of", "turns_of", "write",
+    "Assembly", "Code", "Root", "RowTables", "assemble", "program_pieces", "rectangles_of",
+    "root_of", "run_of", "turns_of", "write_assembly",
 ]  # fmt: skip

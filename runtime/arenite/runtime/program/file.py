@@ -414,7 +414,7 @@ _HEAD = struct.Struct("<8sIIQQ")
 _PAGE = 4096
 
 
-def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
+def program_pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
     """Yield the bytes of the file piece by piece, so that weights are not copied.
 
     Raises:
@@ -435,7 +435,9 @@ def pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
     yield bytes(weights_offset + assembly.weights_size - written)
 
 
-def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None = None) -> None:
+def write_assembly(
+    path: Path, assembly: Assembly, check: Callable[[Path], None] | None = None
+) -> None:
     """Write the file whole or not at all.
 
     Args:
@@ -447,4 +449,4 @@ def write(path: Path, assembly: Assembly, check: Callable[[Path], None] | None =
         OutputError: It cannot be written; an existing file is unchanged.
         UnwritableProgramError: The file's format has no room for a number of the program.
     """
-    write_atomically(path, pieces(assembly), check=check)
+    write_atomically(path, program_pieces(assembly), check=check)

@@ -12,8 +12,13 @@ pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 from arenite.planner.programs.rules import SAFE_KINDS, AliasKind
 from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
 from arenite.planner.rewrites.aliasing.rewrite import share
-from arenite.runtime.targets.tflm.measure import Measurement, learn_scratch, measure_bytes
-from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model
+from arenite.runtime.targets.tflm import (
+    Measurement,
+    TflmModel,
+    learn_scratch,
+    measure_bytes,
+    read_tflm_model,
+)
 from arenite.strategies import find
 from support.shared_material import shared
 

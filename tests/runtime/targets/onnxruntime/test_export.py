@@ -19,10 +19,11 @@ from arenite.runtime.targets.onnxruntime import (
     export_onnxruntime,
     onnxruntime_problem,
     ordered_options,
+    stock_memory,
+    stock_options,
+    stock_session,
 )
 from arenite.runtime.targets.onnxruntime import recording as recording_module
-from arenite.runtime.targets.onnxruntime.recording import stock_memory
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find_order
 from support import tiny_onnx
 

@@ -22,11 +22,12 @@ from arenite.runtime.targets.onnxruntime import (
     RunMemory,
     StockSessionWarning,
     UnknownOutputError,
+    stock_memory,
+    stock_options,
+    stock_session,
 )
 from arenite.runtime.targets.onnxruntime import library as library_module
 from arenite.runtime.targets.onnxruntime import session as session_module
-from arenite.runtime.targets.onnxruntime.recording import stock_memory
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
 from support import tiny_onnx
 from support.shared_material import shared

@@ -12,11 +12,15 @@ import onnx
 import pytest
 
 from arenite.planner import planfile
-from arenite.runtime.targets.onnxruntime import PlannedSession, onnxruntime_problem
+from arenite.runtime.targets.onnxruntime import (
+    PlannedSession,
+    onnxruntime_problem,
+    stock_options,
+    stock_session,
+)
 from arenite.runtime.targets.onnxruntime import settled as settled_module
 from arenite.runtime.targets.onnxruntime.library import StatusError
 from arenite.runtime.targets.onnxruntime.settled import settle
-from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 from arenite.strategies import find
 from support import tiny_onnx
 

@@ -19,7 +19,7 @@ from arenite.pipeline.making import (
     table,
     with_measured,
 )
-from arenite.runtime.session import processor_name
+from arenite.runtime import processor_name
 
 
 @click.command()

@@ -25,7 +25,7 @@ from arenite.pipeline.making import Fitting, Rescheduled, in_speeds
 from arenite.pipeline.report import Point, record_facts
 from arenite.planner import Budget, Candidate, Program, Source
 from arenite.planner.operators import Strips
-from arenite.runtime.session import SessionMemory
+from arenite.runtime import SessionMemory
 from arenite.strategies import InBands, OverMemories, Region
 
 Show = Callable[[Console], None]

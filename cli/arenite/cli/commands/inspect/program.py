@@ -20,7 +20,7 @@ from arenite.cli.render.facts import (
 )
 from arenite.pipeline.base import both, grouped, plural, printable
 from arenite.pipeline.making import ProgramFile, TurnsByRows
-from arenite.runtime.session import Session, SessionMemory, SessionPort, Tuned
+from arenite.runtime import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies import Held
 
 _NAMED = 5

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner.errors import FileError
-from arenite.runtime.session import SessionPort
+from arenite.runtime import SessionPort
 
 Array: TypeAlias = NDArray[Any]
 

@@ -29,7 +29,7 @@ from arenite.pipeline.base import Reading, both, duration, printable
 from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import named_instead
-from arenite.runtime.session import Session, StepProfile, Tuned, chrome_trace
+from arenite.runtime import Session, StepProfile, Tuned, chrome_trace
 from arenite.strategies import find
 
 _NUM_SLOWEST = 20

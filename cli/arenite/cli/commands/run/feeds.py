@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
 from arenite.pipeline.base import printable
 from arenite.planner.errors import FileError
-from arenite.runtime import InputNameError
-from arenite.runtime.session import SessionPort
+from arenite.runtime import InputNameError, SessionPort
 
 Array: TypeAlias = NDArray[Any]
 

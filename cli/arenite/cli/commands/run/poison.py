@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from arenite.planner import Array
-from arenite.runtime import DeadMemoryError
-from arenite.runtime.session import Session
+from arenite.runtime import DeadMemoryError, Session
 
 NAN, LARGE = 0xFF, 0x4B
 """Bytes of NaN, and of a large number: a kernel that clamps turns NaN into what looks right."""
