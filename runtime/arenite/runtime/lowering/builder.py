@@ -25,7 +25,7 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import (
     Order,
     Shape,
-    Value,
+    StoredValue,
     as_written,
     reshaped,
     same_bytes,
@@ -69,14 +69,14 @@ class ProgramBuilder:
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}
         self._stated = quantisations or {}
-        self._values: dict[str, Value] = {}
+        self._values: dict[str, StoredValue] = {}
         self._shapes: dict[str, Shape] = {}
         self._storages: dict[str, DraftStorage] = {}
         self._constants: dict[str, Array] = {}
         self._quantisations: dict[str, Quantisation] = {}
         self._drafts: list[DraftStep] = []
-        self._states: dict[str, Value] = {}
-        self._assigned: dict[str, Value] = {}
+        self._states: dict[str, StoredValue] = {}
+        self._assigned: dict[str, StoredValue] = {}
         self._initial: dict[str, Array] = {}
         self._names = Names(model.tensors)
         self._step_names = Names()
@@ -94,7 +94,7 @@ class ProgramBuilder:
             return None
         return self.model.constants.get(name)
 
-    def value(self, name: str) -> Value:
+    def value(self, name: str) -> StoredValue:
         """Return where a tensor of the model is.
 
         Raises:
@@ -145,7 +145,7 @@ class ProgramBuilder:
         self._values[name] = self._states[name] = state
         self._quantise(name, self.stated_quantisation(name))
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: StoredValue) -> None:
         """Give a state a value from here on, and for the next run.
 
         Args:
@@ -163,7 +163,7 @@ class ProgramBuilder:
             self._storages[value.tensor].num_reads += 1
         self._values[name] = self._assigned[name] = value
 
-    def _copied(self, value: Value, hint: str) -> Value:
+    def _copied(self, value: StoredValue, hint: str) -> StoredValue:
         (result,) = self.emit(
             copy_of(value), [value], [(hint, value.shape, as_written(len(value.shape)))],
             quantisation=self._quantisations.get(value.tensor),
@@ -194,7 +194,9 @@ class ProgramBuilder:
 
     # The program.
 
-    def constant(self, array: Array, hint: str, quantisation: Quantisation | None = None) -> Value:
+    def constant(
+        self, array: Array, hint: str, quantisation: Quantisation | None = None
+    ) -> StoredValue:
         """Return a constant of these elements."""
         tensor = self.model.tensors.get(hint)
         is_own = tensor is not None and tensor.kind is TensorKind.CONSTANT
@@ -203,20 +205,20 @@ class ProgramBuilder:
         array = np.asarray(array, order="C")
         self._constants[name] = array
         self._quantise(name, quantisation)
-        return Value(
+        return StoredValue(
             name, DType.of_label(array.dtype.name), array.shape, as_written(array.ndim), 0, array
         )
 
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: Sequence[Value | None],
+        inputs: Sequence[StoredValue | None],
         outputs: Sequence[tuple[str, Shape, Order]],
         *,
         dtype: DType | Sequence[DType] | None = None,
         step: str = "",
         quantisation: Quantisation | None = None,
-    ) -> list[Value]:
+    ) -> list[StoredValue]:
         """Add a step and return its outputs.
 
         Args:
@@ -237,7 +239,7 @@ class ProgramBuilder:
             assert inputs[0] is not None
             dtype = inputs[0].dtype
         dtypes = [dtype] * len(outputs) if isinstance(dtype, DType) else dtype
-        made: list[Value] = []
+        made: list[StoredValue] = []
         draft = DraftStep(
             self._step_names.take(step or outputs[0][0]), operator, list(inputs), made
         )
@@ -253,7 +255,7 @@ class ProgramBuilder:
         self._drafts.append(draft)
         return made
 
-    def bind(self, name: str, value: Value) -> None:
+    def bind(self, name: str, value: StoredValue) -> None:
         """Make a tensor of the model stand for an existing value."""
         self._values[name] = value
         if value.tensor in self._storages:
@@ -261,7 +263,7 @@ class ProgramBuilder:
 
     # Views and copies.
 
-    def in_order(self, value: Value, order: Order, hint: str) -> Value:
+    def in_order(self, value: StoredValue, order: Order, hint: str) -> StoredValue:
         """Return the value stored in an order, with a step that copies it if needed."""
         if same_bytes(value.shape, value.order, order):
             return replace(value, order=order)
@@ -282,11 +284,11 @@ class ProgramBuilder:
         )  # fmt: skip
         return result
 
-    def as_written(self, value: Value, hint: str) -> Value:
+    def as_written(self, value: StoredValue, hint: str) -> StoredValue:
         """Return the value stored in the model's own order."""
         return self.in_order(value, as_written(len(value.shape)), hint)
 
-    def reshaped(self, value: Value, shape: Shape, hint: str) -> Value:
+    def reshaped(self, value: StoredValue, shape: Shape, hint: str) -> StoredValue:
         """Return the value under another shape.
 
         Raises:
@@ -307,7 +309,7 @@ class ProgramBuilder:
         return replace(self.in_order(value, needed, hint), shape=shape, order=result)
 
     @staticmethod
-    def transposed(value: Value, axes: Sequence[int]) -> Value:
+    def transposed(value: StoredValue, axes: Sequence[int]) -> StoredValue:
         """Return the value with its axes permuted: axis i of it is axis axes[i].
 
         Raises:
@@ -319,7 +321,7 @@ class ProgramBuilder:
         array = None if value.array is None else value.array.transpose(axes)
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)
 
-    def quantisation(self, value: Value) -> Quantisation | None:
+    def quantisation(self, value: StoredValue) -> Quantisation | None:
         """Return the quantisation of a value, None if it has none."""
         return self._quantisations.get(value.tensor)
 
@@ -383,12 +385,12 @@ class ProgramBuilder:
             initial=initial,
         )
 
-    def _settled(self, name: str) -> Value:
+    def _settled(self, name: str) -> StoredValue:
         """Return an output, copied if it lies in a state that is about to be written."""
         value = self.value(name)
         return self._copied(value, name) if value.tensor in self._assigned else value
 
-    def _write_states(self, outputs: Iterable[Value]) -> None:
+    def _write_states(self, outputs: Iterable[StoredValue]) -> None:
         """Add what writes the states, where the step that makes a value cannot do it.
 
         A value that is quantised in another way is a copy of its bytes, which no kernel makes.
@@ -415,6 +417,8 @@ class ProgramBuilder:
                 needed.update(value.tensor for value in draft.inputs if value is not None)
         return live[::-1]
 
-    def _new(self, name: str, dtype: DType, shape: Shape, order: Order, kind: TensorKind) -> Value:
+    def _new(
+        self, name: str, dtype: DType, shape: Shape, order: Order, kind: TensorKind
+    ) -> StoredValue:
         self._storages[name] = DraftStorage(Tensor(name, dtype, stored_shape(shape, order), kind))
-        return Value(name, dtype, shape, order)
+        return StoredValue(name, dtype, shape, order)

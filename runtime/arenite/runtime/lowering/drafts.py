@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.planner import Alias, Array, DType, Port, Quantisation, Tensor, TensorKind
 from arenite.planner.programs import Names
-from arenite.runtime.lowering.layout import Shape, Value, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.operators.base import RuntimeOperator
 
@@ -25,8 +25,8 @@ class DraftStep:
 
     name: str
     operator: RuntimeOperator
-    inputs: list[Value | None]
-    outputs: list[Value]
+    inputs: list[StoredValue | None]
+    outputs: list[StoredValue]
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class ProgramTensors:
             if storage.tensor.kind in (TensorKind.INPUT, TensorKind.STATE):
                 self._add(storage.tensor)
 
-    def named(self, value: Value) -> str:
+    def named(self, value: StoredValue) -> str:
         """Return the name of the tensor for a value under its shape."""
         whole = self._whole(value.tensor)
         if whole.shape == value.stored and not value.offset:
@@ -90,7 +90,7 @@ class ProgramTensors:
             )  # fmt: skip
         return self._views[key]
 
-    def port(self, name: str, value: Value) -> Port:
+    def port(self, name: str, value: StoredValue) -> Port:
         """Return the port through which the caller sees a value."""
         is_plain = value.order == as_written(len(value.order))
         return Port(name, self.named(value), None if is_plain else value.order)
@@ -129,8 +129,8 @@ class ProgramTensors:
 
 def with_assignments(
     drafts: list[DraftStep],
-    assigned: Mapping[str, Value],
-    states: Mapping[str, Value],
+    assigned: Mapping[str, StoredValue],
+    states: Mapping[str, StoredValue],
     fixed: Collection[str],
     names: Names,
 ) -> list[DraftStep]:
@@ -138,7 +138,7 @@ def with_assignments(
 
     Args:
         drafts: The steps in their order.
-        assigned: Value assigned to each state; none lies in a state.
+        assigned: StoredValue assigned to each state; none lies in a state.
         states: The states themselves.
         fixed: Storages and constants that no step can make in a state's place.
         names: Names of the steps.
@@ -165,7 +165,7 @@ def _makes(draft: DraftStep, storage: str) -> bool:
     return any(value.tensor == storage for value in draft.outputs)
 
 
-def _is_all_of(draft: DraftStep, value: Value, state: Value) -> bool:
+def _is_all_of(draft: DraftStep, value: StoredValue, state: StoredValue) -> bool:
     """Tell whether the step makes the value as the state stores it, and nothing else."""
     made = next(each for each in draft.outputs if each.tensor == value.tensor)
     is_as_written = value.order == as_written(len(value.shape))
@@ -177,7 +177,7 @@ def _is_all_of(draft: DraftStep, value: Value, state: Value) -> bool:
 
 
 def _renamed(draft: DraftStep, old: str, new: str) -> DraftStep:
-    def moved(value: Value) -> Value:
+    def moved(value: StoredValue) -> StoredValue:
         return replace(value, tensor=new) if value.tensor == old else value
 
     inputs = [None if value is None else moved(value) for value in draft.inputs]

@@ -129,7 +129,7 @@ def _groups(shape: Shape, new_shape: Shape) -> Iterable[tuple[tuple[int, ...], t
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class StoredValue:
     """A tensor of the model, and where its bytes are.
 
     Attributes:
@@ -153,7 +153,7 @@ class Value:
         """Lengths of the stored axes."""
         return stored_shape(self.shape, self.order)
 
-    def aligned(self, rank: int) -> "Value":
+    def aligned(self, rank: int) -> "StoredValue":
         """Return the value with axes of length 1 in front, to a total of `rank`."""
         missing = rank - len(self.shape)
         shape = (*(1,) * missing, *self.shape)

@@ -8,17 +8,17 @@ import numpy as np
 
 from arenite.planner import Array
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape, Value, strides
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, strides
 from arenite.runtime.operators.movement import Copy, Move, Resize2D
 
 
-def copy_of(value: Value) -> Copy:
+def copy_of(value: StoredValue) -> Copy:
     """Return the operator that copies a value as it is stored."""
     return Copy(moves=(Move(shape=(math.prod(value.shape),), input_strides=(1,),
                             output_strides=(1,)),))  # fmt: skip
 
 
-def joined(parts: Sequence[Value], shape: Shape, order: Order, axis: int) -> Copy:
+def joined(parts: Sequence[StoredValue], shape: Shape, order: Order, axis: int) -> Copy:
     """Return the operator that joins values along an axis.
 
     Args:
@@ -45,7 +45,7 @@ def joined(parts: Sequence[Value], shape: Shape, order: Order, axis: int) -> Cop
 
 
 def picked(
-    value: Value,
+    value: StoredValue,
     shape: Shape,
     first: Sequence[int],
     step: Sequence[int],
@@ -71,7 +71,7 @@ def picked(
     )
 
 
-def tiled(value: Value, shape: Shape, repeats: Sequence[int]) -> Move:
+def tiled(value: StoredValue, shape: Shape, repeats: Sequence[int]) -> Move:
     """Return the move that repeats a value along each axis."""
     source, target = strides(value.shape, value.order), strides(shape, value.order)
     lengths: list[int] = []
@@ -89,7 +89,7 @@ def tiled(value: Value, shape: Shape, repeats: Sequence[int]) -> Move:
     )
 
 
-def padded(value: Value, shape: Shape, before: Sequence[int], mode: str) -> tuple[Move, ...]:
+def padded(value: StoredValue, shape: Shape, before: Sequence[int], mode: str) -> tuple[Move, ...]:
     """Return the moves of a value into the middle of a larger one, and those of its padding.
 
     Args:

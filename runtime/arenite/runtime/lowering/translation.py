@@ -12,7 +12,7 @@ from arenite.planner.errors import UnsupportedModelError
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.drafts import DraftStep
 from arenite.runtime.lowering.errors import NotLoweredError
-from arenite.runtime.lowering.layout import Order, Shape, Value
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue
 from arenite.runtime.lowering.moves import picked
 from arenite.runtime.operators.base import Clamped
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
@@ -133,7 +133,9 @@ class StepTranslation:
             raise NotLoweredError(f"input {position} is not constant")
         return array
 
-    def emit_parts(self, value: Value, axis: int, sizes: Sequence[int]) -> list[tuple[str, Value]]:
+    def emit_parts(
+        self, value: StoredValue, axis: int, sizes: Sequence[int]
+    ) -> list[tuple[str, StoredValue]]:
         """Add one step that cuts a value along an axis.
 
         Args:

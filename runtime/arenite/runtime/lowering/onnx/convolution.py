@@ -8,7 +8,7 @@ import numpy as np
 from arenite.planner import Array, DType
 from arenite.planner.operators import AutoPad, Window
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
 from arenite.runtime.lowering.onnx.translation import (
     OnnxTranslation,
@@ -56,7 +56,7 @@ def fused_conv(t: OnnxTranslation) -> None:
     t.finish(value)
 
 
-def _conv(t: OnnxTranslation, name: str) -> Value:
+def _conv(t: OnnxTranslation, name: str) -> StoredValue:
     require_type(t.dtype, DType.FLOAT32)
     weights = _image_filter(t)
     source, pads = _without_pad(t)
@@ -103,7 +103,7 @@ def convolution_of(
     return operator, (0, 2, 3, 1)
 
 
-def _image_filter(t: OnnxTranslation) -> Value:
+def _image_filter(t: OnnxTranslation) -> StoredValue:
     """Return the filter with a rank of 4, as the model has it."""
     value = t.value(1)
     if value.array is not None:
@@ -117,7 +117,7 @@ def _image_filter(t: OnnxTranslation) -> Value:
     return t.builder.as_written(value, t.target)
 
 
-def _packed(t: OnnxTranslation, weights: Value, groups: int, name: str) -> Value:
+def _packed(t: OnnxTranslation, weights: StoredValue, groups: int, name: str) -> StoredValue:
     """Emit the step that packs a filter in the run."""
     outputs, *inner = weights.shape
     if groups < 1 or outputs % groups:
@@ -205,7 +205,7 @@ def _transposed_padding(
     return (begins[0], ends[1], ends[0], begins[1]), (adjustments[0], adjustments[1])
 
 
-def _without_pad(t: OnnxTranslation) -> tuple[Value, Sides]:
+def _without_pad(t: OnnxTranslation) -> tuple[StoredValue, Sides]:
     """Return the convolution's input and padding, with a Pad before it folded in if possible."""
     pad = t.producers.get(t.source())
     none = (0, 0, 0, 0)
@@ -279,7 +279,7 @@ def _pool(t: OnnxTranslation, kind: PoolKind) -> None:
         t.builder.bind(name, t.builder.reshaped(result, t.shape, name))
 
 
-def pool_of(t: OnnxTranslation, image: Value, kind: PoolKind) -> tuple[Pool2D, Shape]:
+def pool_of(t: OnnxTranslation, image: StoredValue, kind: PoolKind) -> tuple[Pool2D, Shape]:
     """Return the operator of a pool with a window, and the shape of its result.
 
     Raises:

@@ -8,7 +8,7 @@ import numpy as np
 from arenite.planner import Array, DType, Step
 from arenite.planner.operators import AttributeValue
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value
+from arenite.runtime.lowering.layout import StoredValue
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
@@ -87,8 +87,8 @@ def _number(value: AttributeValue) -> float:
 
 
 def apply_activation(
-    t: OnnxTranslation, value: Value, kind: str, attributes: Mapping[str, AttributeValue]
-) -> Value:
+    t: OnnxTranslation, value: StoredValue, kind: str, attributes: Mapping[str, AttributeValue]
+) -> StoredValue:
     """Emit the activation that ONNX Runtime fused into an operator."""
     numbers = attributes.get("activation_params", ())
     if not isinstance(numbers, tuple):
@@ -202,8 +202,8 @@ def variadic(t: OnnxTranslation) -> None:
 
 
 def combine(
-    t: OnnxTranslation, function: BinaryFunction, one: Value, other: Value, name: str
-) -> Value:
+    t: OnnxTranslation, function: BinaryFunction, one: StoredValue, other: StoredValue, name: str
+) -> StoredValue:
     """Emit a function of two values that broadcast."""
     require_type(one.dtype, *_COMPUTED_TYPES)
     require_type(other.dtype, *_COMPUTED_TYPES)
@@ -288,7 +288,7 @@ def _fold_constant(t: OnnxTranslation, function: BinaryFunction) -> bool:
     return fold_channels(t.builder, t.source(position), t.target, scale, shift)
 
 
-def _channel_vector(constant: Array, value: Value) -> Array | None:
+def _channel_vector(constant: Array, value: StoredValue) -> Array | None:
     """Return the constant as one number per channel, or one for all; None if it is neither."""
     if constant.size == 1:
         return constant.reshape(1)

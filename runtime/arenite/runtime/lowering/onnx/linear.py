@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.elementwise import BinaryFunction
@@ -30,7 +30,7 @@ def gemm(t: OnnxTranslation) -> None:
     if alpha != 1.0:
         weights = (weights * np.float32(alpha)).astype(np.float32)
     addend = t.builder.array(t.source(2)) if t.has(2) else None
-    bias: Value | None = None
+    bias: StoredValue | None = None
     num_outputs = weights.shape[0]
     is_bias = (
         addend is not None
@@ -77,7 +77,7 @@ def _gemm_of_two(t: OnnxTranslation) -> None:
     t.finish(value)
 
 
-def _scaled(t: OnnxTranslation, value: Value, factor: float, name: str) -> Value:
+def _scaled(t: OnnxTranslation, value: StoredValue, factor: float, name: str) -> StoredValue:
     constant = t.builder.constant(np.float32(factor).reshape(1), f"{name}/factor")
     return combine(t, BinaryFunction.MULTIPLY, value, constant, name)
 
@@ -103,12 +103,12 @@ def matmul(t: OnnxTranslation) -> None:
     t.finish(t.emit(MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other]))
 
 
-def _leading(t: OnnxTranslation, source: Value) -> tuple[int, ...]:
+def _leading(t: OnnxTranslation, source: StoredValue) -> tuple[int, ...]:
     """Return the order of a product whose rows are stored as those of its source."""
     return source.order if len(source.order) == len(t.shape) else as_written(len(t.shape))
 
 
-def _flat_source(t: OnnxTranslation, weights: Array) -> tuple[Value, Array]:
+def _flat_source(t: OnnxTranslation, weights: Array) -> tuple[StoredValue, Array]:
     """Return the left operand with its last axis stored last, and the weights for it.
 
     A flattened image stays channels last, and the weights are put in its order.
@@ -131,14 +131,14 @@ def _flat_source(t: OnnxTranslation, weights: Array) -> tuple[Value, Array]:
             order = tuple(axis - 1 for axis in image.order[1:])
             columns = weights.reshape(-1, *image.shape[1:])
             columns = columns.transpose(0, *(axis + 1 for axis in order))
-            flat = Value(image.tensor, image.dtype, value.shape, (0, 1), image.offset)
+            flat = StoredValue(image.tensor, image.dtype, value.shape, (0, 1), image.offset)
             return flat, columns.reshape(weights.shape)
     if value.order[-1] != len(value.shape) - 1:
         value = t.builder.as_written(value, t.target)
     return value, weights
 
 
-def _matrix(t: OnnxTranslation, value: Value) -> tuple[Value, bool]:
+def _matrix(t: OnnxTranslation, value: StoredValue) -> tuple[StoredValue, bool]:
     """Return an operand stored as a batch of matrices, and whether they are transposed."""
     rank = len(value.shape)
     swapped = (*range(rank - 2), rank - 1, rank - 2)

@@ -7,7 +7,14 @@ import numpy as np
 
 from arenite.planner import Array, DType, Step
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last, usual
+from arenite.runtime.lowering.layout import (
+    Order,
+    Shape,
+    StoredValue,
+    as_written,
+    channels_last,
+    usual,
+)
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
@@ -40,7 +47,7 @@ def concat(t: OnnxTranslation) -> None:
     t.finish(t.emit(joined(parts, t.shape, order, axis), parts, order=order))
 
 
-def _common_order(values: Sequence[Value]) -> Order:
+def _common_order(values: Sequence[StoredValue]) -> Order:
     """Return the order that moves the fewest elements."""
     weights: dict[Order, int] = {}
     for value in values:
@@ -245,7 +252,7 @@ def one_hot(t: OnnxTranslation) -> None:
     indices = t.builder.reshaped(indices, shape, t.target)
     row = [depth if each == axis else 1 for each in range(rank)]
 
-    def equal(first: int, name: str) -> Value:
+    def equal(first: int, name: str) -> StoredValue:
         places = np.arange(first, first + depth, dtype=indices.dtype.label).reshape(row)
         return _masks(t, BinaryFunction.EQUAL, [indices, t.builder.constant(places, name)], name)
 
@@ -255,12 +262,12 @@ def one_hot(t: OnnxTranslation) -> None:
 
 
 def _masks(
-    t: OnnxTranslation, function: BinaryFunction, values: list[Value | None], name: str
-) -> Value:
+    t: OnnxTranslation, function: BinaryFunction, values: list[StoredValue | None], name: str
+) -> StoredValue:
     return t.emit(Binary(function=function), values, dtype=DType.BOOL, name=name)
 
 
-def _numbers(t: OnnxTranslation, rank: int) -> list[Value]:
+def _numbers(t: OnnxTranslation, rank: int) -> list[StoredValue]:
     """Return the numbers where a code is hot and where it is not, which one input holds."""
     off_and_on = t.array(2).reshape(-1)
     return [

@@ -15,7 +15,7 @@ import numpy as np
 from arenite.planner import Array, DType, Quantisation
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Value
+from arenite.runtime.lowering.layout import StoredValue
 from arenite.runtime.lowering.onnx import elementwise, movement
 from arenite.runtime.lowering.onnx import quantised_kernels as kernels
 from arenite.runtime.lowering.onnx.quantisation import (
@@ -98,7 +98,7 @@ class Quantised:
 
     # Integers and numbers.
 
-    def _value(self, name: str) -> Value:
+    def _value(self, name: str) -> StoredValue:
         """Return a tensor of integers as signed ones."""
         quantisation = self._quantisations.get(name)
         if quantisation is None:
@@ -114,14 +114,14 @@ class Quantised:
         self._builder.bind(alias, made)
         return made
 
-    def _bind(self, name: str, value: Value) -> None:
+    def _bind(self, name: str, value: StoredValue) -> None:
         """Make a tensor of integers stand for these signed ones."""
         alias = self._twin(name)
         self._builder.bind(alias, value)
         if alias != name:
             self._builder.bind(name, self._converted(value, name, DType.UINT8))
 
-    def _converted(self, value: Value, name: str, dtype: DType) -> Value:
+    def _converted(self, value: StoredValue, name: str, dtype: DType) -> StoredValue:
         (result,) = self._builder.emit(
             Convert(), [value], [(name, value.shape, value.order)], dtype=dtype
         )
@@ -148,7 +148,7 @@ class Quantised:
 
     # Between DequantizeLinear and QuantizeLinear.
 
-    def _collapsed(self, t: OnnxTranslation) -> Value | None:
+    def _collapsed(self, t: OnnxTranslation) -> StoredValue | None:
         """Return what an integer kernel makes of the pattern that ends here, None without one."""
         operator = t.producers.get(t.source())
         if operator is None:
@@ -167,13 +167,13 @@ class Quantised:
                     return made
         return self._computed(self._call(last, t.target))
 
-    def _computed(self, call: IntegerCall) -> Value | None:
+    def _computed(self, call: IntegerCall) -> StoredValue | None:
         try:
             return self._compute(call)
         except NotLoweredError:
             return None
 
-    def _compute(self, call: IntegerCall) -> Value:
+    def _compute(self, call: IntegerCall) -> StoredValue:
         t = call.t
         kind = t.kind
         if kind in _PRODUCTS:
@@ -201,7 +201,7 @@ class Quantised:
             return self._moved(call, source)
         raise NotLoweredError("no kernel for 8-bit integers")
 
-    def _operand(self, t: OnnxTranslation, name: str) -> Value:
+    def _operand(self, t: OnnxTranslation, name: str) -> StoredValue:
         """Return the integers that DequantizeLinear made an operand from."""
         producer = t.producers.get(name)
         if producer is not None and producer.operator.label.endswith("DequantizeLinear"):
@@ -214,7 +214,7 @@ class Quantised:
         quantisation = Quantisation(weights.scales, weights.zero_point)
         return self._builder.constant(weights.array, name, quantisation)
 
-    def _float_product(self, call: IntegerCall) -> Value:
+    def _float_product(self, call: IntegerCall) -> StoredValue:
         t = call.t
         source = self._operand(t, t.source())
         weights = dequantised(self._model, t.source(1))
@@ -225,7 +225,7 @@ class Quantised:
             return kernels.convolution(call, source, weights, bias)
         return _matrix_product(call, source, weights, bias)
 
-    def _moved(self, call: IntegerCall, source: Value) -> Value:
+    def _moved(self, call: IntegerCall, source: StoredValue) -> StoredValue:
         """Return a part or another order of a value, with all other parts of a Split."""
         t = call.t
         outputs = [self._quantisers.get(name, name) for name in t.step.outputs]
@@ -239,7 +239,7 @@ class Quantised:
         self._run_move(t, value, outputs)
         return self._builder.value(call.target)
 
-    def _padded(self, call: IntegerCall, source: Value) -> Value:
+    def _padded(self, call: IntegerCall, source: StoredValue) -> StoredValue:
         t = call.t
         if t.opset < 11 or t.attribute("mode", "constant") != "constant":
             raise unsupported("mode", t.attribute("mode", "constant"), "constant")
@@ -266,7 +266,7 @@ class Quantised:
         for name in outputs:
             self._bind(name, self._builder.value(self._twin(name)))
 
-    def _run_move(self, t: OnnxTranslation, value: Value, outputs: list[str]) -> None:
+    def _run_move(self, t: OnnxTranslation, value: StoredValue, outputs: list[str]) -> None:
         source = self._builder.new_name(f"{outputs[0]}/source")
         self._builder.bind(source, value)
         names = tuple(
@@ -275,11 +275,11 @@ class Quantised:
         operator = replace(t.step, inputs=(source, *t.step.inputs[1:]), outputs=names)
         _MOVE[t.kind](replace(t, step=operator))
 
-    def _pool(self, call: IntegerCall, kind: str, source: str) -> Value:
+    def _pool(self, call: IntegerCall, kind: str, source: str) -> StoredValue:
         pool_kind, is_global = _POOLS[kind]
         return kernels.pool(call, self._value(source), pool_kind, is_global=is_global)
 
-    def _product(self, t: OnnxTranslation, kind: str) -> Value:
+    def _product(self, t: OnnxTranslation, kind: str) -> StoredValue:
         call = self._call(t, t.target)
         axis = 0 if kind == "QLinearConv" else 1
         if kind == "QGemm" and t.attribute("transB", 0):
@@ -293,7 +293,7 @@ class Quantised:
         bias = t.optional_array(6) if kind == "QGemm" else None
         return _matrix_product(call, source, weights, bias)
 
-    def _function(self, t: OnnxTranslation, kind: str) -> Value:
+    def _function(self, t: OnnxTranslation, kind: str) -> StoredValue:
         call = self._call(t, t.target)
         if kind == "Concat":
             values = [self._value(name) for name in t.step.inputs[2::3]]
@@ -314,8 +314,8 @@ class Quantised:
 
 
 def _matrix_product(
-    call: IntegerCall, source: Value, weights: Weights, bias: Array | None
-) -> Value:
+    call: IntegerCall, source: StoredValue, weights: Weights, bias: Array | None
+) -> StoredValue:
     t = call.t
     if t.kind == "Gemm" and t.attribute("beta", 1.0) != 1.0:
         raise unsupported("beta", t.attribute("beta", 1.0), 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.planner import Array, DType, Quantisation
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.moves import joined
 from arenite.runtime.lowering.onnx.convolution import convolution_of, pool_of
 from arenite.runtime.lowering.onnx.quantisation import Weights
@@ -41,10 +41,10 @@ class IntegerCall:
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: Sequence[Value | None],
+        inputs: Sequence[StoredValue | None],
         shape: Shape,
         order: Order,
-    ) -> Value:
+    ) -> StoredValue:
         """Add the step that makes the target."""
         (result,) = self.t.builder.emit(
             operator, inputs, [(self.target, shape, order)],
@@ -53,7 +53,9 @@ class IntegerCall:
         return result
 
 
-def rescaled(t: OnnxTranslation, value: Value, quantisation: Quantisation, name: str) -> Value:
+def rescaled(
+    t: OnnxTranslation, value: StoredValue, quantisation: Quantisation, name: str
+) -> StoredValue:
     """Return the value as integers with another scale and zero point."""
     if t.builder.quantisation(value) == quantisation:
         return value
@@ -64,7 +66,9 @@ def rescaled(t: OnnxTranslation, value: Value, quantisation: Quantisation, name:
     return result
 
 
-def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array | None) -> Value:
+def convolution(
+    call: IntegerCall, source: StoredValue, weights: Weights, bias: Array | None
+) -> StoredValue:
     """Add a convolution over rows and columns.
 
     Args:
@@ -92,7 +96,9 @@ def convolution(call: IntegerCall, source: Value, weights: Weights, bias: Array 
     return call.emit(operator, inputs, shape, channels_last(4))
 
 
-def linear(call: IntegerCall, source: Value, weights: Weights, bias: Array | None) -> Value:
+def linear(
+    call: IntegerCall, source: StoredValue, weights: Weights, bias: Array | None
+) -> StoredValue:
     """Add a product with weights: inputs, outputs.
 
     Args:
@@ -118,7 +124,7 @@ def linear(call: IntegerCall, source: Value, weights: Weights, bias: Array | Non
     return call.emit(operator, inputs, shape, as_written(len(shape)))
 
 
-def _product_scales(call: IntegerCall, source: Value, weights: Weights, axis: int) -> Array:
+def _product_scales(call: IntegerCall, source: StoredValue, weights: Weights, axis: int) -> Array:
     """Return the scales of the sums, if a kernel takes them on to the output."""
     quantisation = call.t.builder.quantisation(source)
     assert quantisation is not None
@@ -136,7 +142,7 @@ def _product_scales(call: IntegerCall, source: Value, weights: Weights, axis: in
     return products
 
 
-def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> Value | None:
+def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> StoredValue | None:
     if bias is None:
         return None
     if bias.size not in (1, count):
@@ -148,31 +154,33 @@ def _bias(call: IntegerCall, bias: Array | None, scales: Array, count: int) -> V
     return call.t.builder.constant(vector, f"{call.target}/bias")
 
 
-def binary(call: IntegerCall, function: BinaryFunction, one: Value, other: Value) -> Value:
+def binary(
+    call: IntegerCall, function: BinaryFunction, one: StoredValue, other: StoredValue
+) -> StoredValue:
     """Add a function of two values that broadcast."""
     rank = max(len(one.shape), len(other.shape))
     operands = [one.aligned(rank), other.aligned(rank)]
     leader = max(operands, key=lambda v: (v.array is None, math.prod(v.shape)))
     shape = np.broadcast_shapes(*(value.shape for value in operands))
-    inputs: list[Value | None] = []
+    inputs: list[StoredValue | None] = []
     for value in operands:
         moved = call.t.builder.in_order(value, leader.order, call.target)
         if moved.tensor != value.tensor and value.array is not None:
             quantisation = call.t.builder.quantisation(value)
             array = value.array.transpose(leader.order)
             constant = call.t.builder.constant(array, call.target, quantisation)
-            moved = Value(constant.tensor, value.dtype, value.shape, leader.order)
+            moved = StoredValue(constant.tensor, value.dtype, value.shape, leader.order)
         inputs.append(moved)
     operator = Binary(function=function, min=call.low, max=call.high)
     return call.emit(operator, inputs, shape, leader.order)
 
 
-def unary(call: IntegerCall, operator: Unary, value: Value) -> Value:
+def unary(call: IntegerCall, operator: Unary, value: StoredValue) -> StoredValue:
     """Add a function of one number."""
     return call.emit(operator, [value], value.shape, value.order)
 
 
-def softmax(call: IntegerCall, value: Value) -> Value:
+def softmax(call: IntegerCall, value: StoredValue) -> StoredValue:
     """Add a softmax over the last axis."""
     rank = len(value.shape)
     default = 1 if call.t.opset < 13 else -1
@@ -182,7 +190,7 @@ def softmax(call: IntegerCall, value: Value) -> Value:
     return call.emit(Softmax(), [value], value.shape, value.order)
 
 
-def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) -> Value:
+def pool(call: IntegerCall, value: StoredValue, kind: PoolKind, *, is_global: bool) -> StoredValue:
     """Add a pool over rows and columns."""
     t = call.t
     if len(value.shape) != 4:
@@ -200,12 +208,12 @@ def pool(call: IntegerCall, value: Value, kind: PoolKind, *, is_global: bool) ->
     return call.emit(operator, [image], shape, channels_last(4))
 
 
-def concat(call: IntegerCall, values: Sequence[Value]) -> Value:
+def concat(call: IntegerCall, values: Sequence[StoredValue]) -> StoredValue:
     """Add a concatenation, each part in the scale of the result."""
     t = call.t
     axis = t.axis(1, len(t.shape))
     order = values[0].order
-    parts: list[Value] = []
+    parts: list[StoredValue] = []
     for position, value in enumerate(values):
         part = t.builder.in_order(value, order, call.target)
         parts.append(rescaled(t, part, call.quantisation, f"{call.target}/{position}"))

@@ -4,7 +4,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.recurrent import Gru, Lstm
 
@@ -23,7 +23,7 @@ def lstm(t: OnnxTranslation) -> None:
         raise unsupported("input_forget", 1, 0)
     num_units = t.array(2).shape[2]
     one, other = np.split(_bias(t, 8 * num_units), 2, axis=1)
-    inputs: list[Value | None] = [
+    inputs: list[StoredValue | None] = [
         _source(t),
         t.builder.constant(_reordered(t.array(1), num_units), t.source(1)),
         t.builder.constant(_reordered(t.array(2), num_units), t.source(2)),
@@ -40,7 +40,7 @@ def gru(t: OnnxTranslation) -> None:
     _check(t)
     num_units = t.array(2).shape[2]
     one, other = np.split(_bias(t, 6 * num_units), 2, axis=1)
-    inputs: list[Value | None] = [
+    inputs: list[StoredValue | None] = [
         _source(t),
         t.builder.constant(t.array(1), t.source(1)),
         t.builder.constant(t.array(2), t.source(2)),
@@ -72,16 +72,16 @@ def _check(t: OnnxTranslation) -> None:
         raise unsupported("activations", given, known)
 
 
-def _is_whole(t: OnnxTranslation, source: Value) -> bool:
+def _is_whole(t: OnnxTranslation, source: StoredValue) -> bool:
     lengths = t.builder.array(t.source(4))
     return lengths is not None and bool(np.all(lengths == source.shape[0]))
 
 
-def _source(t: OnnxTranslation) -> Value:
+def _source(t: OnnxTranslation) -> StoredValue:
     return t.builder.as_written(t.value(0), t.target)
 
 
-def _state(t: OnnxTranslation, position: int) -> Value | None:
+def _state(t: OnnxTranslation, position: int) -> StoredValue | None:
     return t.builder.as_written(t.value(position), t.target) if t.has(position) else None
 
 
@@ -97,7 +97,7 @@ def _reordered(stacked: Array, num_units: int) -> Array:
 
 
 def _emit(
-    t: OnnxTranslation, operator: Lstm | Gru, inputs: list[Value | None], num_states: int
+    t: OnnxTranslation, operator: Lstm | Gru, inputs: list[StoredValue | None], num_states: int
 ) -> None:
     """Add the step and bind those of its outputs that the model reads.
 

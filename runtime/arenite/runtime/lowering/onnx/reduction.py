@@ -9,7 +9,7 @@ from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsup
 from arenite.runtime.lowering.layout import (
     Order,
     Shape,
-    Value,
+    StoredValue,
     as_written,
     channels_last,
     without_axes,
@@ -105,7 +105,7 @@ def cumulative_sum(t: OnnxTranslation) -> None:
     t.finish(t.emit(operator, [value], order=value.order))
 
 
-def _is_image_mean(value: Value, axes: tuple[int, ...]) -> bool:
+def _is_image_mean(value: StoredValue, axes: tuple[int, ...]) -> bool:
     return (
         value.dtype is DType.FLOAT32
         and len(value.shape) == 4
@@ -114,7 +114,7 @@ def _is_image_mean(value: Value, axes: tuple[int, ...]) -> bool:
     )
 
 
-def _without(value: Value, axes: tuple[int, ...], *, keep: bool) -> tuple[Shape, Order]:
+def _without(value: StoredValue, axes: tuple[int, ...], *, keep: bool) -> tuple[Shape, Order]:
     if keep:
         shape = tuple(1 if axis in axes else n for axis, n in enumerate(value.shape))
         return shape, value.order
@@ -148,7 +148,9 @@ def _batch_normalisation_of_the_run(t: OnnxTranslation) -> None:
     """Translate a batch norm by numbers that are made in the run: so are scale and shift."""
     gamma, beta, mean, variance = (t.builder.as_written(t.value(p), t.target) for p in range(1, 5))
 
-    def binary(function: BinaryFunction, one: Value, other: Value, name: str) -> Value:
+    def binary(
+        function: BinaryFunction, one: StoredValue, other: StoredValue, name: str
+    ) -> StoredValue:
         return combine(t, function, one, other, f"{t.target}/{name}")
 
     epsilon = np.float32(t.attribute("epsilon", 1e-5)).reshape(1)
@@ -187,7 +189,7 @@ def layer_normalisation(t: OnnxTranslation) -> None:
     num_axes = len(value.shape) - t.axis(-1, len(value.shape))
     operator = LayerNorm(epsilon=t.attribute("epsilon", 1e-5), num_axes=num_axes)
     inner = value.shape[len(value.shape) - num_axes :]
-    operands: list[Value | None] = [value]
+    operands: list[StoredValue | None] = [value]
     for position in (1, 2):
         array = t.optional_array(position)
         operands.append(
@@ -249,7 +251,7 @@ def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
     t.finish(t.emit(operator, [flat], shape=matrix, order=(0, 1)))
 
 
-def _last(t: OnnxTranslation, value: Value, axis: int) -> Value:
+def _last(t: OnnxTranslation, value: StoredValue, axis: int) -> StoredValue:
     """Return the value with an axis stored last, the others as they are."""
     if value.shape[axis] == 1:
         others = [each for each in value.order if each != axis]

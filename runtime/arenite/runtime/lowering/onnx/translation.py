@@ -7,7 +7,7 @@ from typing import TypeVar
 from arenite.planner import Array, DType, Step
 from arenite.planner.operators import AttributeValue, AutoPad, Imported, Window, num_positions
 from arenite.runtime.lowering.errors import unsupported
-from arenite.runtime.lowering.layout import Order, Shape, Value, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.translation import StepTranslation, Translators
 from arenite.runtime.operators.base import Pair, RuntimeOperator, Sides
 
@@ -29,7 +29,7 @@ class OnnxTranslation(StepTranslation):
         """Attributes of the node."""
         return attributes_of(self.step)
 
-    def value(self, position: int = 0) -> Value:
+    def value(self, position: int = 0) -> StoredValue:
         """Return an input."""
         return self.builder.value(self.step.inputs[position])
 
@@ -58,7 +58,7 @@ class OnnxTranslation(StepTranslation):
         axis = self.attribute("axis", default)
         return axis + rank if axis < 0 else axis
 
-    def image(self, position: int = 0) -> Value:
+    def image(self, position: int = 0) -> StoredValue:
         """Return an input of rank 4, or of rank 3 with a height of 1, channels last."""
         value = self.value(position)
         if len(value.shape) == 3:
@@ -71,13 +71,13 @@ class OnnxTranslation(StepTranslation):
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: Sequence[Value | None],
+        inputs: Sequence[StoredValue | None],
         *,
         shape: Shape | None = None,
         order: Order | None = None,
         dtype: DType | None = None,
         name: str = "",
-    ) -> Value:
+    ) -> StoredValue:
         """Add the step that makes the first output or, given a name, an intermediate result."""
         shape = self.shape if shape is None else shape
         (result,) = self.builder.emit(
@@ -89,7 +89,7 @@ class OnnxTranslation(StepTranslation):
         )
         return result
 
-    def finish(self, value: Value) -> None:
+    def finish(self, value: StoredValue) -> None:
         """Bind the first output to this value, under its own shape."""
         if value.shape != self.shape:
             value = self.builder.reshaped(value, self.shape, self.target)

@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.planner import Array
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Shape, Value, strides
+from arenite.runtime.lowering.layout import Shape, StoredValue, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
     TfliteTranslation,
@@ -252,7 +252,7 @@ def fully_connected(t: TfliteTranslation) -> None:
     t.finish(t.emit(FullyConnected(), [value, weights, _bias(t, 2)], shape=shape))
 
 
-def _rows(value: Value, num_inputs: int) -> int:
+def _rows(value: StoredValue, num_inputs: int) -> int:
     count = int(np.prod(value.shape, dtype=np.int64))
     if num_inputs == 0 or count % num_inputs:
         raise NotLoweredError(
@@ -278,7 +278,7 @@ def _dilations(t: TfliteTranslation) -> tuple[int, int]:
     return t.pair("DilationHFactor", "DilationWFactor")
 
 
-def _bias(t: TfliteTranslation, position: int) -> Value | None:
+def _bias(t: TfliteTranslation, position: int) -> StoredValue | None:
     if t.has(position):
         t.array(position)
     return t.optional_value(position)

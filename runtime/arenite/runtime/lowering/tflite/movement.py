@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Shape, Value, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Select
@@ -42,7 +42,7 @@ def concatenation(t: TfliteTranslation) -> None:
     t.finish(t.emit(joined(parts, t.shape, as_written(len(t.shape)), axis), parts))
 
 
-def _rescaled(t: TfliteTranslation, value: Value) -> Value:
+def _rescaled(t: TfliteTranslation, value: StoredValue) -> StoredValue:
     wanted = t.builder.stated_quantisation(t.target)
     if wanted is None or t.builder.quantisation(value) == wanted:
         return value
@@ -57,7 +57,7 @@ def _rescaled(t: TfliteTranslation, value: Value) -> Value:
 def pack(t: TfliteTranslation) -> None:
     rank = len(t.shape)
     axis = t.integer("Axis", 0) % rank
-    parts: list[Value] = []
+    parts: list[StoredValue] = []
     for position in range(len(t.step.inputs)):
         value = t.value(position)
         shape = (*value.shape[:axis], 1, *value.shape[axis:])
@@ -81,7 +81,9 @@ def unpack(t: TfliteTranslation) -> None:
     _parts(t, value, axis, is_unpacked=True)
 
 
-def _parts(t: TfliteTranslation, value: Value, axis: int, *, is_unpacked: bool = False) -> None:
+def _parts(
+    t: TfliteTranslation, value: StoredValue, axis: int, *, is_unpacked: bool = False
+) -> None:
     sizes = [1 if is_unpacked else t.builder.shape(name)[axis] for name in t.step.outputs]
     for name, part in t.emit_parts(value, axis, sizes):
         t.builder.bind(name, t.builder.reshaped(part, t.builder.shape(name), name))
@@ -143,7 +145,11 @@ def _places(t: TfliteTranslation, count: int, shape: Shape) -> list[int | None]:
 
 
 def _pick(
-    t: TfliteTranslation, value: Value, first: Sequence[int], step: Sequence[int], shape: Shape
+    t: TfliteTranslation,
+    value: StoredValue,
+    first: Sequence[int],
+    step: Sequence[int],
+    shape: Shape,
 ) -> None:
     if shape == value.shape and all(stride == 1 for stride in step):
         t.finish(value)
@@ -313,7 +319,7 @@ def top_k(t: TfliteTranslation) -> None:
         t.builder.bind(name, result)
 
 
-def _joined(t: TfliteTranslation, indices: Value, lengths: tuple[int, ...]) -> Value:
+def _joined(t: TfliteTranslation, indices: StoredValue, lengths: tuple[int, ...]) -> StoredValue:
     """Return indices of some axes as those of one, by their strides."""
     factors = np.array([math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))])
     shape = indices.shape[:-1]
@@ -363,7 +369,7 @@ def one_hot(t: TfliteTranslation) -> None:
     t.finish(t.emit(Select(), [is_hot, *values]))
 
 
-def _indices(t: TfliteTranslation, position: int) -> Value:
+def _indices(t: TfliteTranslation, position: int) -> StoredValue:
     indices = t.value(position)
     require_type(indices.dtype, DType.INT32, DType.INT64)
     return indices

@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner import DType, Quantisation, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.lowering.tflite.translation import TANH, TfliteTranslation, translates
 from arenite.runtime.operators.recurrent import Lstm, Svdf
@@ -68,7 +68,7 @@ def _of_integers(t: TfliteTranslation, operator: Lstm) -> Lstm:
     return replace(operator, hidden_scale=scale, hidden_zero_point=zero_point)
 
 
-def _stacked(t: TfliteTranslation, positions: tuple[int, ...]) -> Value:
+def _stacked(t: TfliteTranslation, positions: tuple[int, ...]) -> StoredValue:
     """Return the weights of the four gates, stacked for one direction."""
     parts = [t.weights(position) for position in positions]
     arrays = [part.array for part in parts if part.array is not None]
@@ -84,7 +84,7 @@ def _stacked(t: TfliteTranslation, positions: tuple[int, ...]) -> Value:
     return t.builder.constant(stacked, t.source(positions[0]), quantisation)
 
 
-def _biases(t: TfliteTranslation, num_units: int) -> Value:
+def _biases(t: TfliteTranslation, num_units: int) -> StoredValue:
     """Return the biases of the four gates for one direction, zeros where one is left out."""
     zeros = np.zeros(num_units, np.int32 if t.dtype is DType.INT8 else np.float32)
     given = [t.array(position) if t.has(position) else zeros for position in _BIASES]

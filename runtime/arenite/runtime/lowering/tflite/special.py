@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Value, as_written
+from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.moves import picked
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
 from arenite.runtime.operators.movement import Copy
@@ -75,7 +75,7 @@ def part(t: TfliteTranslation) -> None:
     t.finish(replace(result, shape=shape[:-1], order=as_written(len(shape) - 1)))
 
 
-def _pairs(t: TfliteTranslation) -> Value:
+def _pairs(t: TfliteTranslation) -> StoredValue:
     """Return complex numbers as pairs.
 
     Raises:
@@ -138,6 +138,6 @@ def _count(t: TfliteTranslation, name: str, default: int) -> int:
     return count
 
 
-def _numbers(t: TfliteTranslation, position: int) -> Value:
+def _numbers(t: TfliteTranslation, position: int) -> StoredValue:
     value = t.value(position)
     return as_numbers(t, value) if value.array is None else t.weights(position)

@@ -10,7 +10,7 @@ from arenite.planner import DType, Step
 from arenite.planner.importers.tflite import Options
 from arenite.planner.operators import AutoPad, Imported, Window, num_positions
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Shape, Value, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp
 from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
 from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
@@ -41,16 +41,16 @@ class TfliteTranslation(StepTranslation):
             raise NotLoweredError(f"input {position} is missing")
         return self.step.inputs[position]
 
-    def value(self, position: int = 0) -> Value:
+    def value(self, position: int = 0) -> StoredValue:
         """Return an input, stored as the model has it."""
         value = self.builder.value(self.source(position))
         return self.builder.as_written(value, self.target)
 
-    def optional_value(self, position: int) -> Value | None:
+    def optional_value(self, position: int) -> StoredValue | None:
         """Return an input that may be left out."""
         return self.value(position) if self.has(position) else None
 
-    def weights(self, position: int) -> Value:
+    def weights(self, position: int) -> StoredValue:
         """Return an input that must be constant, dequantised if the operator computes in floats.
 
         Converters that quantise only weights expect the kernel to handle the mix.
@@ -123,10 +123,10 @@ class TfliteTranslation(StepTranslation):
     def emit(
         self,
         operator: RuntimeOperator,
-        inputs: Sequence[Value | None],
+        inputs: Sequence[StoredValue | None],
         *,
         shape: Shape | None = None,
-    ) -> Value:
+    ) -> StoredValue:
         """Add the step that makes the first output, its fused activation included."""
         shape = self.shape if shape is None else shape
         activation = self.integer("FusedActivationFunction", NONE)
@@ -145,7 +145,7 @@ class TfliteTranslation(StepTranslation):
         )
         return result if activation == NONE else self._activated(result, activation)
 
-    def _activated(self, value: Value, activation: int) -> Value:
+    def _activated(self, value: StoredValue, activation: int) -> StoredValue:
         if activation == TANH:
             operator = Unary(function=UnaryFunction.HYPERBOLIC_TANGENT)
         elif activation in _CLAMPS:
@@ -170,7 +170,7 @@ class TfliteTranslation(StepTranslation):
         """Tell whether a tensor of the model is of complex numbers."""
         return self.builder.model.tensors[name].dtype in (DType.COMPLEX64, DType.COMPLEX128)
 
-    def finish(self, value: Value) -> None:
+    def finish(self, value: StoredValue) -> None:
         """Bind the first output to this value, under its own shape; complex numbers are pairs."""
         shape = (*self.shape, 2) if self.is_complex(self.target) else self.shape
         if value.shape != shape:
@@ -188,7 +188,7 @@ TRANSLATORS = Translators[TfliteTranslation]()
 translates = TRANSLATORS.translates
 
 
-def as_numbers(t: TfliteTranslation, value: Value) -> Value:
+def as_numbers(t: TfliteTranslation, value: StoredValue) -> StoredValue:
     """Return the value as 32-bit floats, with a step that converts it if needed."""
     if value.dtype is DType.FLOAT32:
         return value
@@ -202,7 +202,7 @@ def as_numbers(t: TfliteTranslation, value: Value) -> Value:
 
 
 def through_numbers(
-    t: TfliteTranslation, operator: RuntimeOperator, values: Sequence[Value]
+    t: TfliteTranslation, operator: RuntimeOperator, values: Sequence[StoredValue]
 ) -> None:
     """Make the first output by an operator of numbers, whatever the types of its operands."""
     numbers = [as_numbers(t, value) for value in values]
