@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from arenite.runtime.cexport import kernels
 from support.cmsis_nn import DOUBLE
 from support.quantised_chain import mobile
 from support.tflite_operator import Given, operator_model, weights
@@ -208,3 +209,25 @@ def test_weights_of_bytes_alone_are_tested_as_the_numbers_they_are(tmp_path, run
     done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
                           text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_source_that_fails_its_own_test_is_not_written(model, tmp_path, refused, monkeypatch):
+    bundle = kernels.bundle
+
+    def broken(names):
+        return (
+            bundle(names)
+            .replace("value + k->out_zero", "value + k->out_zero + 1")
+            .replace("+ k->out_zero;", "+ k->out_zero + 3;")
+        )
+
+    monkeypatch.setattr(kernels, "bundle", broken)
+    said = refused("export", model, "--to", "c", "-o", tmp_path / "out")
+    assert "outputs of its test differ; nothing was written" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_it_says_that_the_test_passed_on_this_machine(model, tmp_path, run_json):
+    assert run_json("export", model, "--to", "c", "-o", tmp_path / "out")["tested"] is True

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -139,14 +140,17 @@ def with_vectors(path: Path, tmp_path: Path, shift: int) -> CExport:
 
     first = exported(path)
     machine = Machine.of(first, compiled(first, tmp_path / "first"))
-    inputs = drawn(first, 0)
-    outputs = {name: array + np.int8(shift) for name, array in machine.run(inputs).items()}
+    vectors = Vectors(drawn(first, 0), (), "itself")
+    outputs = tuple(
+        {name: array + np.int8(shift) for name, array in machine.run(inputs).items()}
+        for inputs in map(vectors.inputs_of, range(3))
+    )
     model = compile_for_c(path)
 
-    def vectors(_: Interface) -> Vectors:
-        return Vectors(inputs, outputs, "itself")
+    def checked(_: Interface) -> Vectors:
+        return replace(vectors, outputs=outputs)
 
-    return export_c(model, find("best")(model.source.problem), COptions(), vectors)
+    return export_c(model, find("best")(model.source.problem), COptions(), checked)
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -158,7 +162,7 @@ def test_make_check_tells_right_outputs_from_wrong_ones(
     folder = written(export, tmp_path / "made")
     done = subprocess.run(["make", "check"], cwd=folder, capture_output=True, text=True,
                           check=False)  # fmt: skip
-    count = export.interface.outputs[0].tensor.num_elements
+    count = 3 * export.interface.outputs[0].tensor.num_elements
     assert f"tiny_network_2: {count if shift else 0} wrong" in done.stdout
     assert (done.returncode == 0) == (shift == 0)
 

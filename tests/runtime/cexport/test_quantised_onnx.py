@@ -3,11 +3,15 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arenite.cli.main import main
+from arenite.pipeline.session import Session
+from arenite.strategies import find
 from support.exported_c import Machine, compiled, drawn, exported
 from support.quantised_onnx import FORMS, assert_within_few_quanta, outputs_of, quantised
+from support.shared_material import shared
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -26,3 +30,46 @@ def test_a_quantised_network_gives_what_onnx_runtime_gives_within_few_quanta(
     (expected,) = outputs_of(path, export.interface, inputs)
     (found,) = machine.run(inputs).values()
     assert_within_few_quanta(found, expected)
+
+
+def assert_as_our_runtime(path: Path, folder: Path) -> None:
+    """Check that floats lie within 1e-5 of the scale, over several inputs and runs."""
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, folder, "-fsanitize=undefined"))
+    with Session(path, strategy=find("greedy-by-size")) as session:
+        for seed in range(8):
+            inputs = drawn(export, seed)
+            given = {}
+            for port in export.interface.inputs:
+                array, axes = inputs[port.port.name], port.port.axes
+                given[port.port.name] = (
+                    array if axes is None else np.ascontiguousarray(array.transpose(axes_of(axes)))
+                )
+            expected = session.run(given)
+            for port in export.interface.outputs:
+                found = machine.run(inputs)[port.port.name]
+                array = expected[port.port.name].reshape(found.shape)
+                assert np.abs(found - array).max() <= 1e-5 * np.abs(array).max()
+
+
+def axes_of(axes: tuple[int, ...]) -> list[int]:
+    return [int(each) for each in np.argsort(axes)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_quantised_network_gives_what_our_runtime_gives(form: str, tmp_path: Path) -> None:
+    assert_as_our_runtime(quantised(tmp_path, form), tmp_path / "c")
+
+
+def test_a_published_network_gives_what_our_runtime_gives(tmp_path: Path) -> None:
+    path = shared("models/onnx/mlt_kws_ref_model.onnx")
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there")
+    assert_as_our_runtime(path, tmp_path / "c")
+
+
+def test_rounding_twice_is_there_for_onnx_too(tmp_path: Path) -> None:
+    path = quantised(tmp_path, "qdq, signed")
+    assert exported(path).rounding == "even"
+    twice = exported(path, rounding="double")
+    assert b"#define HALVES_TO_EVEN 0" in twice.files["quantised.c"]

@@ -1,6 +1,6 @@
 """A model for another runtime: C source, or our plan inside the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from arenite.runtime.cexport import (
     CompiledForC,
     COptions,
     Extension,
+    FailedExportError,
     Interface,
     LoweredForC,
     Rounding,
@@ -33,6 +34,7 @@ from arenite.runtime.cexport import (
     for_cmsis_nn,
     has_kernel_by_rows,
     identifier,
+    num_wrong,
     vectors,
     write_folder,
 )
@@ -54,7 +56,7 @@ class CRequest:
         reading: How the model is read.
         strategy: What places the records.
         name: Prefix of names; None for the model's.
-        rounding: Of products of integers.
+        rounding: How products of integers are rounded; None for that of the model's format.
         budget: Of the arena; None for what the whole program takes.
         extension: Of the processor, for CMSIS-NN's kernels; None for ours.
     """
@@ -64,7 +66,7 @@ class CRequest:
     reading: Reading
     strategy: Strategy
     name: str | None
-    rounding: Rounding
+    rounding: Rounding | None = None
     budget: Budget | None = None
     extension: Extension | None = None
 
@@ -78,12 +80,14 @@ class ExportedC:
         export: The files.
         plan: The plan.
         reference: What computed the outputs that the test checks.
+        is_tested: Whether the test ran on this machine, all outputs right.
     """
 
     request: CRequest
     export: CExport
     plan: Plan
     reference: str
+    is_tested: bool = False
 
 
 def write_c(request: CRequest) -> ExportedC:
@@ -91,6 +95,7 @@ def write_c(request: CRequest) -> ExportedC:
 
     Raises:
         ModelError: It cannot be read, or has no C kernels; nothing is written.
+        FailedExportError: The outputs of its test differ; nothing is written.
         OutputError: The folder cannot be written.
     """
     check_folder(request.folder, request.model)
@@ -102,6 +107,9 @@ def write_c(request: CRequest) -> ExportedC:
     if request.extension is not None:
         steps = for_cmsis_nn(own.program, own.shifted, request.extension)
         lowered = replace(own, program=steps)
+    rounding = request.rounding or own.rounding
+    if request.extension is not None:
+        rounding = "double"  # CMSIS-NN has no other
     compiled = in_order(request.reading, lowered)
     plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
     if request.budget is not None:
@@ -117,16 +125,24 @@ def write_c(request: CRequest) -> ExportedC:
                 request.model,
                 own.program,
                 interface,
-                lambda inputs: _run(request, inputs),
-                double_rounding=request.rounding == "double",
+                lambda runs: _run(request, runs),
+                rounding=rounding,
             )
         )
         return checked[0]
 
-    options = COptions(request.name, request.rounding, version=version("arenite"))
+    options = COptions(request.name, rounding, version=version("arenite"))
     export = export_c(compiled, plan, options, check)
+    wrong = None if request.extension is not None else num_wrong(export.name, export.files)
+    if wrong:
+        reason = "it does not run" if wrong < 0 else f"{wrong} outputs of its test differ"
+        raise FailedExportError(
+            f"the C source does not compute what {checked[0].reference} computes: {reason}; "
+            "nothing was written; please report the model",
+            path=request.model,
+        )
     write_folder(request.folder, export.files)
-    return ExportedC(request, export, plan, checked[0].reference)
+    return ExportedC(request, export, plan, checked[0].reference, wrong == 0)
 
 
 def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
@@ -149,14 +165,16 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
     return lowered.compiled(banded.derivation), banded.plan
 
 
-def _run(request: CRequest, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Return what our runtime makes of inputs."""
+def _run(
+    request: CRequest, runs: Sequence[Mapping[str, NDArray[Any]]]
+) -> list[Mapping[str, NDArray[Any]]]:
+    """Return the outputs of our runtime for the inputs of several runs, one after the other."""
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
     compiled = compiled_for(reading, request.model)
     plan = find("greedy-by-size")(compiled.source.problem)
     pieces = list(program_pieces(compiled.assemble(plan)))
     with Session.of_pieces(pieces, compiled.source.name) as session:
-        return session.run(inputs)
+        return [dict(session.run(inputs)) for inputs in runs]
 
 
 def export_for_tflm(

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from arenite.pipeline.base.reading import Reading, read_graph
-from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive
+from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, model_format
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.runtime.cexport import (
     CompiledForC,
     LoweredForC,
     NotExportedError,
+    Rounding,
     lower_for_c,
     signed,
 )
@@ -65,7 +66,9 @@ def lower_model_for_c(
         _check_sizes(found.program)
     alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
     rules = Rules(_aliases(found.program), alignment=alignment, capacity=capacity)
-    return LoweredForC(path.name, model_digest(path), found.program, found.shifted, rules)
+    rounding: Rounding = "double" if model_format(path) == "tflite" else "even"
+    digest = model_digest(path)
+    return LoweredForC(path.name, digest, found.program, found.shifted, rules, rounding)
 
 
 _MOST_BYTES = 2**31 - 1

@@ -9,13 +9,14 @@ from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
     from arenite.runtime.cexport.bands import has_kernel_by_rows
-    from arenite.runtime.cexport.base.errors import NotExportedError
+    from arenite.runtime.cexport.base.errors import FailedExportError, NotExportedError
     from arenite.runtime.cexport.base.layout import Interface
     from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
     from arenite.runtime.cexport.base.text import identifier
     from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
     from arenite.runtime.cexport.export import CExport, export_c
     from arenite.runtime.cexport.folder import check_folder, write_folder
+    from arenite.runtime.cexport.host_test import num_wrong
     from arenite.runtime.cexport.lowering import lower_for_c, signed
     from arenite.runtime.cexport.reference import vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
@@ -24,13 +25,14 @@ else:
         __name__,
         {
             "bands": "has_kernel_by_rows",
-            "base.errors": "NotExportedError",
+            "base.errors": "FailedExportError NotExportedError",
             "base.layout": "Interface",
             "base.options": "COptions Extension Rounding Vectors",
             "base.text": "identifier",
             "compiled": "CompiledForC LoweredForC",
             "export": "CExport export_c",
             "folder": "check_folder write_folder",
+            "host_test": "num_wrong",
             "lowering": "lower_for_c signed",
             "reference": "vectors",
             "steps.cmsis_nn_operators": "for_cmsis_nn",
@@ -38,7 +40,8 @@ else:
     )
 
 __all__ = [
-    "CExport", "COptions", "CompiledForC", "Extension", "Interface", "LoweredForC",
-    "NotExportedError", "Rounding", "Vectors", "check_folder", "export_c", "for_cmsis_nn",
-    "has_kernel_by_rows", "identifier", "lower_for_c", "signed", "vectors", "write_folder",
+    "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "Interface",
+    "LoweredForC", "NotExportedError", "Rounding", "Vectors", "check_folder", "export_c",
+    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "num_wrong", "signed",
+    "vectors", "write_folder",
 ]  # fmt: skip

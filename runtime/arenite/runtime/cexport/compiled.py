@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from arenite.planner import AliasKind, Derivation, Program, Rules, Source
+from arenite.runtime.cexport.base.options import Rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,13 @@ class CompiledForC:
         source: The program in its final order, its storage shared, and its records.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         alignment: Bytes of every offset.
+        rounding: How the model's own runtime rounds products of integers.
     """
 
     source: Source
     shifted: frozenset[str]
     alignment: int
+    rounding: Rounding = "double"
 
     @property
     def program(self) -> Program:
@@ -36,6 +39,7 @@ class LoweredForC:
         program: The steps, in the order of the file.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         rules: How memory is counted.
+        rounding: How the model's own runtime rounds products of integers.
     """
 
     name: str
@@ -43,6 +47,7 @@ class LoweredForC:
     program: Program
     shifted: frozenset[str]
     rules: Rules
+    rounding: Rounding = "double"
 
     @property
     def rules_in_bands(self) -> Rules:
@@ -53,4 +58,4 @@ class LoweredForC:
     def compiled(self, derivation: Derivation) -> CompiledForC:
         """Return the model as derived from this program, or from a rewrite of it."""
         source = Source.derived(self.name, self.digest, derivation)
-        return CompiledForC(source, self.shifted, self.rules.alignment)
+        return CompiledForC(source, self.shifted, self.rules.alignment, self.rounding)

@@ -10,7 +10,7 @@ from arenite.planner.operators import Band
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
-from arenite.runtime.cexport.base.options import COptions, Vectors
+from arenite.runtime.cexport.base.options import COptions, Rounding, Vectors
 from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import builds, source, test_program, weights
@@ -30,6 +30,7 @@ class CExport:
         weight_bytes: Bytes of the constants.
         digest: Of the plan.
         kernels: Names of the kernels in it.
+        rounding: How products of integers are rounded.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CExport:
     weight_bytes: int
     digest: str
     kernels: tuple[str, ...]
+    rounding: Rounding = "double"
 
 
 def export_c(
@@ -62,13 +64,14 @@ def export_c(
     verify(compiled.source.problem, plan)
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
     layout = ArenaLayout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
-    written = CFileParts(FlashConstants(name), options.rounding == "single")
+    rounding = options.rounding or compiled.rounding
+    written = CFileParts(FlashConstants(name), rounding)
     _check_ports(layout)
     calls = _written_steps(layout, written)
     digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
     about = source.Provenance(
-        compiled.source.name, compiled.source.digest, digest, options,
+        compiled.source.name, compiled.source.digest, digest, rounding,
         extension_of(compiled.program),
     )  # fmt: skip
     checks = vectors(interface)
@@ -87,6 +90,7 @@ def export_c(
         written.constants.num_bytes,
         digest,
         tuple(sorted(written.kernels)),
+        rounding,
     )
 
 

@@ -8,7 +8,7 @@ are floats and so may round another way.
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -16,17 +16,25 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner import Program, TensorKind, model_format
+from arenite.planner import DType, Program, TensorKind, model_format
 from arenite.runtime.cexport.base.layout import CPort, Interface
-from arenite.runtime.cexport.base.options import Vectors
+from arenite.runtime.cexport.base.options import Rounding, Vectors
+from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.movement import Copy
 
 _PROGRAM: Final = Path(__file__).with_name("reference_process.py")
 _TIME_LIMIT_S: Final = 120
 _SEED: Final = 0
-_FLOAT_TOLERANCE: Final = 1e-4
-_BYTE_TOLERANCE: Final = 4.0
-_ROUNDED_TOLERANCE: Final = 0.1
-_SAME_NETWORK: Final = 1e-3
+_RUNS: Final = 4
+_FEWER_RUNS: Final = 2
+_LARGE_OUTPUTS: Final = 1 << 16
+"""Elements of outputs from which on fewer runs are tested."""
+_UNITS: Final = 4
+"""Largest difference of integers whose reference rounds in another way."""
+_SAME_NETWORK: Final = 5e-6
+"""Largest difference of floats, in parts of the output's scale, of two ways to add them up."""
+_SHARE_OF_ROUNDED: Final = 0.1
+"""The same of floats that are computed from such integers, in parts of the output's scale."""
 
 _INTERPRETERS: Final = (
     ("tflm", "tflite_micro", "TensorFlow Lite Micro's interpreter"),
@@ -34,65 +42,68 @@ _INTERPRETERS: Final = (
 )
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
-Run: TypeAlias = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
+Run: TypeAlias = Callable[[Sequence[Mapping[str, NDArray[Any]]]], Sequence[Mapping[str, Any]]]
 
 
 def vectors(
-    path: Path, program: Program, interface: Interface, run: Run, *, double_rounding: bool
+    path: Path, program: Program, interface: Interface, run: Run, *, rounding: Rounding
 ) -> Vectors:
-    """Return seeded inputs of a model, and the outputs of the best reference there is.
+    """Return seeded inputs of several runs, and the outputs of the best reference there is.
+
+    Integers are compared to the bit with a reference that rounds as the export does.
 
     Args:
         path: The model.
-        program: What was exported of it.
-        interface: How callers see it.
-        run: Runs it by our runtime; takes and returns arrays in the model's own axes.
-        double_rounding: Whether integers are rounded as the interpreters do.
+        program: The exported program.
+        interface: Inputs and outputs as callers see them.
+        run: Runs the model by our runtime, once for each set of inputs, states kept from run to
+            run; takes and returns arrays in the model's own axes.
+        rounding: How products of integers are rounded.
     """
-    inputs = _drawn(interface)
-    given = {each.port.name: _to_model(inputs[each.port.name], each) for each in interface.inputs}
-    made = run(given)
-    ours = {each.port.name: _to_stored(made[each.port.name], each) for each in interface.outputs}
-    if model_format(path) == "tflite" and double_rounding:
+    size = sum(each.tensor.num_elements for each in interface.outputs)
+    given = Vectors(_drawn(interface), (), "")
+    count = _FEWER_RUNS if size > _LARGE_OUTPUTS else _RUNS
+    runs = [given.inputs_of(index) for index in range(count)]
+    units = int(_rounds(program) and _computes_in_floats(program))
+    made = run(
+        [{p.port.name: _to_model(each[p.port.name], p) for p in interface.inputs} for each in runs]
+    )
+    ours = tuple(
+        {p.port.name: _to_stored(each[p.port.name], p) for p in interface.outputs} for each in made
+    )
+    if model_format(path) == "tflite" and rounding == "double":
         for kind, package, label in _INTERPRETERS:
-            outputs = _interpreted(kind, package, path, interface, inputs)
+            outputs = _interpreted(kind, package, path, interface, runs)
             if outputs is not None and (_rounds(program) or _is_same_network(outputs, ours)):
-                floats = any(each.dtype.kind == "f" for each in outputs.values())
-                return Vectors(inputs, outputs, label, _FLOAT_TOLERANCE if floats else 0.0)
-    tolerance = max((_tolerance(program, each) for each in interface.outputs), default=0.0)
-    return Vectors(inputs, ours, "Arenite's runtime", tolerance)
+                return Vectors(given.inputs, outputs, label, units)
+    label = "Arenite's runtime"
+    if rounding == "even" or not _rounds(program):
+        return Vectors(given.inputs, ours, label, units)
+    return Vectors(given.inputs, ours, label, _UNITS, _SHARE_OF_ROUNDED)
 
 
-def _is_same_network(outputs: Arrays, ours: Arrays) -> bool:
-    """Tell whether an interpreter computes a network of floats as we do.
-
-    Where weights alone are bytes, it may round what flows through the network to bytes too.
-    """
-    return all(
-        array.dtype.kind != "f"
-        or np.abs(array - ours[name]).max(initial=0.0)
-        <= _SAME_NETWORK * max(1.0, np.abs(ours[name]).max(initial=0.0))
-        for name, array in outputs.items()
+def _computes_in_floats(program: Program) -> bool:
+    """Tell whether floats are computed, which rounding to integers may bring to either side."""
+    return any(
+        program.tensors[name].dtype is DType.FLOAT32
+        for step in program.steps
+        if not isinstance(step.operator, Convert | Copy)
+        for name in step.outputs
     )
 
 
-def _tolerance(program: Program, port: CPort) -> float:
-    """Return how far an output may be from that of our runtime.
+def _is_same_network(outputs: Sequence[Arrays], ours: Sequence[Arrays]) -> bool:
+    """Tell whether an interpreter computes a network of floats as we do.
 
-    Where bytes are rounded on the way, that is some of their steps.
+    Where weights alone are bytes, it may round activations to bytes too.
     """
-    if port.tensor.dtype.label != "float32":
-        return _BYTE_TOLERANCE
-    root, _ = program.root(port.tensor.name)
-    scales = [
-        stated.scales[0] * _BYTE_TOLERANCE
-        for step in program.steps
-        for name in (step.inputs[:1] if root in step.outputs else ())
-        if (stated := program.tensors[name].quantisation) is not None
-    ]
-    if not scales and _rounds(program):
-        return _ROUNDED_TOLERANCE
-    return max([_FLOAT_TOLERANCE, *scales])
+    return all(
+        array.dtype.kind != "f"
+        or np.abs(array - own[name]).max(initial=0.0)
+        <= _SAME_NETWORK * np.abs(own[name]).max(initial=0.0)
+        for each, own in zip(outputs, ours, strict=True)
+        for name, array in each.items()
+    )
 
 
 def _rounds(program: Program) -> bool:
@@ -131,17 +142,18 @@ def _to_stored(array: NDArray[Any], port: CPort) -> NDArray[Any]:
 
 
 def _interpreted(
-    kind: str, package: str, path: Path, interface: Interface, inputs: Arrays
-) -> Arrays | None:
+    kind: str, package: str, path: Path, interface: Interface, runs: Sequence[Arrays]
+) -> tuple[Arrays, ...] | None:
     """Return the outputs of an interpreter, None if it is absent or does not run the model."""
     if find_spec(package) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
-        ordered = [inputs[each.port.name] for each in interface.inputs]
+        ordered = [each[port.port.name] for each in runs for port in interface.inputs]
         with given.open("wb") as stream:
             np.savez(stream, *ordered)
         command = [sys.executable, str(_PROGRAM), kind, str(path), str(given), str(made)]
+        command.append(str(len(runs)))
         try:
             done = subprocess.run(command, capture_output=True, timeout=_TIME_LIMIT_S, check=False)
         except subprocess.TimeoutExpired:
@@ -150,11 +162,17 @@ def _interpreted(
             return None
         with np.load(made) as stored:
             found = [stored[f"arr_{index}"] for index in range(len(stored.files))]
-    if len(found) < len(interface.outputs):
+    each_run = len(found) // len(runs)
+    if each_run < len(interface.outputs):
         return None
-    outputs: Arrays = {}
-    for port, array in zip(interface.outputs, found, strict=False):
-        if array.size != port.tensor.num_elements or array.dtype.name != port.tensor.dtype.label:
-            return None
-        outputs[port.port.name] = array.reshape(port.tensor.shape)
-    return outputs
+    outputs: list[Arrays] = []
+    for run in range(len(runs)):
+        arrays: Arrays = {}
+        for port, array in zip(interface.outputs, found[run * each_run :], strict=False):
+            if array.size != port.tensor.num_elements:
+                return None
+            if array.dtype.name != port.tensor.dtype.label:
+                return None
+            arrays[port.port.name] = array.reshape(port.tensor.shape)
+        outputs.append(arrays)
+    return tuple(outputs)

@@ -25,8 +25,9 @@ def as_json(exported: ExportedC) -> dict[str, object]:
         "plan_digest": exported.export.digest,
         "kernels": list(exported.export.kernels),
         "extension": exported.request.extension,
-        "rounding": exported.request.rounding,
+        "rounding": exported.export.rounding,
         "reference": exported.reference,
+        "tested": exported.is_tested,
         "files": sorted(exported.export.files),
     }
 
@@ -39,4 +40,6 @@ def rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "strategy", Text(exported.plan.strategy)
     yield "kernels", Text(", ".join(exported.export.kernels))
     yield "test checks outputs of", Text(exported.reference)
+    passed = "passed" if exported.is_tested else "not run: no C compiler for it"
+    yield "test on this machine", Text(passed)
     yield "call", Text(f"{exported.export.name}_run(arena)", "bold")

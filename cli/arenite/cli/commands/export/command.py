@@ -142,10 +142,9 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 )
 @click.option(
     "--rounding",
-    type=click.Choice(["double", "single"]),
-    default="double",
-    show_default=True,
-    help="Rounding of integer products: double is bit-equal to TensorFlow Lite Micro.",
+    type=click.Choice(["double", "single", "even"]),
+    help="Rounding of integer products: double is bit-equal to TensorFlow Lite Micro, even to "
+    "ONNX Runtime.  [default: even for ONNX, else double]",
 )
 @click.option(
     "--align",
@@ -200,7 +199,7 @@ def export(
     target: str,
     output: Path,
     c_name: str | None,
-    rounding: Rounding,
+    rounding: Rounding | None,
     budget: Budget | None,
     kernels: str,
     extension: str | None,
@@ -238,7 +237,7 @@ def export(
         document = {**c_source.as_json(written), "output": str(output)}
         _show(results, model, c_source.rows(written), [output], document)
         return
-    if c_name is not None or rounding != "double" or alignment is not None or budget is not None:
+    if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
     if kernels != _OWN or extension is not None:
         raise click.UsageError("--kernels and --extension are for --to c")
@@ -260,7 +259,7 @@ def export(
 
 
 def _cmsis_nn(
-    kernels: str, extension: str | None, rounding: Rounding, budget: Budget | None
+    kernels: str, extension: str | None, rounding: Rounding | None, budget: Budget | None
 ) -> Extension | None:
     """Return the extension that CMSIS-NN is compiled for, None for kernels of ours."""
     if kernels == _OWN:
@@ -269,7 +268,7 @@ def _cmsis_nn(
         return None
     if extension is None:
         raise click.UsageError("--kernels cmsis-nn needs --extension: its working memory differs")
-    if rounding != "double":
+    if rounding not in (None, "double"):
         raise click.UsageError("--rounding is for our own kernels; CMSIS-NN's round twice")
     if budget is not None:
         raise click.UsageError(

@@ -9,6 +9,10 @@ class NotWrittenError(Exception):
     """No C kernel runs an operator in the form it has here."""
 
 
+class FailedExportError(ModelError):
+    """The exported source computes other outputs than its reference."""
+
+
 class NotExportedError(ModelError):
     """There are no C kernels for some steps of a model.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from arenite.planner import Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.options import Rounding
 
 _HIGHEST = 2**31 - 1
 
@@ -146,17 +147,27 @@ def zero_of(tensor: Tensor) -> int:
     return 0 if tensor.quantisation is None else tensor.quantisation.zero_point
 
 
-def clamp_of(low: float, high: float, result: Tensor) -> tuple[int, int]:
+def nearest_even(value: float | np.float32) -> int:
+    """Return the nearest integer, of two equally near the even one, within 2^22."""
+    return 0 if np.isnan(value) else int(np.rint(np.clip(value, -(2.0**22), 2.0**22)))
+
+
+def clamp_of(
+    low: float, high: float, result: Tensor, rounding: Rounding = "double"
+) -> tuple[int, int]:
     """Return the integers that a result of bytes is clamped to.
 
     Args:
         low: Least number.
         high: Largest number.
         result: The tensor.
+        rounding: How numbers are rounded.
     """
     scale, zero = scale_of(result), zero_of(result)
 
     def quantised(value: float) -> int:
+        if rounding == "even":
+            return zero + nearest_even(np.float32(value) / np.float32(scale))
         # Halves are rounded away from zero, as C's round does, in 32 bits.
         steps = float(np.float32(value) / np.float32(scale))
         return zero + int(math.copysign(math.floor(abs(steps) + 0.5), steps))

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
-Rounding: TypeAlias = Literal["double", "single"]
+ROTATION = 97
+"""Elements by which inputs are rotated from one run of a test to the next."""
+
+Rounding: TypeAlias = Literal["double", "single", "even"]
 
 LARGE_WEIGHTS = 1 << 20
 """Bytes of constants from which on they are a binary file beside the source."""
@@ -20,13 +24,15 @@ class COptions:
     Attributes:
         name: Prefix of every name; by default the model's file name.
         rounding: How products of integers are rounded: `double` as TensorFlow Lite Micro does,
-            `single` as it does when it is built with TFLITE_SINGLE_ROUNDING.
+            `single` as it does when it is built with TFLITE_SINGLE_ROUNDING, `even` by scales
+            that are floats, halves to the even integer, as ONNX Runtime and our runtime do; None
+            for that of the model's format.
         large_weights: Bytes of constants from which on they are a binary file.
         version: Of what writes it, for the manifests.
     """
 
     name: str | None = None
-    rounding: Rounding = "double"
+    rounding: Rounding | None = None
     large_weights: int = LARGE_WEIGHTS
     version: str = "0.1.0"
 
@@ -41,16 +47,25 @@ class Extension(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Inputs with the outputs that they must lead to.
+    """Inputs of several runs, one behind the other, and the outputs of each.
 
     Attributes:
-        inputs: An array for each input, by its name in the model, as it is stored.
-        outputs: An array for each output, likewise.
+        inputs: An array for each input of the first run, by its name in the model, as stored.
+        outputs: For each run an array for each output, likewise.
         reference: What computed the outputs.
-        tolerance: Most units in which bytes differ; of floats, most of 1 and of their value.
+        units: Largest difference of integers.
+        share: Largest difference of floats, in parts of the largest magnitude of the output.
     """
 
     inputs: Mapping[str, NDArray[Any]]
-    outputs: Mapping[str, NDArray[Any]]
+    outputs: tuple[Mapping[str, NDArray[Any]], ...]
     reference: str
-    tolerance: float = 0.0
+    units: int = 0
+    share: float = 1e-5
+
+    def inputs_of(self, run: int) -> dict[str, NDArray[Any]]:
+        """Return the inputs of a run: those of the first, each rotated by some elements."""
+        return {
+            name: np.roll(array.reshape(-1), -run * ROTATION).reshape(array.shape)
+            for name, array in self.inputs.items()
+        }

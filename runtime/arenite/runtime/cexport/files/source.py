@@ -9,7 +9,7 @@ import numpy as np
 from arenite.planner import Step, TensorKind
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.layout import ArenaLayout, CPort, Interface
-from arenite.runtime.cexport.base.options import COptions, Extension
+from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.cexport.base.text import comment, number
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.steps.writer import CFileParts
@@ -30,14 +30,14 @@ class Provenance:
         model: File name of the model.
         model_digest: SHA-256 of it.
         plan_digest: SHA-256 of the plan.
-        options: How it was written.
+        rounding: How products of integers are rounded.
         extension: Of the processor that CMSIS-NN runs steps on; None if it runs none.
     """
 
     model: str
     model_digest: str
     plan_digest: str
-    options: COptions
+    rounding: Rounding
     extension: Extension | None = None
 
     def banner(self) -> Iterator[str]:
@@ -93,7 +93,9 @@ def _lines(
     for feature in kernels.features_of(bundle):
         is_on = feature in written.features
         if feature == "SINGLE_ROUNDING":
-            is_on = written.single_rounding
+            is_on = written.rounding == "single"
+        if feature == "HALVES_TO_EVEN":
+            is_on = written.rounding == "even"
         yield f"#define {feature} {int(is_on)}"
     yield ""
     yield bundle
@@ -200,7 +202,7 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     yield f"#define {macro}_ARENA_ALIGN {interface.alignment}"
     yield f"#define {macro}_NUM_STEPS {interface.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
-    yield f'#define {macro}_ROUNDING "{about.options.rounding}"'
+    yield f'#define {macro}_ROUNDING "{about.rounding}"'
     if about.extension is not None:
         yield "/* CMSIS-NN, 7.0.0 or later, runs what it has kernels for, in working memory for"
         yield "   this extension of the processor. */"

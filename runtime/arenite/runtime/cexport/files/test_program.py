@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from arenite.runtime.cexport.base.layout import CPort, Interface
-from arenite.runtime.cexport.base.options import Vectors
+from arenite.runtime.cexport.base.options import ROTATION, Vectors
 from arenite.runtime.cexport.base.text import elements, number
 
 
@@ -25,7 +26,7 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
         yield f"/* Outputs by {vectors.reference}. */"
     yield f'#include "{name}.h"'
     yield ""
-    if vectors is not None and vectors.tolerance:
+    if vectors is not None and _needs_difference(interface, vectors):
         yield "#include <math.h>"
     yield f"#if defined(ARDUINO) && !defined({macro}_TEST_NO_MAIN)"
     yield f"#define {macro}_TEST_NO_MAIN /* its builder compiles every file of a library */"
@@ -39,9 +40,8 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
         for each in interface.inputs:
             yield from _array(f"{name}_given_{each.name}", each, vectors.inputs[each.port.name])
         for each in interface.outputs:
-            yield from _array(
-                f"{name}_expected_{each.name}", each, vectors.outputs[each.port.name]
-            )
+            arrays = [outputs[each.port.name] for outputs in vectors.outputs]
+            yield from _array(f"{name}_expected_{each.name}", each, np.stack(arrays))
     yield "#ifdef __cplusplus"
     yield 'extern "C"'
     yield "#endif"
@@ -52,17 +52,20 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     yield "{"
     yield "    int wrong = 0;"
     yield f"    {name}_reset(arena);"
-    for each in interface.inputs:
-        place = f"{name}_input_{each.name}(arena)"
-        if vectors is None:
-            yield f"    memset({place}, 0, {each.tensor.size});"
-        else:
-            yield f"    memcpy({place}, {name}_given_{each.name}, {each.tensor.size});"
-    yield f"    if ({name}_run(arena) != 0)"
-    yield "        return -1;"
-    if vectors is not None:
+    if vectors is None:
+        for each in interface.inputs:
+            yield f"    memset({name}_input_{each.name}(arena), 0, {each.tensor.size});"
+        yield f"    if ({name}_run(arena) != 0)"
+        yield "        return -1;"
+    else:
+        yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
+        for each in interface.inputs:
+            yield from _rotated(name, each)
+        yield f"        if ({name}_run(arena) != 0)"
+        yield "            return -1;"
         for each in interface.outputs:
-            yield from _comparison(name, each, vectors.tolerance)
+            yield from _comparison(name, each, vectors)
+        yield "    }"
     yield "    return wrong;"
     yield "}"
     yield ""
@@ -84,23 +87,37 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
 
 
 def _array(symbol: str, port: CPort, array: NDArray[Any]) -> Iterator[str]:
-    yield f"static const {port.c_type} {symbol}[{port.tensor.num_elements}] = {{"
+    yield f"static const {port.c_type} {symbol}[{array.size}] = {{"
     yield elements(array)
     yield "};"
     yield ""
 
 
-def _comparison(name: str, port: CPort, tolerance: float) -> Iterator[str]:
-    found, expected = f"{name}_output_{port.name}(arena)", f"{name}_expected_{port.name}"
-    yield f"    for (int i = 0; i < {port.tensor.num_elements}; ++i)"
-    if not tolerance:
-        yield f"        wrong += {found}[i] != {expected}[i];"
-        return
-    difference = f"fabsf((float){found}[i] - (float){expected}[i])"
+def _rotated(name: str, port: CPort) -> Iterator[str]:
+    """Yield the copy of an input, rotated by some elements more with every run."""
+    count = port.tensor.num_elements
+    yield f"        for (int32_t i = 0; i < {count}; ++i)"
+    yield f"            {name}_input_{port.name}(arena)[i] ="
+    yield f"                {name}_given_{port.name}[(i + run * {ROTATION}) % {count}];"
+
+
+def _needs_difference(interface: Interface, vectors: Vectors) -> bool:
+    return vectors.units > 0 or any(each.c_type == "float" for each in interface.outputs)
+
+
+def _comparison(name: str, port: CPort, vectors: Vectors) -> Iterator[str]:
+    count = port.tensor.num_elements
+    found = f"{name}_output_{port.name}(arena)[i]"
+    expected = f"{name}_expected_{port.name}[run * {count} + i]"
+    yield f"        for (int32_t i = 0; i < {count}; ++i)"
+    difference = f"fabsf((float){found} - (float){expected})"
     if port.c_type == "float":
-        yield (
-            f"        wrong += !({difference} <= {number(tolerance)} + {number(tolerance)} * "
-            f"fabsf({expected}[i]));"
-        )
+        arrays = (outputs[port.port.name] for outputs in vectors.outputs)
+        scale = max(float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in arrays)
+        most = number(max(scale, 1e-30) * vectors.share)
+        yield f"            wrong += !({difference} <= {most} || {found} == {expected} ||"
+        yield f"                       ({found} != {found} && {expected} != {expected}));"
+    elif vectors.units:
+        yield f"            wrong += !({difference} <= {number(float(vectors.units))});"
     else:
-        yield f"        wrong += !({difference} <= {number(tolerance)});"
+        yield f"            wrong += {found} != {expected};"

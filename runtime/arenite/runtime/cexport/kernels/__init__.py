@@ -13,8 +13,9 @@ from importlib.resources import files
 _INCLUDE = re.compile(r'#include "(\w+\.h)"\n')
 _STRUCT = re.compile(r"typedef struct \{(.*?)\} (\w+);", re.DOTALL)
 _FAMILY = re.compile(r"/\* One for each( column)? of\n(.*?) \*/\n\n", re.DOTALL)
-"""The table of a family: a row for each kernel below the words, or a column beside them."""
-_LINE = re.compile(r"^ *(.+?)((?: *\*?\w+,)* *\*?\w+);", re.MULTILINE)
+"""The table of a family: a row for each kernel below the words, or a column beside them, whose
+cells may stand one below the other."""
+_FIELDS = re.compile(r"\s*([^;]+?)((?: *\*?\w+,)* *\*?\w+);")
 _KERNEL = re.compile(r"^(?:KERNEL|CMSIS_NN) (\w+)\(", re.MULTILINE)
 _DEFINED = re.compile(
     r"^(?:#define (\w+)|\} (\w+);|static [^\n(]*?(\w+)\()", re.MULTILINE
@@ -22,7 +23,8 @@ _DEFINED = re.compile(
 """What a part defines: a macro, a structure or a function."""
 
 FEATURES = (
-    "ROW_TABLES", "SINGLE_ROUNDING", "FILTER_ZERO_POINTS", "PLANNED_FOR_DSP", "PLANNED_FOR_MVE",
+    "ROW_TABLES", "SINGLE_ROUNDING", "HALVES_TO_EVEN", "FILTER_ZERO_POINTS", "PLANNED_FOR_DSP",
+    "PLANNED_FOR_MVE",
 )  # fmt: skip
 """Macros that the kernels test, each 0 or 1."""
 
@@ -78,7 +80,7 @@ def fields(structure: str) -> Mapping[str, str]:
                 if name == structure:
                     return {
                         field.strip(" *"): kind.strip()
-                        for kind, names in _LINE.findall(body)
+                        for kind, names in _FIELDS.findall(body)
                         for field in names.split(",")
                     }
     raise KeyError(structure)
@@ -115,7 +117,8 @@ def _members(text: str) -> Iterator[str]:
     ends = [*(family.start() for family in found), len(text)]
     yield text[: ends[0]]
     for family, end in zip(found, ends[1:], strict=True):
-        table = [[cell.strip() for cell in line.split(" | ")] for line in family[2].splitlines()]
+        lines = re.sub(r"\n +\| ", " | ", family[2]).splitlines()
+        table = [[cell.strip() for cell in line.split(" | ")] for line in lines]
         words, *kernels = zip(*table, strict=True) if family[1] else table
         for kernel in kernels:
             own = text[family.end() : end]

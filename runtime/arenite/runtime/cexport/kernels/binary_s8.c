@@ -51,6 +51,54 @@ typedef struct {
     int32_t width, step_a, step_b, low, high;
 } pair_layer;
 
+/* A sum of two tensors of bytes, each times a factor, over a power of two, halves upwards. */
+typedef struct {
+    int32_t width, step_a, step_b, bias, factor_a, factor_b, shift, out_zero, low, high;
+} add_even_layer;
+
+/* Rows [first, end) of a sum. */
+KERNEL add_even_s8(const add_even_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+                   int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *a = (const int8_t *)in_row(one, y);
+        const int8_t *b = (const int8_t *)in_row(other, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
+            const int32_t sum = k->bias + *a * k->factor_a + *b * k->factor_b;
+            to[i] = (int8_t)clamped((sum >> k->shift) + k->out_zero, k->low, k->high);
+        }
+    }
+}
+
+/* A product of two tensors of bytes, halves to the even integer. */
+typedef struct {
+    int32_t width, step_a, step_b, offset_a, offset_b, out_zero, low, high;
+    float ratio;
+} multiply_even_layer;
+
+/* Rows [first, end) of a product. */
+KERNEL multiply_even_s8(const multiply_even_layer *k, in_rows one, in_rows other, out_rows out,
+                        int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *a = (const int8_t *)in_row(one, y);
+        const int8_t *b = (const int8_t *)in_row(other, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
+            const int32_t product = (*a + k->offset_a) * (*b + k->offset_b);
+            const int32_t value = nearest_even((float)product * k->ratio) + k->out_zero;
+            to[i] = (int8_t)clamped(value, k->low, k->high);
+        }
+    }
+}
+
+/* Two tensors of bytes as numbers, and their result, halves to the even integer. */
+typedef struct {
+    int32_t width, step_a, step_b, zero_a, zero_b, out_zero;
+    float scale_a, scale_b, out_scale, low, high;
+} numbers_layer;
+
 /* One for each of
    THE_KERNEL | ORDER | WHAT
    maximum_s8 | >     | larger
@@ -67,6 +115,34 @@ KERNEL THE_KERNEL(const pair_layer *k, in_rows one, in_rows other, out_rows out,
         for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
             const int32_t x = *a, z = *b;
             to[i] = (int8_t)clamped(x ORDER z ? x : z, k->low, k->high);
+        }
+    }
+}
+
+/* One for each of
+   THE_KERNEL                 | VALUE
+   add_numbers_s8             | x + z
+   subtract_numbers_s8        | x - z
+   divide_numbers_s8          | x / z
+   maximum_numbers_s8         | x > z ? x : z
+   minimum_numbers_s8         | x < z ? x : z
+   squared_difference_numbers_s8 | (x - z) * (x - z)
+   prelu_numbers_s8           | x < 0.0f ? x * z : x */
+
+/* A function of two numbers; rows [first, end). */
+KERNEL THE_KERNEL(const numbers_layer *k, in_rows one, in_rows other, out_rows out, int32_t first,
+                  int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *a = (const int8_t *)in_row(one, y);
+        const int8_t *b = (const int8_t *)in_row(other, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b) {
+            const float x = k->scale_a * (float)(*a - k->zero_a);
+            const float z = k->scale_b * (float)(*b - k->zero_b);
+            const float value = clamped_f32(VALUE, k->low, k->high);
+            const int32_t steps = nearest_even(value / k->out_scale) + k->out_zero;
+            to[i] = (int8_t)clamped(steps, -128, 127);
         }
     }
 }

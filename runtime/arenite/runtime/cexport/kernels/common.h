@@ -111,6 +111,14 @@ static inline int32_t requantised(int32_t sum, int32_t factor, int32_t shift)
 #endif
 }
 
+/* The nearest integer, of two equally near the even one, within 2^22; NaN becomes the least. */
+static inline int32_t nearest_even(float x)
+{
+    const float kept = x > -4194303.0f ? (x < 4194303.0f ? x : 4194303.0f) : -4194303.0f;
+    const float moved = kept + 12582912.0f;
+    return (int32_t)(moved - 12582912.0f);
+}
+
 static inline int32_t clamped(int32_t value, int32_t low, int32_t high)
 {
     return value < low ? low : value > high ? high : value;

@@ -8,9 +8,19 @@ typedef struct {
     int16_t in_offset, filter_offset, out_zero, low, high, factor_step;
     const int8_t *filter;
     const int32_t *bias;
-    const int32_t *factors;
+    const void *factors;
     const int8_t *shifts;
 } conv_layer;
+
+/* A sum in steps of the result: by factors and shifts, or by factors that are floats. */
+static inline int32_t in_steps(const conv_layer *k, int32_t sum, int32_t at)
+{
+#if HALVES_TO_EVEN
+    return nearest_even((float)sum * ((const float *)k->factors)[at]);
+#else
+    return requantised(sum, ((const int32_t *)k->factors)[at], k->shifts[at]);
+#endif
+}
 
 /* Add the products of `count` inputs with the weights of four outputs to their sums. */
 static inline void dot4(int32_t *sums, const int8_t *input, const int8_t *filter, int32_t count,
@@ -60,7 +70,7 @@ static inline void finish4(int8_t *out, const int32_t *sums, const conv_layer *k
 #else
         const int32_t sum = sums[i];
 #endif
-        const int32_t value = requantised(sum, k->factors[at], k->shifts[at]) + k->out_zero;
+        const int32_t value = in_steps(k, sum, at) + k->out_zero;
         out[i] = (int8_t)clamped(value, k->low, k->high);
     }
 }
@@ -202,7 +212,7 @@ KERNEL depthwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
                 }
                 for (int32_t i = 0; i < lanes; ++i) {
                     const int32_t at = (o + i) * k->factor_step;
-                    const int32_t value = requantised(sums[i], k->factors[at], k->shifts[at]);
+                    const int32_t value = in_steps(k, sums[i], at);
                     *to++ = (int8_t)clamped(value + k->out_zero, k->low, k->high);
                 }
             }

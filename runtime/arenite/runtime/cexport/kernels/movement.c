@@ -75,6 +75,43 @@ static inline float blended_f32(float sum)
     return sum;
 }
 
+/* Rows and columns of an image for each of the result, and the weights of the second of two. */
+typedef struct {
+    int32_t depth, out_width, in_zero, out_zero;
+    float in_scale, out_scale;
+    const int16_t *row_low;
+    const int16_t *row_high;
+    const int16_t *column_low;
+    const int16_t *column_high;
+    const float *row_weight;
+    const float *column_weight;
+} resize_even_layer;
+
+/* Blends of four pixels of bytes, halves to the even integer; rows [first, end) of the result. */
+KERNEL bilinear_even_s8(const resize_even_layer *k, in_rows in, out_rows out, int32_t first,
+                        int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *above = (const int8_t *)in_row(in, k->row_low[y]);
+        const int8_t *below = (const int8_t *)in_row(in, k->row_high[y]);
+        const float down = k->row_weight[y];
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x) {
+            const int32_t left = k->column_low[x] * k->depth, right = k->column_high[x] * k->depth;
+            const float across = k->column_weight[x];
+            for (int32_t c = 0; c < k->depth; ++c) {
+                const float a = above[left + c], b = below[left + c];
+                const float top = a + across * ((float)above[right + c] - a);
+                const float bottom = b + across * ((float)below[right + c] - b);
+                const float value = top + down * (bottom - top);
+                const float number = k->in_scale * (value - (float)k->in_zero);
+                const int32_t steps = nearest_even(number / k->out_scale) + k->out_zero;
+                *to++ = (int8_t)clamped(steps, -128, 127);
+            }
+        }
+    }
+}
+
 /* One for each of
    THE_KERNEL   | THE_LAYER        | AN_ELEMENT | A_WEIGHT | A_SUM   | ONE  | THE_BLEND
    bilinear_s8  | resize_layer     | int8_t     | int16_t  | int32_t | 1024 | blended_s8

@@ -7,18 +7,27 @@ static inline int32_t rounded_average(int32_t sum, int32_t count)
 }
 
 /* One for each column of
-   MAX_POOL     | max_pool_s8                | max_pool_f32
-   AVERAGE_POOL | average_pool_s8            | average_pool_f32
-   BY_ROWS      | average_pool_by_rows_s8    | average_pool_by_rows_f32
-   POOL_LAYER   | pool_layer                 | pool_layer_f32
-   WINDOWS_OF   | bytes                      | floats
-   LIMITS       | int32_t lift, low, high    | float low, high
-   ELEMENT      | int8_t                     | float
-   SUM          | int32_t                    | float
-   LEAST        | -128                       | -FLT_MAX
-   START        | k->lift * count            | 0.0f
-   CLAMPED      | clamped                    | clamped_f32
-   AVERAGE      | rounded_average(sum, count) - k->lift | sum / (float)count */
+   MAX_POOL     | max_pool_s8     | max_pool_f32     | max_pool_even_s8
+   AVERAGE_POOL | average_pool_s8 | average_pool_f32 | average_pool_even_s8
+   BY_ROWS      | average_pool_by_rows_s8
+                | average_pool_by_rows_f32
+                | average_pool_by_rows_even_s8
+   POOL_LAYER   | pool_layer      | pool_layer_f32   | pool_even_layer
+   WINDOWS_OF   | bytes           | floats           | bytes of two scales
+   LIMITS       | int32_t lift, low, high
+                | float low, high
+                | int32_t in_zero, out_zero, low, high; float ratio
+   ELEMENT      | int8_t          | float            | int8_t
+   SUM          | int32_t         | float            | int32_t
+   LEAST        | -128            | -FLT_MAX         | -128
+   LARGEST      | most
+                | most
+                | nearest_even((float)(most - k->in_zero) * k->ratio) + k->out_zero
+   START        | k->lift * count | 0.0f             | -k->in_zero * count
+   CLAMPED      | clamped         | clamped_f32      | clamped
+   AVERAGE      | rounded_average(sum, count) - k->lift
+                | sum / (float)count
+                | nearest_even((float)sum * k->ratio / (float)count) + k->out_zero */
 
 /* A pool of windows of WINDOWS_OF. A `lift` makes the sums of an average positive, or is 0. */
 typedef struct {
@@ -45,7 +54,7 @@ KERNEL MAX_POOL(const POOL_LAYER *k, in_rows in, out_rows out, int32_t first, in
                     for (int32_t i = columns.first; i < columns.end; ++i, from += k->depth)
                         most = *from > most ? *from : most;
                 }
-                *to++ = (ELEMENT)CLAMPED(most, k->low, k->high);
+                *to++ = (ELEMENT)CLAMPED(LARGEST, k->low, k->high);
             }
         }
     }

@@ -60,3 +60,21 @@ KERNEL THE_KERNEL(int32_t from_zero, int32_t factor, int32_t shift, int32_t to_z
         }
     }
 }
+
+/* One for each of
+   THE_KERNEL        | RESULT  | LOWEST | HIGHEST
+   quantise_even_s8  | int8_t  | -128   | 127
+   quantise_even_s16 | int16_t | -32768 | 32767 */
+
+/* Floats to integers, halves to the even one; rows [first, end) of `width`. The result may lie on
+   the first bytes of the operand. */
+KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows out, int32_t first,
+                  int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const float *from = (const float *)(const void *)in_row(in, y);
+        RESULT *to = (RESULT *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < width; ++i)
+            to[i] = (RESULT)clamped(nearest_even(from[i] / scale) + zero, LOWEST, HIGHEST);
+    }
+}

@@ -1,47 +1,5 @@
 #include "common.h"
 
-/* Each result is made of `rows` rows of `columns` pixels; `depth` results a pixel. */
-typedef struct {
-    int32_t rows, columns, depth, offset, factor, shift, zero;
-} reduce_layer;
-
-/* Sums or means of bytes; results [first, end), each of `rows` rows. */
-KERNEL sum_s8(const reduce_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
-{
-    for (int32_t y = first; y < end; ++y) {
-        int8_t *to = (int8_t *)out_row(out, y);
-        for (int32_t c = 0; c < k->depth; ++c) {
-            int32_t sum = k->offset;
-            for (int32_t row = 0; row < k->rows; ++row) {
-                const int8_t *from = (const int8_t *)in_row(in, y * k->rows + row) + c;
-                for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
-                    sum += *from;
-            }
-            to[c] = (int8_t)clamped(requantised(sum, k->factor, k->shift) + k->zero, -128, 127);
-        }
-    }
-}
-
-/* Sums or means of bytes over all rows, which come a few at a time: `sums` has one for each
-   channel. Rows [first, end) of the operand; the result is made with the last one. */
-KERNEL sum_by_rows_s8(const reduce_layer *k, uint8_t *sums_place, in_rows in, out_rows out,
-                      int32_t first, int32_t end)
-{
-    int32_t *const sums = (int32_t *)(void *)sums_place;
-    int8_t *const to = (int8_t *)out_row(out, 0);
-    for (int32_t c = 0; c < k->depth; ++c) {
-        int32_t sum = first > 0 ? sums[c] : k->offset;
-        for (int32_t y = first; y < end; ++y) {
-            const int8_t *from = (const int8_t *)in_row(in, y) + c;
-            for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
-                sum += *from;
-        }
-        sums[c] = sum;
-        if (end == k->rows)
-            to[c] = (int8_t)clamped(requantised(sum, k->factor, k->shift) + k->zero, -128, 127);
-    }
-}
-
 /* Sums of floats times `scale`, for results [first, end), each of `rows` rows of `columns` pixels.
  */
 KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_rows in, out_rows out,
@@ -129,5 +87,56 @@ KERNEL THE_KERNEL(int32_t count, int32_t depth, int32_t sign, int32_t last, in_r
             }
             to[c] = best;
         }
+    }
+}
+
+/* One for each column of
+   SUM     | sum_s8                | sum_even_s8
+   BY_ROWS | sum_by_rows_s8        | sum_by_rows_even_s8
+   LAYER   | reduce_layer          | reduce_even_layer
+   SCALES  | int32_t factor, shift | float scale, count, out_scale
+   STEPS   | requantised(sum, k->factor, k->shift)
+           | nearest_even(k->scale * (float)sum / k->count / k->out_scale) */
+
+/* Each result is made of `rows` rows of `columns` pixels; `depth` results a pixel. */
+typedef struct {
+    int32_t rows, columns, depth, offset, zero;
+    SCALES;
+} LAYER;
+
+/* Sums or means of bytes; results [first, end), each of `rows` rows. */
+KERNEL SUM(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t c = 0; c < k->depth; ++c) {
+            int32_t sum = k->offset;
+            for (int32_t row = 0; row < k->rows; ++row) {
+                const int8_t *from = (const int8_t *)in_row(in, y * k->rows + row) + c;
+                for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
+                    sum += *from;
+            }
+            to[c] = (int8_t)clamped(STEPS + k->zero, -128, 127);
+        }
+    }
+}
+
+/* Sums or means of bytes over all rows, which come a few at a time: `sums_place` holds a sum for
+   each channel. Rows [first, end) of the operand; the result is made with the last one. */
+KERNEL BY_ROWS(const LAYER *k, uint8_t *sums_place, in_rows in, out_rows out, int32_t first,
+               int32_t end)
+{
+    int32_t *const sums = (int32_t *)(void *)sums_place;
+    int8_t *const to = (int8_t *)out_row(out, 0);
+    for (int32_t c = 0; c < k->depth; ++c) {
+        int32_t sum = first > 0 ? sums[c] : k->offset;
+        for (int32_t y = first; y < end; ++y) {
+            const int8_t *from = (const int8_t *)in_row(in, y) + c;
+            for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
+                sum += *from;
+        }
+        sums[c] = sum;
+        if (end == k->rows)
+            to[c] = (int8_t)clamped(STEPS + k->zero, -128, 127);
     }
 }

@@ -74,3 +74,31 @@ KERNEL softmax_s8(const softmax_layer *k, in_rows in, out_rows out, int32_t firs
         }
     }
 }
+
+/* Softmax of rows of `width` bytes, halves to the even integer. `exponentials` are those of
+   differences from the largest, 0 to 255. */
+typedef struct {
+    int32_t width, out_zero;
+    float out_scale;
+    const float *exponentials;
+} softmax_even_layer;
+
+/* Rows [first, end); each row is read before it is written. */
+KERNEL softmax_even_s8(const softmax_even_layer *k, in_rows in, out_rows out, int32_t first,
+                       int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *from = (const int8_t *)in_row(in, y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        int32_t most = -128;
+        float sum = 0.0f;
+        for (int32_t i = 0; i < k->width; ++i)
+            most = from[i] > most ? from[i] : most;
+        for (int32_t i = 0; i < k->width; ++i)
+            sum += k->exponentials[most - from[i]];
+        for (int32_t i = 0; i < k->width; ++i) {
+            const float share = k->exponentials[most - from[i]] / sum;
+            to[i] = (int8_t)clamped(nearest_even(share / k->out_scale) + k->out_zero, -128, 127);
+        }
+    }
+}

@@ -36,7 +36,7 @@ def by_cmsis_nn(t: StepWriter) -> None:
     """Write a step as a call of CMSIS-NN, which may refuse it."""
     operator = t.operator
     assert isinstance(operator, ByCmsisNN)
-    if t.file.single_rounding:
+    if t.file.rounding != "double":
         raise NotWrittenError("CMSIS-NN rounds twice")
     if operator.extension in _FEATURES:
         t.need(_FEATURES[operator.extension])

@@ -5,7 +5,6 @@ import numpy as np
 from arenite.planner import Array
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
-    clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
@@ -164,7 +163,7 @@ def _layer(
         bias = _in_blocks(bias, groups)
         if is_per_output:
             factors, shifts = _in_blocks(factors, groups), _in_blocks(shifts, groups)
-    low, high = clamp_of(operator.min, operator.max, result)
+    low, high = t.clamp(operator.min, operator.max)
     return t.layer(
         "conv_layer",
         **geometry,
@@ -177,12 +176,14 @@ def _layer(
         filter=t.constant(filter_, "weights"),
         bias=t.constant(bias, "bias"),
         factors=t.constant(factors, "factors"),
-        shifts=t.constant(shifts, "shifts"),
+        shifts="NULL" if t.is_even else t.constant(shifts, "shifts"),
     )
 
 
 def multipliers(t: StepWriter) -> tuple[Array, Array]:
-    """Return factors and shifts that make a result of sums: one, or one an output.
+    """Return factors and shifts that turn sums into results: one, or one an output.
+
+    Factors are floats, and shifts 0, where halves are rounded to even.
 
     Raises:
         NotWrittenError: The filter is not of quantised bytes.
@@ -191,10 +192,14 @@ def multipliers(t: StepWriter) -> tuple[Array, Array]:
     if stated is None:
         raise NotWrittenError("its filter is not of quantised bytes")
     ratio = scale_of(t.input()), scale_of(t.output())
-    pairs = [
-        quantised_multiplier(ratio[0] * float(np.float32(each)) / ratio[1])
-        for each in stated.scales
-    ]
+    if t.is_even:
+        ratios = np.float32(ratio[0]) * np.array(stated.scales, np.float32) / np.float32(ratio[1])
+        return ratios, np.zeros(len(ratios), np.int8)
+    products = [ratio[0] * float(np.float32(each)) for each in stated.scales]
+    if t.is_shifted:
+        # LiteRT multiplies the scales of unsigned bytes as 32-bit floats.
+        products = [float(np.float32(each)) for each in products]
+    pairs = [quantised_multiplier(each / ratio[1]) for each in products]
     factors = np.array([factor for factor, _ in pairs], np.int32)
     return factors, np.array([shift for _, shift in pairs], np.int8)
 

@@ -1,5 +1,6 @@
 """Functions of each element."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -10,7 +11,6 @@ import numpy as np
 from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
-    clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
@@ -156,8 +156,7 @@ def unary(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, Unary)
     if t.types("int8", "float32") == "int8":
-        single = t.file.single_rounding
-        look_up(t, tables.unary(operator, t.input(), t.output(), single_rounding=single))
+        look_up(t, tables.unary(operator, t.input(), t.output(), t.file.rounding))
         return
     if operator.function not in EXPRESSIONS:
         raise NotWrittenError(f"there is no {operator.function.value} of floats")
@@ -181,14 +180,14 @@ def unary(t: StepWriter) -> None:
 def convert(t: StepWriter) -> None:
     """Write a change of type or of quantisation."""
     source, result = t.input(), t.output()
-    kinds = source.dtype.label, result.dtype.label
+    kinds, even = (source.dtype.label, result.dtype.label), "even_" if t.is_even else ""
     if kinds == ("int8", "int8"):
-        look_up(t, tables.rescaled(source, result, single_rounding=t.file.single_rounding))
+        look_up(t, tables.rescaled(source, result, t.file.rounding))
     elif set(kinds) == {"int8", "uint8"}:
         _check_shift(source, result)
         look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
     elif kinds[0] == "float32" and kinds[1] in _SUFFIXES:
-        _through_scale(t, f"quantise_{_SUFFIXES[kinds[1]]}", result)
+        _through_scale(t, f"quantise_{even}{_SUFFIXES[kinds[1]]}", result)
     elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
         _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
     elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
@@ -299,6 +298,8 @@ def binary(t: StepWriter) -> None:
         _call(t, f"{function.value}_f32", layer, found, 4)
     elif kinds != {"int8"}:
         raise NotWrittenError(f"there is no {function.value} of {' and '.join(sorted(kinds))}")
+    elif t.is_even:
+        _binary_even(t, operator, found)
     elif function in (B.ADD, B.SUBTRACT):
         _call(t, "add_s8", _sum(t, operator, found), found, 1)
     elif function is B.MULTIPLY:
@@ -354,9 +355,43 @@ def _product(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     return t.layer("multiply_layer", **_of_bytes(t, operator, found), factor=factor, shift=shift)
 
 
+def _binary_even(t: StepWriter, operator: Binary, found: BroadcastRows) -> None:
+    """Write a function of two bytes as our runtime computes it, halves to the even integer."""
+    one, other, result = t.input(0), t.input(1), t.output()
+    scales = [np.float32(scale_of(each)) for each in (one, other, result)]
+    ratios = [float(each / scales[2]) for each in scales[:2]]
+    function, layout = operator.function, _of_bytes(t, operator, found)
+    if function in (B.ADD, B.SUBTRACT) and 2.0**-10 <= max(ratios) < 2.0**8:
+        shift = 21 - math.frexp(max(ratios))[1]
+        factor_a, factor_b = (round(each * 2.0**shift) for each in ratios)
+        if function is B.SUBTRACT:
+            factor_b = -factor_b
+        bias = factor_a * layout.pop("offset_a") + factor_b * layout.pop("offset_b")
+        layer = t.layer(
+            "add_even_layer", **layout, bias=bias + (1 << (shift - 1)), factor_a=factor_a,
+            factor_b=factor_b, shift=shift,
+        )  # fmt: skip
+        _call(t, "add_even_s8", layer, found, 1)
+    elif function is B.MULTIPLY:
+        layer = t.layer(
+            "multiply_even_layer", **layout, ratio=float(scales[0] * scales[1] / scales[2])
+        )
+        _call(t, "multiply_even_s8", layer, found, 1)
+    elif function in _FLOATS:
+        layer = t.layer(
+            "numbers_layer", width=found.width, step_a=found.steps[0], step_b=found.steps[1],
+            zero_a=zero_of(one), zero_b=zero_of(other), out_zero=zero_of(result),
+            scale_a=scale_of(one), scale_b=scale_of(other), out_scale=scale_of(result),
+            low=operator.min, high=operator.max,
+        )  # fmt: skip
+        _call(t, f"{function.value}_numbers_s8", layer, found, 1)
+    else:
+        raise NotWrittenError(f"there is no {function.value} of bytes")
+
+
 def _of_bytes(t: StepWriter, operator: Binary, found: BroadcastRows) -> dict[str, int]:
     """Return what a layer states of two operands and a result, each with a scale of its own."""
-    low, high = clamp_of(operator.min, operator.max, t.output())
+    low, high = t.clamp(operator.min, operator.max)
     return {
         "width": found.width,
         "step_a": found.steps[0],
@@ -375,7 +410,7 @@ def _pair(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
         raise NotWrittenError("its operands have several scales")
     low, high = (-128, 127)
     if result.quantisation is not None:
-        low, high = clamp_of(operator.min, operator.max, result)
+        low, high = t.clamp(operator.min, operator.max)
     return t.layer(
         "pair_layer", width=found.width, step_a=found.steps[0], step_b=found.steps[1], low=low,
         high=high,

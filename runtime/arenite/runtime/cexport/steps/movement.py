@@ -6,6 +6,7 @@ import numpy as np
 
 from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.movement import Copy, Move, Resize2D
 
@@ -162,7 +163,9 @@ def resize_2d(t: StepWriter) -> None:
         if not layer:
             t.call("nearest_8", rows, columns, depth * size, out_width, *places)
         else:
-            t.call("bilinear_f32" if kind == "float32" else "bilinear_s8", layer, *places)
+            even = "even_" if kind == "int8" and t.is_even else ""
+            suffix = "f32" if kind == "float32" else "s8"
+            t.call(f"bilinear_{even}{suffix}", layer, *places)
 
 
 def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
@@ -174,6 +177,8 @@ def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
 def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: int) -> str:
     if kind == "uint8":
         raise NotWrittenError("it blends bytes that stand for no number")
+    if kind == "int8" and t.is_even:
+        return _blend_even(t, operator, depth, out_width)
     if kind == "int8" and t.input().quantisation != t.output().quantisation:
         raise NotWrittenError("its result has another scale")
 
@@ -192,4 +197,25 @@ def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: 
         column_high=_places(t, operator.column_high),
         row_weight=t.constant(weights(operator.row_weight), "blend"),
         column_weight=t.constant(weights(operator.column_weight), "blend"),
+    )
+
+
+def _blend_even(t: StepWriter, operator: Resize2D, depth: int, out_width: int) -> str:
+    def weights(stated: tuple[float, ...]) -> str:
+        return t.constant(np.array(stated, np.float32), "blend")
+
+    return t.layer(
+        "resize_even_layer",
+        depth=depth,
+        out_width=out_width,
+        in_zero=zero_of(t.input()),
+        out_zero=zero_of(t.output()),
+        in_scale=scale_of(t.input()),
+        out_scale=scale_of(t.output()),
+        row_low=_places(t, operator.row_low),
+        row_high=_places(t, operator.row_high),
+        column_low=_places(t, operator.column_low),
+        column_high=_places(t, operator.column_high),
+        row_weight=weights(operator.row_weight),
+        column_weight=weights(operator.column_weight),
     )

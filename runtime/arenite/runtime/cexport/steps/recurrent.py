@@ -72,6 +72,8 @@ def _integer_svdf(
     t: StepWriter, operator: Svdf, kernel: str, sizes: dict[str, int], units: int
 ) -> str:
     source, result, state = t.input(), t.output(), t.input(4)
+    if t.is_even:
+        raise NotWrittenError("its integers are rounded as TensorFlow Lite rounds only")
     if zero_of(state):
         raise NotWrittenError("its state has a zero point")
     feature = quantised_multiplier(scale_of(source) * scale_of(t.input(1)) / scale_of(state))
@@ -151,6 +153,8 @@ _GATE_BITS = 3
 
 def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
     """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
+    if t.is_even:
+        raise NotWrittenError("its integers are rounded as TensorFlow Lite rounds only")
     exponent = math.frexp(scale_of(t.input(5)))
     if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
         raise NotWrittenError("the scale of its cells is not a power of 2 from 2^-15 to 2^-9")

@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from arenite.planner import Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
-    clamp_of,
     quantised_multiplier,
     scale_of,
     zero_of,
@@ -41,10 +42,18 @@ def pool_2d(t: StepWriter) -> None:
         "stride_y": operator.strides[0], "stride_x": operator.strides[1],
         "top": operator.padding[0], "left": operator.padding[3],
     }  # fmt: skip
-    if kind == "int8":
+    if kind == "int8" and t.is_even and (moves or operator.kind is PoolKind.AVERAGE):
+        low, high = t.clamp(operator.min, operator.max)
+        ratio = float(np.float32(scale_of(source)) / np.float32(scale_of(result)))
+        layer = t.layer(
+            "pool_even_layer", **geometry, in_zero=zero_of(source), out_zero=zero_of(result),
+            low=low, high=high, ratio=ratio,
+        )  # fmt: skip
+        moves, suffix = False, "even_s8"
+    elif kind == "int8":
         # Of another scale, the result is clamped by the table that follows.
-        low, high = (-128, 127) if moves else clamp_of(operator.min, operator.max, result)
-        lift = 128 if is_shifted(t) else 0
+        low, high = (-128, 127) if moves else t.clamp(operator.min, operator.max)
+        lift = 128 if t.is_shifted else 0
         layer = t.layer("pool_layer", **geometry, lift=lift, low=low, high=high)
     else:
         layer = t.layer("pool_layer_f32", **geometry, low=operator.min, high=operator.max)
@@ -71,13 +80,8 @@ def pool_2d(t: StepWriter) -> None:
         )
     if moves:
         clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
-        table = tables.unary(clamp, source, result, single_rounding=t.file.single_rounding)
+        table = tables.unary(clamp, source, result, t.file.rounding)
         look_up(t, table, source=result)
-
-
-def is_shifted(t: StepWriter) -> bool:
-    """Tell whether the step computes in bytes that have no sign, stored less 128."""
-    return t.input().name in t.layout.shifted
 
 
 R = ReduceFunction
@@ -141,10 +145,11 @@ def reduce(t: StepWriter) -> None:
     )
     if kind == "int8":
         layer = _sum_of_bytes(t, operator.function, found)
+        suffix = "even_s8" if t.is_even else "s8"
         if t.sums:
-            t.call("sum_by_rows_s8", layer, t.sums, *places[:2], 0, found.rows)
+            t.call(f"sum_by_rows_{suffix}", layer, t.sums, *places[:2], 0, found.rows)
         else:
-            t.call("sum_s8", layer, *places)
+            t.call(f"sum_{suffix}", layer, *places)
         return
     shape = found.rows, found.columns, found.after
     if operator.function not in (R.SUM, R.MEAN):
@@ -162,6 +167,14 @@ def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) 
     if function not in (R.SUM, R.MEAN):
         raise NotWrittenError(f"there is no {function.value} of bytes")
     source, result = t.input(), t.output()
+    sizes = {
+        "rows": found.rows, "columns": found.columns, "depth": found.after,
+        "offset": -zero_of(source) * found.count, "zero": zero_of(result),
+    }  # fmt: skip
+    if t.is_even:
+        count = found.count if function is R.MEAN else 1
+        scales = {"scale": scale_of(source), "count": float(count), "out_scale": scale_of(result)}
+        return t.layer("reduce_even_layer", **sizes, **scales)
     factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
     if function is R.MEAN:
         # The factor is divided, with as many bits more as the divisor takes away.
@@ -169,13 +182,9 @@ def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) 
         factor, shift = (factor << bits) // found.count, shift - bits
     return t.layer(
         "reduce_layer",
-        rows=found.rows,
-        columns=found.columns,
-        depth=found.after,
-        offset=-zero_of(source) * found.count,
+        **sizes,
         factor=factor,
         shift=shift,
-        zero=zero_of(result),
     )
 
 
@@ -228,10 +237,19 @@ def softmax(t: StepWriter) -> None:
         places = t.rows_of(source, 4 * width), t.rows_to(result, 4 * width), 0, rows
         t.call("softmax_f32", width, number(float(operator.beta)), *places)
         return
+    places = t.rows_of(source, width), t.rows_to(result, width), 0, rows
+    if t.is_even:
+        table = tables.float_exponentials(scale_of(source), operator.beta)
+        layer = t.layer(
+            "softmax_even_layer", width=width, out_zero=zero_of(result),
+            out_scale=scale_of(result), exponentials=t.constant(table, "exponentials"),
+        )  # fmt: skip
+        t.call("softmax_even_s8", layer, *places)
+        return
     check_256ths(result)
     table = tables.exponentials(scale_of(source), operator.beta)
     layer = t.layer(
         "softmax_layer", width=width, least=len(table) - 1,
         exponentials=t.constant(table, "exponentials"),
     )  # fmt: skip
-    t.call("softmax_s8", layer, t.rows_of(source, width), t.rows_to(result, width), 0, rows)
+    t.call("softmax_s8", layer, *places)

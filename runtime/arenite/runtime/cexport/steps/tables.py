@@ -11,11 +11,13 @@ from arenite.runtime.cexport.base import fixed_point
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
+    nearest_even,
     quantised_multiplier,
     requantised,
     scale_of,
     zero_of,
 )
+from arenite.runtime.cexport.base.options import Rounding
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 
 F = UnaryFunction
@@ -29,12 +31,14 @@ def of_bytes(function: Callable[[int], int]) -> Array:
     return np.array([min(127, max(-128, value)) & 255 for value in values], np.uint8)
 
 
-def rescaled(source: Tensor, result: Tensor, *, single_rounding: bool) -> Array:
+def rescaled(source: Tensor, result: Tensor, rounding: Rounding) -> Array:
     """Return the table that turns one quantisation into another."""
+    if rounding == "even":
+        return _of_numbers(source, result, lambda x: x)
     pair = quantised_multiplier(scale_of(source) / scale_of(result))
     return of_bytes(
         lambda q: (
-            requantised(q - zero_of(source), *pair, single_rounding=single_rounding)
+            requantised(q - zero_of(source), *pair, single_rounding=rounding == "single")
             + zero_of(result)
         )
     )
@@ -65,17 +69,22 @@ def exponentials(scale: float, beta: float) -> Array:
     )
 
 
-def unary(operator: Unary, source: Tensor, result: Tensor, *, single_rounding: bool) -> Array:
+def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -> Array:
     """Return the table of a function of one number.
 
     Raises:
         NotWrittenError: It is no function of numbers.
     """
     function = operator.function
+    if rounding == "even":
+        numbers = {**_NUMBERS, **_IN_FLOATS}
+        if function not in numbers:
+            raise NotWrittenError(f"there is no table of {function.value}")
+        return _of_numbers(source, result, partial(numbers[function], operator))
     if function is F.CLAMP:
-        return _clamp(operator, source, result, single_rounding)
+        return _clamp(operator, source, result, rounding)
     if function is F.LEAKY_RELU:
-        return _leaky(operator, source, result, single_rounding)
+        return _leaky(operator, source, result, rounding)
     if function in (F.SIGMOID, F.HYPERBOLIC_TANGENT):
         return of_bytes(partial(_sigmoid, function, source, result))
     if function is F.HARD_SWISH:
@@ -96,18 +105,40 @@ def unary(operator: Unary, source: Tensor, result: Tensor, *, single_rounding: b
     return of_bytes(value)
 
 
-def _clamp(operator: Unary, source: Tensor, result: Tensor, single_rounding: bool) -> Array:
+def _of_numbers(source: Tensor, result: Tensor, function: Callable[[float], float]) -> Array:
+    """Return the table of a function of numbers, 32-bit floats, halves to the even integer."""
+
+    def value(q: int) -> int:
+        try:
+            found = function(_f32(scale_of(source) * (q - zero_of(source))))
+        except (ValueError, ZeroDivisionError, OverflowError):
+            found = 0.0
+        return nearest_even(_f32(_f32(found) / scale_of(result))) + zero_of(result)
+
+    return of_bytes(value)
+
+
+def _f32(value: float) -> float:
+    """Return a number as a 32-bit float holds it."""
+    return float(np.float32(value))
+
+
+def _between(value: float, low: float, high: float) -> float:
+    return min(max(value, _f32(low)), _f32(high))
+
+
+def _clamp(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -> Array:
     pair = quantised_multiplier(scale_of(source) / scale_of(result))
     low, high = clamp_of(operator.alpha, operator.beta, result)
 
     def value(q: int) -> int:
-        moved = requantised(q - zero_of(source), *pair, single_rounding=single_rounding)
+        moved = requantised(q - zero_of(source), *pair, single_rounding=rounding == "single")
         return min(high, max(low, moved + zero_of(result)))
 
     return of_bytes(value)
 
 
-def _leaky(operator: Unary, source: Tensor, result: Tensor, single_rounding: bool) -> Array:
+def _leaky(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -> Array:
     ratio = scale_of(source) / scale_of(result)
     alpha = float(np.float32(operator.alpha))
     above, below = quantised_multiplier(ratio), quantised_multiplier(ratio * alpha)
@@ -115,7 +146,7 @@ def _leaky(operator: Unary, source: Tensor, result: Tensor, single_rounding: boo
     def value(q: int) -> int:
         number = q - zero_of(source)
         pair = above if number >= 0 else below
-        return requantised(number, *pair, single_rounding=single_rounding) + zero_of(result)
+        return requantised(number, *pair, single_rounding=rounding == "single") + zero_of(result)
 
     return of_bytes(value)
 
@@ -172,6 +203,12 @@ def _sigmoid(function: UnaryFunction, source: Tensor, result: Tensor, q: int) ->
     return fixed_point.shifted_right(fixed_point.logistic(moved, _INTEGER_BITS), 31 - 8) - 128
 
 
+def float_exponentials(scale: float, beta: float) -> Array:
+    """Return exp of minus 0, 1, and so on to 255, of differences of bytes times a scale."""
+    steps = np.float32(beta) * (np.float32(scale) * np.arange(256, dtype=np.float32))
+    return np.exp(-steps.astype(np.float64)).astype(np.float32)
+
+
 def logistic_16() -> Array:
     """Return the logistic function at multiples of 1/24, with 16 fractional bits.
 
@@ -217,3 +254,13 @@ _NUMBERS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
     ),
 }
 """Functions of numbers; a table of bytes is rounded from them."""
+
+_IN_FLOATS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
+    F.CLAMP: lambda o, x: _between(x, o.alpha, o.beta),
+    F.LEAKY_RELU: lambda o, x: _f32(o.alpha) * x if x < 0 else x,
+    F.HARD_SWISH: lambda _, x: x * _between(_f32(_f32(x * _f32(1 / 6)) + 0.5), 0, 1),
+    F.HARD_SIGMOID: lambda o, x: _between(_f32(_f32(o.alpha) * x) + _f32(o.beta), 0, 1),
+    F.SIGMOID: lambda _, x: 1.0 / (1.0 + math.exp(-max(-80.0, min(80.0, float(x))))),
+    F.HYPERBOLIC_TANGENT: lambda _, x: math.tanh(x),
+}
+"""Functions that TensorFlow Lite computes in integers, as our runtime computes them in floats."""

@@ -11,7 +11,9 @@ from arenite.planner import Array, Step, Tensor
 from arenite.planner.operators import Operator
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.fixed_point import clamp_of
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
+from arenite.runtime.cexport.base.options import Rounding
 from arenite.runtime.cexport.base.text import number
 
 _ROWS = {
@@ -32,20 +34,20 @@ class CFileParts:
         features: Macros that must be 1.
         layers: Definitions of the structures of layers.
         functions: Definitions of functions that kernels are handed.
-        single_rounding: Whether products are rounded once, not twice.
+        rounding: How products of integers are rounded.
     """
 
     constants: FlashConstants
-    single_rounding: bool = False
+    rounding: Rounding = "double"
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, prefix: str, *, single_rounding: bool = False) -> "CFileParts":
+    def empty(cls, prefix: str, rounding: Rounding = "double") -> "CFileParts":
         """Return a file without any steps, whose names begin with a prefix."""
-        return cls(FlashConstants(prefix), single_rounding)
+        return cls(FlashConstants(prefix), rounding)
 
 
 @dataclass(slots=True)
@@ -70,6 +72,20 @@ class StepWriter:
     num_rows: int = 0
     sums: str = ""
     _layers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether products of integers are rounded by scales of floats, halves to even."""
+        return self.file.rounding == "even"
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the step computes in bytes without a sign in the model, stored less 128."""
+        return self.input().name in self.layout.shifted
+
+    def clamp(self, low: float, high: float) -> tuple[int, int]:
+        """Return the integers that the first output is clamped to."""
+        return clamp_of(low, high, self.output(), self.file.rounding)
 
     @property
     def operator(self) -> Operator:
