@@ -22,7 +22,7 @@ from harness import bench, emit, note, parser
 @bench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a compressed network is not what it must be."""
-    from arenite.compression.retrain import weights_of
+    from arenite.compression import weights_of
     from digits.assets import write_assets
     from digits.comparison import RECIPES, folds, rows, shown
     from digits.layers import layer_table, layers_of

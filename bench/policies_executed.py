@@ -37,8 +37,7 @@ from arenite.planner.tensors import TensorKind
 from arenite.runtime import Session
 from arenite.runtime.program import program_pieces
 from arenite.strategies import find, find_policy
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, make_step
+from arenite.training import TrainingRecipe, make_step, read_for_training
 from harness import Spread, bench, emit, interleaved, note, paired_ratios, parser, table, timed
 from zoo import mobilenet_v2, resnet50
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from arenite.compression.prune import mask_by_density
-from arenite.compression.share import share
+from arenite.compression import mask_by_density, share
 
 
 @dataclass(frozen=True, slots=True)

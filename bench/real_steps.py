@@ -9,9 +9,8 @@ import onnx
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.policies import read_program
-from arenite.planner.programs.program import Program
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, make_step
+from arenite.planner import Program
+from arenite.training import TrainingRecipe, make_step, read_for_training
 from zoo import mobilenet_v2, resnet50, unet
 from zoo.batch_norms import with_batch_norms
 

@@ -24,8 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import deep_compressed_squeezenet as squeezenet
-from arenite.compression import container
-from arenite.compression.coding import code, decode
+from arenite.compression import code, decode, pack, unpack
 from harness import Spread, bench, emit, interleaved, note, parser, table, timed
 from published_networks import PUBLISHED
 
@@ -136,8 +135,8 @@ def published_sizes(names: Sequence[str]) -> Iterable[Size]:
 def real_size() -> Size:
     """Return the SqueezeNet of the authors: the container, biases and names included."""
     tensors = squeezenet.read()
-    packed = container.pack(tensors)
-    restored = container.unpack(packed)
+    packed = pack(tensors)
+    restored = unpack(packed)
     assert all(restored[name].tobytes() == each.tobytes() for name, each in tensors.items())
     ideal = sum(ideal_size(each) if each.ndim > 1 else each.nbytes for each in tensors.values())
     dense = sum(each.nbytes for each in tensors.values())
@@ -151,7 +150,7 @@ def speeds(num_rounds: int) -> Iterable[Speed]:
     if squeezenet.FILE.is_file():
         sets["SqueezeNet v1.0"] = squeezenet.read()
     for name, tensors in sets.items():
-        yield speed("arenite", name, tensors, container.pack, container.unpack, num_rounds)
+        yield speed("arenite", name, tensors, pack, unpack, num_rounds)
         if find_spec("nncodec") is None:
             note("nncodec is not installed: left out")
             continue

@@ -24,8 +24,7 @@ import numpy as np
 import onnx
 from rich.table import Table
 
-from arenite.compression.onnx_model import Layer, OnnxModel
-from arenite.compression.pipeline import LayerRecipe, Recipe, compress
+from arenite.compression import CompressionRecipe, Layer, LayerRecipe, OnnxModel, compress
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import code_of, random_inputs, write_program
@@ -55,7 +54,7 @@ class Case:
     """
 
     network: Callable[[], onnx.ModelProto]
-    recipe: Callable[[Sequence[Layer]], Recipe] | None
+    recipe: Callable[[Sequence[Layer]], CompressionRecipe] | None
     budgets: tuple[float, ...]
     huffman: bool = True
 
@@ -87,30 +86,30 @@ class Row:
     error: float
 
 
-def published_recipe(layers: Sequence[Layer]) -> Recipe:
+def published_recipe(layers: Sequence[Layer]) -> CompressionRecipe:
     """Return the densities and bits of VGG-16 in the paper."""
     exceptions = {
         layer.name: LayerRecipe(stated.kept / 100, stated.bits)
         for layer, stated in zip(layers, PUBLISHED["VGG-16"].layers, strict=True)
     }
-    return Recipe(layers=exceptions)
+    return CompressionRecipe(layers=exceptions)
 
 
 CASES = {
     "vgg16": Case(vgg16.network, published_recipe, (2,)),
     "resnet50": Case(
         NETWORKS["resnet50"],
-        lambda _: Recipe(density=0.3, convolution_bits=5, product_bits=5),
+        lambda _: CompressionRecipe(density=0.3, convolution_bits=5, product_bits=5),
         (50, 25, 10),
     ),
     "mobilenet-v2": Case(
         NETWORKS["mobilenet-v2"],
-        lambda _: Recipe(convolution_bits=6, product_bits=6),
+        lambda _: CompressionRecipe(convolution_bits=6, product_bits=6),
         (50, 25, 10),
     ),
     "mobilenet-v2-bytes": Case(
         NETWORKS["mobilenet-v2"],
-        lambda _: Recipe(convolution_bits=6, product_bits=6),
+        lambda _: CompressionRecipe(convolution_bits=6, product_bits=6),
         (50, 25, 10),
         huffman=False,
     ),

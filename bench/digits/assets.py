@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from arenite.compression.constants import with_constants
-from arenite.compression.container import unpack
+from arenite.compression import unpack, with_constants
 from arenite.planner.files import write_atomically
 from digits.data import num_wrong
 from digits.networks import num_bytes

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 
-from arenite.compression.retrain import Distillation
-from arenite.training.losses import DistillationLoss
+from arenite.compression import Distillation
+from arenite.training import DistillationLoss
 from digits.networks import FLAT, scores_of
 
 Labelled: TypeAlias = Mapping[str, NDArray[Any]]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from arenite.compression.container import pack
+from arenite.compression import pack
 from harness.tables import table
 
 

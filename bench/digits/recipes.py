@@ -7,20 +7,20 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from arenite.compression.constants import with_constants
-from arenite.compression.container import pack
-from arenite.compression.huffman import compress as huffman_code
-from arenite.compression.retrain import (
+from arenite.compression import (
     Schedule,
     falling_densities,
     fine_tune,
+    huffman_code,
+    pack,
     prune_gradually,
+    share,
     tune_codebooks,
     weights_of,
+    with_constants,
 )
-from arenite.compression.share import share
 from arenite.pipeline.steps import open_step
-from arenite.training.step import TrainingRecipe
+from arenite.training import TrainingRecipe
 from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits, taught_by
 from digits.networks import FLAT
 

@@ -10,12 +10,10 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
-from arenite.compression.constants import with_constants
+from arenite.compression import with_constants
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, make_step
-from arenite.training.writing import write_step
+from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
 from digits.data import num_wrong, splits
 from digits.networks import FLAT, PLANE, lenet, perceptron
 from harness.processes import in_fresh_process, peak_rss_bytes

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
 from arenite.runtime import Session
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, TrainingStep, make_step
-from arenite.training.writing import write_step
+from arenite.training import TrainingRecipe, TrainingStep, make_step, read_for_training, write_step
 from learning.torch_network import gradients
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 

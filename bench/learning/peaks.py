@@ -7,8 +7,7 @@ from pathlib import Path
 
 import onnx
 
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, make_step
+from arenite.training import TrainingRecipe, make_step, read_for_training
 from zoo import mobilenet_v2, resnet50, unet, vgg16
 
 BATCH = 8

@@ -11,9 +11,7 @@ import onnx.numpy_helper
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.training.prepare import read_for_training
-from arenite.training.step import TrainingRecipe, make_step
-from arenite.training.writing import write_step
+from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
 from digits.networks import lenet, perceptron
 from zoo import mobilenet_v2, resnet50, unet
 

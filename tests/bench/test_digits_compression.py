@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
-from arenite.compression.container import unpack
-from arenite.compression.retrain import weights_of
+from arenite.compression import unpack, weights_of
 from digits.comparison import RECIPES, Fold, rows
 from digits.data import NUM_FOLDS, Labelled, splits
 from digits.layers import layers_of

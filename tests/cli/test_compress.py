@@ -10,7 +10,7 @@ import pytest
 from arenite.cli.commands.compress import command
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.main import main
-from arenite.compression.sensitivity import DENSITIES, Sensitivity
+from arenite.compression import DENSITIES, Sensitivity
 from arenite.runtime import Session
 from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
 from support.tiny_onnx import parse, save

@@ -10,8 +10,8 @@ import pytest
 
 from arenite.pipeline import steps as pipeline_steps
 from arenite.planner.errors import UnsupportedModelError
-from arenite.training.errors import TrainingError
-from arenite.training.rules.table import RULES
+from arenite.training import TrainingError
+from arenite.training.rules import RULES
 from support.small_networks import network
 from support.tiny_onnx import parse, save
 
@@ -110,7 +110,7 @@ def test_a_step_that_does_not_load_is_not_put_in_place(model, refused, tmp_path,
 def test_a_step_that_onnxruntime_does_not_load_is_refused(step, tmp_path, monkeypatch):
     import onnxruntime
 
-    from arenite.training.writing import write_step
+    from arenite.training import write_step
 
     def fails(*_, **__):
         raise RuntimeError("no such kernel")

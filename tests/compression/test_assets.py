@@ -10,7 +10,7 @@ onnx = pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 pytest.importorskip("zstandard", reason="the extra 'compression' is not installed")
 
-from arenite.compression.container import unpack  # noqa: E402
+from arenite.compression.coding import unpack  # noqa: E402
 
 ASSETS = Path(__file__).parents[2] / "assets"
 FACTS = json.loads((ASSETS / "digits.json").read_text())

@@ -5,7 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from arenite.compression.batch_norms import fold_batch_norms
+from arenite.compression.graph_rewrites import fold_batch_norms
 from arenite.compression.onnx_model import OnnxModel
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.compression.container import pack, unpack
+from arenite.compression.coding import pack, unpack
 from arenite.compression.errors import CodedError
 
 

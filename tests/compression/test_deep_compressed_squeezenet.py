@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.compression import container
+from arenite.compression import pack, unpack
 from arenite.runtime import Session
 from arenite.runtime.rewrites import WeightBudget
 from deep_compressed_squeezenet import network, read
@@ -36,9 +36,9 @@ def image_of(name):
 
 
 def test_its_container_has_at_most_545000_bytes_and_loses_no_bit(tensors):
-    packed = container.pack(tensors)
+    packed = pack(tensors)
     assert len(packed) <= 545_000
-    restored = container.unpack(packed)
+    restored = unpack(packed)
     assert all(restored[name].tobytes() == each.tobytes() for name, each in tensors.items())
 
 

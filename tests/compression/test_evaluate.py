@@ -8,10 +8,9 @@ import pytest
 
 from arenite.compression.dataset import Dataset, DatasetError, random_dataset, read_dataset
 from arenite.compression.errors import EvaluationError
-from arenite.compression.evaluate import Judge
-from arenite.compression.int8 import QuantiserError, quantised_by_onnxruntime
+from arenite.compression.evaluate import Judge, QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
-from arenite.compression.sensitivity import scan
+from arenite.compression.pruning import scan
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -22,10 +22,13 @@ from arenite.compression.retrain import (
     tune_codebooks,
     weights_of,
 )
-from arenite.training.errors import MaskError, NotDifferentiableError
-from arenite.training.losses import DistillationLoss
-from arenite.training.runner import StepInputError
-from arenite.training.step import TrainingRecipe
+from arenite.training import (
+    DistillationLoss,
+    MaskError,
+    NotDifferentiableError,
+    StepInputError,
+    TrainingRecipe,
+)
 from support.tiny_onnx import parse
 
 NETWORK = """(float[1,1,4,4] x) => (y)

@@ -5,8 +5,8 @@ import onnx
 import onnxruntime
 import pytest
 
+from arenite.compression.graph_rewrites import remove_channels
 from arenite.compression.onnx_model import OnnxModel
-from arenite.compression.structured import remove_channels
 from arenite.pipeline.targets.compiling import compile_model
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save

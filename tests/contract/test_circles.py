@@ -125,9 +125,7 @@ def tangles(graph):
     return sorted(sorted(group) for group in groups if len(group) > 1)
 
 
-KNOWN_TANGLES = {
-    "training": [["", ".rules"]],
-}
+KNOWN_TANGLES = {}
 """Folders that still import each other, by component; an entry goes when its folders do not."""
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from arenite.compression import coding
+from arenite import compression
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.runtime.program import write_assembly
@@ -53,7 +53,7 @@ def network(folder: Path, *, num_values: int | None = None, density: float = 1.0
 
 def code(weights: np.ndarray) -> bytes | None:
     """Return the code of weights, if they have one."""
-    coded = coding.code(weights)
+    coded = compression.code(weights)
     return None if coded is None else bytes(coded)
 
 

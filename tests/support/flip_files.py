@@ -33,7 +33,7 @@ TIME_LIMIT_S: Final = 60.0
 MEMORY_LIMIT: Final = 4 << 30
 _BEFORE = b"what was there before"
 _LATE = ("onnx.reference", "onnx.version_converter", "onnxruntime", "onnxruntime.quantization",
-         "arenite.runtime.targets.litert", "arenite.compression.pipeline", "PIL.Image",
+         "arenite.runtime.targets.litert", "arenite.compression.recipe", "PIL.Image",
          "rich.progress", "arenite.pipeline.report.figures", "bokeh.resources",
          "jinja2")  # fmt: skip
 _TURNS: Final = 10

@@ -11,8 +11,7 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from arenite.training.prepare import read_for_training
-from arenite.training.step import Masks, TrainingRecipe, TrainingStep, make_step
+from arenite.training import Masks, TrainingRecipe, TrainingStep, make_step, read_for_training
 from support.wide_reference import evaluator
 
 Array = NDArray[Any]

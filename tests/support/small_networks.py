@@ -7,7 +7,7 @@ import onnx
 import onnx.helper
 import onnx.numpy_helper
 
-from arenite.training.step import TrainingRecipe
+from arenite.training import TrainingRecipe
 from support.tiny_onnx import parse
 
 _NORM = "BatchNormalization"

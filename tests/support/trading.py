@@ -16,7 +16,7 @@ from arenite.planner.rewrites.candidate import Candidate
 from arenite.runtime import SessionPort
 from arenite.runtime.program import Assembly, program_pieces
 from arenite.strategies import find
-from arenite.training.step import TrainingRecipe
+from arenite.training import TrainingRecipe
 from support.gradients import randomised, step_of
 from support.tiny_onnx import parse
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arenite.training.rules.table import RULES
+from arenite.training.rules import RULES
 from arenite.training.step import TrainingRecipe
 from support.gradients import check_gradients, feeds_of, randomised, step_of
 from support.tiny_onnx import parse

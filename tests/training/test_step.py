@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from arenite.planner.importers.onnx import read_onnx
 from arenite.training import step as steps
 from arenite.training.errors import BatchError, NotDifferentiableError, NothingToTrainError
-from arenite.training.prepare import read_for_training
+from arenite.training.files import read_for_training
 from arenite.training.step import TrainingRecipe
 from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
 from support.small_networks import NETWORKS, network

@@ -1,11 +1,11 @@
-"""Deep Compression: prune, share weights, Huffman-code; and what it costs.
+"""Deep Compression: prune, share weights, Huffman-code, retrain; and what it costs.
 
-The way through, one module an arrow::
+One arrow per module::
 
-    ONNX file -> onnx_model -> Layer -> prune -> share -> coding -> Code
+    ONNX file -> onnx_model -> Layer -> pruning -> sharing -> coding -> Code
 
-`pipeline` does it for a whole model by a `Recipe`, `evaluate` and `sensitivity` judge the result,
-`container` keeps coded weights by name, `training` retrains what was pruned and shared.
+`recipe` compresses a whole model, `evaluate` judges the result, `retrain` trains pruned and shared
+weights.
 
 Source: Han, Mao and Dally, Deep Compression, ICLR 2016.
 """
@@ -15,31 +15,84 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.compression.dataset import DatasetError, random_dataset, read_dataset
-    from arenite.compression.evaluate import Judge, Quality
-    from arenite.compression.int8 import quantised_by_onnxruntime
-    from arenite.compression.onnx_model import OnnxModel, write_onnx
-    from arenite.compression.pipeline import Compressed, LayerRecipe, LayerResult, Recipe, compress
-    from arenite.compression.sensitivity import DENSITIES, Sensitivity, scan
-    from arenite.compression.share import Start, bits_by_budget
-    from arenite.compression.structured import Narrowed
+    from arenite.compression.coding import Code, code, decode, huffman_code, pack, unpack
+    from arenite.compression.constants import with_constants
+    from arenite.compression.dataset import Dataset, DatasetError, random_dataset, read_dataset
+    from arenite.compression.errors import (
+        CodedError,
+        EvaluationError,
+        NoLayerError,
+        NonFiniteWeightsError,
+    )
+    from arenite.compression.evaluate import (
+        Judge,
+        Quality,
+        QuantiserError,
+        quantised_by_onnxruntime,
+    )
+    from arenite.compression.graph_rewrites import Narrowed, remove_channels
+    from arenite.compression.onnx_model import Layer, LayerKind, OnnxModel, write_onnx
+    from arenite.compression.pruning import (
+        DENSITIES,
+        Sensitivity,
+        mask_by_density,
+        mask_by_deviation,
+        masks_by_budget,
+        scan,
+    )
+    from arenite.compression.recipe import (
+        Compressed,
+        CompressionRecipe,
+        LayerRecipe,
+        LayerResult,
+        compress,
+    )
+    from arenite.compression.retrain import (
+        Distillation,
+        FineTuned,
+        PrunedModel,
+        Schedule,
+        TunedCodebooks,
+        falling_densities,
+        fine_tune,
+        prune_gradually,
+        rising_deviations,
+        tune_codebooks,
+        weights_of,
+    )
+    from arenite.compression.sharing import Shared, Start, bits_by_budget, share
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "dataset": "DatasetError random_dataset read_dataset",
-            "evaluate": "Judge Quality",
-            "int8": "quantised_by_onnxruntime",
-            "onnx_model": "OnnxModel write_onnx",
-            "pipeline": "Compressed LayerRecipe LayerResult Recipe compress",
-            "sensitivity": "DENSITIES Sensitivity scan",
-            "share": "Start bits_by_budget",
-            "structured": "Narrowed",
+            "coding": "Code code decode huffman_code pack unpack",
+            "constants": "with_constants",
+            "dataset": "Dataset DatasetError random_dataset read_dataset",
+            "errors": "CodedError EvaluationError NoLayerError NonFiniteWeightsError",
+            "evaluate": "Judge Quality QuantiserError quantised_by_onnxruntime",
+            "graph_rewrites": "Narrowed remove_channels",
+            "onnx_model": "Layer LayerKind OnnxModel write_onnx",
+            "pruning": """
+                DENSITIES Sensitivity mask_by_density mask_by_deviation masks_by_budget scan
+            """,
+            "recipe": "Compressed CompressionRecipe LayerRecipe LayerResult compress",
+            "retrain": """
+                Distillation FineTuned PrunedModel Schedule TunedCodebooks falling_densities
+                fine_tune prune_gradually rising_deviations tune_codebooks weights_of
+            """,
+            "sharing": "Shared Start bits_by_budget share",
         },
     )
 
 __all__ = [
-    "DENSITIES", "Compressed", "DatasetError", "Judge", "LayerRecipe", "LayerResult", "Narrowed",
-    "OnnxModel", "Quality", "Recipe", "Sensitivity", "Start", "bits_by_budget", "compress",
-    "quantised_by_onnxruntime", "random_dataset", "read_dataset", "scan", "write_onnx",
+    "DENSITIES", "Code", "CodedError", "Compressed", "CompressionRecipe", "Dataset",
+    "DatasetError", "Distillation", "EvaluationError", "FineTuned", "Judge", "Layer",
+    "LayerKind", "LayerRecipe", "LayerResult", "Narrowed", "NoLayerError",
+    "NonFiniteWeightsError", "OnnxModel", "PrunedModel", "Quality", "QuantiserError",
+    "Schedule", "Sensitivity", "Shared", "Start", "TunedCodebooks", "bits_by_budget", "code",
+    "compress", "decode", "falling_densities", "fine_tune", "huffman_code", "mask_by_density",
+    "mask_by_deviation", "masks_by_budget", "pack", "prune_gradually",
+    "quantised_by_onnxruntime", "random_dataset", "read_dataset", "remove_channels",
+    "rising_deviations", "scan", "share", "tune_codebooks", "unpack", "weights_of",
+    "with_constants", "write_onnx",
 ]  # fmt: skip

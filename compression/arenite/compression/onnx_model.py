@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from arenite.compression.batch_norms import fold_batch_norms
 from arenite.compression.constants import (
     array_of,
     check_nodes,
@@ -20,7 +19,12 @@ from arenite.compression.constants import (
     with_constants,
 )
 from arenite.compression.errors import NoLayerError, NonFiniteWeightsError
-from arenite.compression.structured import Narrowed, group_of, remove_channels
+from arenite.compression.graph_rewrites import (
+    Narrowed,
+    fold_batch_norms,
+    group_of,
+    remove_channels,
+)
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import write_atomically
 from arenite.planner.importers.onnx import MOST_BYTES, embed, load_model, normal_domain

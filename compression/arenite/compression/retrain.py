@@ -19,9 +19,10 @@ import onnx
 from numpy.typing import NDArray
 
 from arenite.compression.constants import array_of, constants_of, with_constants
-from arenite.compression.prune import mask_by_density, mask_by_deviation
+from arenite.compression.pruning import mask_by_density, mask_by_deviation
 from arenite.training import (
     Codebooks,
+    DistillationLoss,
     Masks,
     StepEngine,
     TrainingRecipe,
@@ -31,7 +32,6 @@ from arenite.training import (
     program_for_training,
     stock_engine,
 )
-from arenite.training.losses import DistillationLoss
 
 Array: TypeAlias = NDArray[Any]
 Weights: TypeAlias = NDArray[np.float32]

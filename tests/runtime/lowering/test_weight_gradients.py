@@ -12,8 +12,7 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.tensors import DType
 from arenite.runtime.operators import WeightGradient
 from arenite.training.graph import StepGraph
-from arenite.training.rules.convolution import to_weights
-from arenite.training.rules.windows import Windows
+from arenite.training.rules_windows import Windows, to_weights
 from support.running import (
     PoisonedSession,
     assert_same,

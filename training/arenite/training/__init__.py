@@ -1,11 +1,11 @@
-"""Training steps: the gradient of a model, written as standard ONNX.
+"""Training steps: gradients and updates of a model as standard ONNX.
 
-The way through, one module an arrow::
+One arrow per module::
 
     Program -> forward -> StepGraph -> loss -> backward (rules) -> optimiser -> STEP.onnx
 
-`step` does it for a whole model. What comes out has no operator of ours: any runtime of ONNX runs
-it. Its weights are states, inputs that an output replaces for the next run.
+`step` builds the whole model. It has standard operators only, so any runtime of ONNX runs it. Its
+weights are states: inputs that an output replaces for the next run.
 """
 
 from typing import TYPE_CHECKING
@@ -13,11 +13,22 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.training.forward import Codebooks, codebook_name
-    from arenite.training.prepare import program_for_training, read_for_training
+    from arenite.training.errors import (
+        BatchError,
+        MaskError,
+        NotDifferentiableError,
+        NothingToTrainError,
+        TrainingError,
+        UnfitLossError,
+    )
+    from arenite.training.files import program_for_training, read_for_training, write_step
+    from arenite.training.forward import Codebooks, SharedWeights, codebook_name
+    from arenite.training.losses import DistillationLoss
     from arenite.training.runner import (
         Batches,
+        StateFileError,
         StepEngine,
+        StepInputError,
         StepInputs,
         StepRunner,
         fitted_feeds,
@@ -25,21 +36,30 @@ if TYPE_CHECKING:
         stock_engine,
     )
     from arenite.training.step import Masks, TrainingRecipe, TrainingStep, make_step
-    from arenite.training.writing import write_step
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "forward": "Codebooks codebook_name",
-            "prepare": "program_for_training read_for_training",
-            "runner": "Batches StepEngine StepInputs StepRunner fitted_feeds restore stock_engine",
+            "errors": """
+                BatchError MaskError NotDifferentiableError NothingToTrainError TrainingError
+                UnfitLossError
+            """,
+            "files": "program_for_training read_for_training write_step",
+            "forward": "Codebooks SharedWeights codebook_name",
+            "losses": "DistillationLoss",
+            "runner": """
+                Batches StateFileError StepEngine StepInputError StepInputs StepRunner
+                fitted_feeds restore stock_engine
+            """,
             "step": "Masks TrainingRecipe TrainingStep make_step",
-            "writing": "write_step",
         },
     )
 
 __all__ = [
-    "Batches", "Codebooks", "Masks", "StepEngine", "StepInputs", "StepRunner", "TrainingRecipe",
-    "TrainingStep", "codebook_name", "fitted_feeds", "make_step", "program_for_training",
-    "read_for_training", "restore", "stock_engine", "write_step",
+    "BatchError", "Batches", "Codebooks", "DistillationLoss", "MaskError", "Masks",
+    "NotDifferentiableError", "NothingToTrainError", "SharedWeights", "StateFileError",
+    "StepEngine", "StepInputError", "StepInputs", "StepRunner", "TrainingError",
+    "TrainingRecipe", "TrainingStep", "UnfitLossError", "codebook_name", "fitted_feeds",
+    "make_step", "program_for_training", "read_for_training", "restore", "stock_engine",
+    "write_step",
 ]  # fmt: skip

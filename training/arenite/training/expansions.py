@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from arenite.training.graph import Node, StepGraph, Value
-from arenite.training.rules.normalisation import WITH_BATCH_STATISTICS
+from arenite.training.rules_layers import WITH_BATCH_STATISTICS
 
 
 class NotExpandedError(Exception):

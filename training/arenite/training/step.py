@@ -1,6 +1,6 @@
 """A whole training step: forward, loss, backward and updates, as one ONNX model."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -12,19 +12,76 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from arenite.planner import Program
-from arenite.planner.importers.onnx import Dialect, Origin, TensorType, write_type
-from arenite.planner.operators import Imported
+from arenite.planner import AliasKind, Program, Step, liveness
+from arenite.planner.importers.onnx.node import Dialect, Origin
+from arenite.planner.importers.onnx.operators import onnx_operator
+from arenite.planner.importers.onnx.states import States, placed
+from arenite.planner.importers.onnx.types import TensorType, write_type
+from arenite.planner.operators.imported import Imported
+from arenite.planner.rewrites import share
+from arenite.planner.tensors import Tensor, TensorKind
 from arenite.training.backward import differentiate
 from arenite.training.errors import MaskError, NothingToTrainError, UnfitLossError
+from arenite.training.files import state_metadata, training_metadata
 from arenite.training.forward import Codebooks, Forward, codebook_name, write_forward
 from arenite.training.graph import Node, StepGraph, Value
 from arenite.training.losses import LOSSES, Loss
 from arenite.training.optimisers import OPTIMISERS, StateUpdate
 from arenite.training.parameters import chosen
-from arenite.training.peak import loads
-from arenite.training.rules.table import RULES
-from arenite.training.states import state_metadata, training_metadata
+from arenite.training.rules import RULES
+
+_SHARED = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.SLICES)
+_FORMER = {"Slice": ("starts", "ends", "axes", "steps"), "Pad": ("pads",)}
+"""What the planner wants as attributes: inputs by position, from the second on."""
+
+
+def loads(
+    graph: StepGraph,
+    nodes: Sequence[Node],
+    inputs: Collection[str],
+    states: Mapping[str, str],
+    loss: str,
+) -> dict[str, int]:
+    """Return the bytes that are live at each node, states aside, by its name.
+
+    Args:
+        graph: The graph.
+        nodes: Its nodes that run, in order.
+        inputs: Names of the inputs that are no states.
+        states: The value that replaces each state.
+        loss: Name of the result.
+    """
+    names = {name for node in nodes for name in (*node.inputs, *node.outputs) if name}
+    names.update(inputs)
+    kinds = dict.fromkeys(inputs, TensorKind.INPUT)
+    kinds.update(dict.fromkeys(graph.constants, TensorKind.CONSTANT))
+    kinds.update(dict.fromkeys(states, TensorKind.STATE))
+    kinds[loss] = TensorKind.OUTPUT
+    flat = [
+        Tensor(value.name, value.dtype, value.shape, kinds.get(value.name, TensorKind.ACTIVATION))
+        for value in graph.values.values()
+        if value.name in names
+    ]
+    given = [_step(graph, node) for node in nodes]
+    tensors, steps = placed(States(states, {}), flat, given, Dialect(0, {}))
+    program = Program.of("step", tensors, steps, list(inputs), [loss])
+    found = liveness(share(program, _SHARED))
+    change = np.zeros(len(steps) + 1, np.int64)
+    for record in found.records:
+        if record.name not in states:
+            change[record.start] += record.size
+            change[record.end] -= record.size
+    return dict(zip(found.steps, np.cumsum(change).tolist(), strict=False))
+
+
+def _step(graph: StepGraph, node: Node) -> Step:
+    attributes = dict(node.attributes)
+    for position, name in enumerate(_FORMER.get(node.op_type, ()), 1):
+        if position < len(node.inputs) and node.inputs[position] in graph.constants:
+            numbers = graph.constants[node.inputs[position]]
+            attributes[name] = tuple(int(each) for each in numbers.reshape(-1))
+    return Step(node.name, onnx_operator(node.op_type, attributes), node.inputs, node.outputs)
+
 
 _OPSET, _IR_VERSION = 17, 8
 

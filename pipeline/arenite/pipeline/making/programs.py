@@ -100,12 +100,12 @@ def code_of(*, huffman: bool = True) -> Code:
     """
     if find_spec("zstandard") is None:
         raise MissingDependencyError("zstandard", "compression", "coding weights")
-    from arenite.compression import coding
+    from arenite.compression import code as coded
 
     def code(weights: NDArray[Any]) -> bytes | None:
         if weights.dtype != np.float32:
             return None
-        found = coding.code(weights, huffman=huffman)
+        found = coded(weights, huffman=huffman)
         return None if found is None else bytes(found)
 
     return code

@@ -236,7 +236,7 @@ def compress(
     """
     _check_usage(output, (density, deviation, total_density, sensitivity), weight_budget)
     _check_packages()
-    from arenite.compression import LayerRecipe, OnnxModel, Recipe, Start, write_onnx
+    from arenite.compression import CompressionRecipe, LayerRecipe, OnnxModel, Start, write_onnx
     from arenite.compression import compress as run_pipeline
 
     results = Results(as_json=as_json)
@@ -250,7 +250,7 @@ def compress(
         channels_left = "" if channels is None else f", {channels:g} of the channels"
         sizes = _sizes_text(reading)
         scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
-    recipe = Recipe(
+    recipe = CompressionRecipe(
         density, deviation, total_density,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
         start=Start(start), half=half, seed=seed or 0,

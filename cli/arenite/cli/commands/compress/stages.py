@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from arenite.compression import (
         Compressed,
+        CompressionRecipe,
         Judge,
         Narrowed,
         OnnxModel,
         Quality,
-        Recipe,
         Sensitivity,
     )
 
@@ -203,7 +203,9 @@ def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
     return Int8(quantised.ByteSize(), judge.judge(quantised))
 
 
-def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recipe":
+def with_mean_bits(
+    recipe: "CompressionRecipe", source: "OnnxModel", mean: float
+) -> "CompressionRecipe":
     """Return the recipe with bits by layer that lose the least; what the user states stays."""
     from arenite.compression import LayerRecipe, bits_by_budget
 
@@ -215,7 +217,9 @@ def with_mean_bits(recipe: "Recipe", source: "OnnxModel", mean: float) -> "Recip
     return replace(recipe, layers=layers)
 
 
-def with_densities(recipe: "Recipe", scanned: "Sequence[Sensitivity]", limit: float) -> "Recipe":
+def with_densities(
+    recipe: "CompressionRecipe", scanned: "Sequence[Sensitivity]", limit: float
+) -> "CompressionRecipe":
     """Return the recipe with the densities that a scan proposes; what the user states stays."""
     from arenite.compression import LayerRecipe
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from arenite.compression.prune import mask_by_density, mask_by_deviation, masks_by_budget
+from arenite.compression.pruning import mask_by_density, mask_by_deviation, masks_by_budget
 
 
 @given(

@@ -1,4 +1,4 @@
-"""The pipeline for a whole model: prune, share, code, with statistics per layer.
+"""Compression of a whole model: prune, share, code, with statistics per layer.
 
 Source: Han, Mao and Dally, Deep Compression, ICLR 2016, tables 2 to 5.
 """
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from arenite.compression.coding import Code, code
 from arenite.compression.onnx_model import Layer, LayerKind
-from arenite.compression.prune import mask_by_density, mask_by_deviation, masks_by_budget
-from arenite.compression.share import Start, relative_error, share
+from arenite.compression.pruning import mask_by_density, mask_by_deviation, masks_by_budget
+from arenite.compression.sharing import Start, relative_error, share
 
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -35,7 +35,7 @@ class LayerRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CompressionRecipe:
     """How to compress a model. Without density, deviation and budget nothing is pruned.
 
     Attributes:
@@ -121,7 +121,7 @@ class Compressed:
 
 
 def compress(
-    layers: Sequence[Layer], recipe: Recipe, report: Report = lambda _done, _next: None
+    layers: Sequence[Layer], recipe: CompressionRecipe, report: Report = lambda _done, _next: None
 ) -> Compressed:
     """Return the compressed weights of layers.
 
@@ -159,7 +159,7 @@ def compress(
     return Compressed(pruned, shared, tuple(results))
 
 
-def masks_of(layers: Sequence[Layer], recipe: Recipe) -> dict[str, Mask]:
+def masks_of(layers: Sequence[Layer], recipe: CompressionRecipe) -> dict[str, Mask]:
     """Return masks by layer, True for weights to retain; no entry where nothing is pruned.
 
     Raises:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from arenite.compression.share import Start, bits_by_budget, share, squared_error
+from arenite.compression.sharing import Start, bits_by_budget, share, squared_error
 from support.optimal_clusters import least_squared_error
 
 WEIGHTS = arrays.arrays(

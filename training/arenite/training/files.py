@@ -1,5 +1,6 @@
-"""Read a model for training: at an operator set that gradients are written in, for a batch."""
+"""Model files that training reads and step files that it writes."""
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,13 +9,23 @@ from typing import Final
 
 import numpy as np
 import onnx
+import onnx.checker
 import onnx.numpy_helper
 import onnx.shape_inference
 import onnx.version_converter
 
 from arenite.planner import Program
-from arenite.planner.errors import ModelFormatError, about_file, named_instead
-from arenite.planner.importers.onnx import embed, load_model, opset_versions, read_onnx
+from arenite.planner.errors import (
+    MissingDependencyError,
+    ModelFormatError,
+    about_file,
+    named_instead,
+)
+from arenite.planner.files import write_atomically
+from arenite.planner.importers.onnx import read_onnx
+from arenite.planner.importers.onnx.external_data import embed
+from arenite.planner.importers.onnx.file import load_model, opset_versions
+from arenite.planner.quiet_onnxruntime import quiet_options
 from arenite.training.errors import BatchError, TrainingError
 
 OLDEST_OPSET: Final = 17
@@ -134,3 +145,59 @@ def _free_reshapes(graph: onnx.GraphProto, old: int) -> None:
             changed = np.array([0, *shape.reshape(-1)[1:]], np.int64)
             graph.initializer.append(onnx.numpy_helper.from_array(changed, name))
             node.input[1] = name
+
+
+TRAINING_KEY: Final = "arenite.training"
+"""Key of the metadata that say what a step trains: JSON of the loss, the optimiser and so on."""
+
+
+def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
+    """Write the pairs into a model's metadata: input by input, the output that replaces it."""
+    from arenite.planner.importers.onnx.states import STATES_KEY
+
+    entry = model.metadata_props.add()
+    entry.key, entry.value = STATES_KEY, json.dumps(pairs)
+
+
+def training_metadata(model: onnx.ModelProto, facts: Mapping[str, object]) -> None:
+    """Write what the step trains into its metadata."""
+    entry = model.metadata_props.add()
+    entry.key, entry.value = TRAINING_KEY, json.dumps(facts)
+
+
+MOST_BYTES: Final = (1 << 31) - 1
+"""An ONNX file without external data has less than 2 GiB."""
+
+
+def write_step(path: Path, model: onnx.ModelProto) -> None:
+    """Write a step whole or not at all: after the checker of ONNX, and ONNX Runtime if it is here.
+
+    Raises:
+        TrainingError: It takes 2 GiB or more, or does not load.
+        OutputError: It cannot be written; what was there is as it was.
+    """
+    with about_file(path):
+        if model.ByteSize() > MOST_BYTES:
+            raise TrainingError("the step takes 2 GiB or more, which an ONNX file cannot hold")
+        write_atomically(path, model.SerializeToString(), check=_check)
+
+
+def _check(path: Path) -> None:
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise TrainingError(f"the step is no valid ONNX model: {_line(error)}") from error
+    try:
+        options = quiet_options("loading a training step")
+    except MissingDependencyError:
+        return
+    import onnxruntime
+
+    try:
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's own classes are all but Exception itself
+        raise TrainingError(f"ONNX Runtime does not load the step: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,45 +1,39 @@
-"""All rules, by operator of ONNX."""
+"""Gradient rules by operator of ONNX."""
 
 from collections.abc import Mapping
 from typing import Final
 
+from arenite.training import rules_elementwise as elementwise
+from arenite.training import rules_layers as layers
+from arenite.training import rules_shapes as shapes
+from arenite.training import rules_windows as windows
 from arenite.training.backward import Rule
-from arenite.training.rules import (
-    activations,
-    convolution,
-    elementwise,
-    linear,
-    normalisation,
-    pooling,
-    reduction,
-    shapes,
-)
 
 RULES: Final[Mapping[str, Rule]] = {
-    "Conv": convolution.conv,
-    "ConvTranspose": convolution.conv_transpose,
-    "Gemm": linear.gemm,
-    "MatMul": linear.matmul,
-    "MaxPool": pooling.max_pool,
-    "AveragePool": pooling.average_pool,
-    "GlobalAveragePool": pooling.global_average_pool,
-    "GlobalMaxPool": pooling.global_max_pool,
-    "BatchNormalization": normalisation.frozen,
-    normalisation.WITH_BATCH_STATISTICS: normalisation.of_the_batch,
-    "Relu": activations.relu,
-    "LeakyRelu": activations.leaky_relu,
-    "PRelu": activations.prelu,
-    "Clip": activations.clip,
-    "Elu": activations.elu,
-    "Selu": activations.selu,
-    "Sigmoid": activations.sigmoid,
-    "Tanh": activations.tanh,
-    "HardSigmoid": activations.hard_sigmoid,
-    "HardSwish": activations.hard_swish,
-    "Softplus": activations.softplus,
-    "Softsign": activations.softsign,
-    "Softmax": activations.softmax,
-    "LogSoftmax": activations.log_softmax,
+    "Conv": windows.conv,
+    "ConvTranspose": windows.conv_transpose,
+    "Gemm": layers.gemm,
+    "MatMul": layers.matmul,
+    "MaxPool": windows.max_pool,
+    "AveragePool": windows.average_pool,
+    "GlobalAveragePool": windows.global_average_pool,
+    "GlobalMaxPool": windows.global_max_pool,
+    "BatchNormalization": layers.frozen,
+    layers.WITH_BATCH_STATISTICS: layers.of_the_batch,
+    "Relu": elementwise.relu,
+    "LeakyRelu": elementwise.leaky_relu,
+    "PRelu": elementwise.prelu,
+    "Clip": elementwise.clip,
+    "Elu": elementwise.elu,
+    "Selu": elementwise.selu,
+    "Sigmoid": elementwise.sigmoid,
+    "Tanh": elementwise.tanh,
+    "HardSigmoid": elementwise.hard_sigmoid,
+    "HardSwish": elementwise.hard_swish,
+    "Softplus": elementwise.softplus,
+    "Softsign": elementwise.softsign,
+    "Softmax": elementwise.softmax,
+    "LogSoftmax": elementwise.log_softmax,
     "Add": elementwise.add,
     "Sum": elementwise.add,
     "Mean": elementwise.mean,
@@ -67,12 +61,12 @@ RULES: Final[Mapping[str, Rule]] = {
          "LessOrEqual", "Round", "Shape", "Sign", "Size"),
         elementwise.no_gradient,
     ),
-    "ReduceSum": reduction.reduce_sum,
-    "ReduceMean": reduction.reduce_mean,
-    "ReduceMax": reduction.reduce_max,
-    "ReduceMin": reduction.reduce_max,
-    "ReduceL2": reduction.reduce_l2,
-    "ReduceSumSquare": reduction.reduce_sum_square,
+    "ReduceSum": shapes.reduce_sum,
+    "ReduceMean": shapes.reduce_mean,
+    "ReduceMax": shapes.reduce_max,
+    "ReduceMin": shapes.reduce_max,
+    "ReduceL2": shapes.reduce_l2,
+    "ReduceSumSquare": shapes.reduce_sum_square,
     "Reshape": shapes.reshape,
     "Flatten": shapes.reshape,
     "Squeeze": shapes.reshape,
@@ -89,4 +83,4 @@ RULES: Final[Mapping[str, Rule]] = {
     "DepthToSpace": shapes.depth_to_space,
     "SpaceToDepth": shapes.space_to_depth,
 }  # fmt: skip
-"""What is in no row is refused by name."""
+"""Operators without a rule are refused by name."""

@@ -8,7 +8,7 @@ import pytest
 from arenite.compression.coding import decode
 from arenite.compression.errors import NoLayerError
 from arenite.compression.onnx_model import LayerKind, OnnxModel, write_onnx
-from arenite.compression.pipeline import LayerRecipe, Recipe, compress
+from arenite.compression.recipe import CompressionRecipe, LayerRecipe, compress
 from arenite.planner.errors import ModelFormatError
 from support.running import assert_same, with_random_weights
 from support.tiny_onnx import parse, save
@@ -55,7 +55,7 @@ def test_layers_are_what_computes_and_is_large_enough(path):
 
 def test_by_default_weights_are_shared_and_none_is_pruned(path):
     source = OnnxModel(path)
-    compressed = compress(source.layers, Recipe(convolution_bits=4, product_bits=3))
+    compressed = compress(source.layers, CompressionRecipe(convolution_bits=4, product_bits=3))
     assert not compressed.pruned
     for layer, result in zip(source.layers, compressed.results, strict=True):
         weights = compressed.shared[layer.name]
@@ -70,7 +70,12 @@ def test_by_default_weights_are_shared_and_none_is_pruned(path):
 
 
 @pytest.mark.parametrize(
-    "recipe", [Recipe(density=0.2), Recipe(budget=0.2), Recipe(deviation=1.2)]
+    "recipe",
+    [
+        CompressionRecipe(density=0.2),
+        CompressionRecipe(budget=0.2),
+        CompressionRecipe(deviation=1.2),
+    ],
 )
 def test_pruning_leaves_depthwise_convolutions_alone(path, recipe):
     source = OnnxModel(path)
@@ -88,19 +93,19 @@ def test_pruning_leaves_depthwise_convolutions_alone(path, recipe):
 def test_layers_have_exceptions(path):
     source = OnnxModel(path)
     exceptions = {"g": LayerRecipe(density=0.1, bits=5), "a": LayerRecipe(bits=0)}
-    compressed = compress(source.layers, Recipe(layers=exceptions))
+    compressed = compress(source.layers, CompressionRecipe(layers=exceptions))
     results = {result.name: result for result in compressed.results}
     assert results["g"].num_kept == round(0.1 * results["g"].num_weights)
     assert results["a"].code is None
     assert results["a"].coded_size == 4 * results["a"].num_weights
     assert results["a"].error == 0
     with pytest.raises(ValueError, match="no layer 'z'"):
-        compress(source.layers, Recipe(layers={"z": LayerRecipe(bits=4)}))
+        compress(source.layers, CompressionRecipe(layers={"z": LayerRecipe(bits=4)}))
 
 
 def test_the_written_model_has_the_new_weights_and_is_whole(path, tmp_path):
     source = OnnxModel(path)
-    compressed = compress(source.layers, Recipe())
+    compressed = compress(source.layers, CompressionRecipe())
     model = source.with_weights(compressed.shared)
     write_onnx(tmp_path / "out.onnx", model)
     again = OnnxModel(tmp_path / "out.onnx")

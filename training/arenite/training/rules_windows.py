@@ -1,16 +1,92 @@
-"""Convolutions, grouped, dilated and transposed.
+"""Gradients of convolutions and poolings."""
 
-The gradient of the image is the transposed convolution by the same weights, and the other way
-round. That of the weights is a convolution of the image by the gradient: where one has strides the
-other has dilations.
-"""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from collections.abc import Callable
-from typing import TypeAlias
+import numpy as np
 
+from arenite.planner import DType
+from arenite.planner.operators.windows import AutoPad, Window
 from arenite.training.backward import Backward, NoRuleError
-from arenite.training.graph import StepGraph, Value
-from arenite.training.rules.windows import Windows, windows_of
+from arenite.training.graph import Array, StepGraph, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How windows slide over the axes behind the batch and the channels.
+
+    Attributes:
+        lengths: Of the image along each axis.
+        counts: How many windows there are.
+        kernel: Taps of a window.
+        strides: From one window to the next.
+        dilations: From one tap to the next.
+        before: Padding in front of the image.
+        after: Padding behind it, negative where windows leave some of the image out.
+    """
+
+    lengths: tuple[int, ...]
+    counts: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def num_axes(self) -> int:
+        """Number of axes."""
+        return len(self.lengths)
+
+    @property
+    def tile(self) -> bool:
+        """Whether every element of the image lies under just one tap."""
+        return (
+            self.kernel == self.strides
+            and set(self.dilations) <= {1}
+            and not any((*self.before, *self.after))
+        )
+
+    def scatter(self) -> dict[str, Any]:
+        """Return the attributes of the transposed convolution back to the image."""
+        # What the last window leaves out has no gradient: zeros, that is to say more output.
+        return {
+            "kernel_shape": list(self.kernel),
+            "strides": list(self.strides),
+            "dilations": list(self.dilations),
+            "pads": [*self.before, *(max(0, each) for each in self.after)],
+            "output_padding": [max(0, -each) for each in self.after],
+        }
+
+
+def windows_of(
+    s: Backward, lengths: Sequence[int], counts: Sequence[int], kernel: Sequence[int]
+) -> Windows:
+    """Return the windows that a node states.
+
+    Args:
+        s: The node.
+        lengths: Of the image.
+        counts: Of the windows.
+        kernel: Taps of a window.
+    """
+    axes, attributes = len(lengths), s.node.attributes
+    strides = tuple(map(int, attributes.get("strides", (1,) * axes)))
+    dilations = tuple(map(int, attributes.get("dilations", (1,) * axes)))
+    mode = attributes.get("auto_pad", "NOTSET")
+    if mode not in set(AutoPad):
+        raise NoRuleError(f"auto_pad={mode} is unsupported")
+    stated = map(int, attributes.get("pads", (0,) * 2 * axes)[:axes])
+    taps = zip(lengths, counts, map(int, kernel), strides, dilations, strict=True)
+    windows = [
+        Window.padded(*along, AutoPad(mode), before)
+        for along, before in zip(taps, stated, strict=True)
+    ]
+    return Windows(
+        tuple(lengths), tuple(counts), tuple(map(int, kernel)), strides, dilations,
+        tuple(each.before for each in windows), tuple(each.after for each in windows),
+    )  # fmt: skip
 
 
 def conv(s: Backward) -> None:
@@ -189,3 +265,100 @@ def _product(numbers: tuple[int, ...]) -> int:
     for number in numbers:
         product *= number
     return product
+
+
+def max_pool(s: Backward) -> None:
+    """MaxPool: run again with indices, and the gradient scattered to them."""
+    graph, image, g = s.graph, s.input(0), s.gradient
+    attributes: dict[str, Any] = {
+        name: list(each) if isinstance(each, tuple) else each
+        for name, each in s.node.attributes.items()
+        if name != "storage_order"
+    }
+    _, indices = graph.nodes_outputs(
+        "MaxPool", [image], [(None, g.shape), (DType.INT64, g.shape)], **attributes
+    )
+    flat = [
+        graph.reshape(each, (each.num_elements,)) for each in (graph.zeros_like(image), indices, g)
+    ]
+    found = graph.node("ScatterElements", flat, flat[0].shape, axis=0, reduction="add")
+    s.give(0, graph.reshape(found, image.shape))
+
+
+def average_pool(s: Backward) -> None:
+    """AveragePool: each element of a window takes its share."""
+    graph, image, g = s.graph, s.input(0), s.gradient
+    windows = windows_of(s, image.shape[2:], g.shape[2:], s.node.attributes["kernel_shape"])
+    counts = _counts(windows, _counted(s, windows))
+    if counts.min() == counts.max():
+        share = graph.scaled(g, 1 / float(counts.flat[0]))
+    else:
+        share = graph.over(g, graph.constant(counts[np.newaxis, np.newaxis], g.dtype))
+    if windows.tile:
+        s.give(0, _repeated(s, share, windows))
+        return
+    channels = image.shape[1]
+    ones = graph.constant(np.ones((channels, 1, *windows.kernel)), g.dtype)
+    attributes = windows.scatter()
+    s.give(
+        0,
+        graph.node("ConvTranspose", [share, ones], image.shape, group=channels, **attributes),
+    )
+
+
+def _counted(s: Backward, windows: Windows) -> list[tuple[int, int]]:
+    """Return from where to where along each axis elements are averaged."""
+    if not s.node.attributes.get("count_include_pad", 0):
+        return [(0, length) for length in windows.lengths]
+    after = [max(0, each) for each in windows.after]
+    if "pads" in s.node.attributes:  # a window that was added by rounding up reaches beyond
+        after = [int(each) for each in s.node.attributes["pads"][windows.num_axes :]]
+    return [
+        (-before, length + behind)
+        for before, length, behind in zip(windows.before, windows.lengths, after, strict=True)
+    ]
+
+
+def _counts(windows: Windows, counted: list[tuple[int, int]]) -> Array:
+    """Return how many elements each window averages."""
+    found = np.ones((), np.int64)
+    for axis in range(windows.num_axes):
+        starts = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.before[axis]
+        taps = np.arange(windows.kernel[axis]) * windows.dilations[axis]
+        places = starts[:, np.newaxis] + taps
+        inside = (places >= counted[axis][0]) & (places < counted[axis][1])
+        found = np.multiply.outer(found, inside.sum(1))
+    return found
+
+
+def _repeated(s: Backward, share: Value, windows: Windows) -> Value:
+    """Return each element repeated over its window, where windows tile the image."""
+    apart: list[int] = list(share.shape[:2])
+    full: list[int] = list(share.shape[:2])
+    for count, taps in zip(windows.counts, windows.kernel, strict=True):
+        apart += [count, 1]
+        full += [count, taps]
+    wide = s.graph.expand(s.graph.reshape(share, apart), full)
+    return s.graph.reshape(wide, s.input(0).shape)
+
+
+def global_average_pool(s: Backward) -> None:
+    """GlobalAveragePool."""
+    source = s.input(0)
+    count = source.num_elements // (source.shape[0] * source.shape[1])
+    s.give(0, s.graph.expand(s.graph.scaled(s.gradient, 1 / count), source.shape))
+
+
+def global_max_pool(s: Backward) -> None:
+    """GlobalMaxPool: equal elements share."""
+    give_to_equal(s, s.output(), s.gradient, list(range(2, s.input(0).rank)))
+
+
+def give_to_equal(s: Backward, result: Value, g: Value, axes: list[int]) -> None:
+    """Give the gradient to the elements that equal a result kept with axes of length 1."""
+    if not axes:
+        raise NoRuleError("it reduces no axis")
+    graph = s.graph
+    equal = graph.cast(graph.compare("Equal", s.input(0), result), g.dtype)
+    share = graph.over(g, graph.reduce_sum(equal, axes, keepdims=True))
+    s.give(0, graph.times(equal, share))
