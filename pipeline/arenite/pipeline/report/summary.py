@@ -15,7 +15,7 @@ _CURES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
+class LowestPlans:
     """The answer in one glance.
 
     Attributes:
@@ -54,7 +54,7 @@ class Standing:
     seconds: float
 
 
-def headline(reports: Sequence[ModelReport]) -> Headline | None:
+def headline(reports: Sequence[ModelReport]) -> LowestPlans | None:
     """Return the headline; None where there is no plan at all."""
     pairs = [(report, report.winner) for report in reports if report.winner is not None]
     if not pairs:
@@ -76,7 +76,7 @@ def headline(reports: Sequence[ModelReport]) -> Headline | None:
     else:
         why, quickest = f"It is the lowest on {most.wins} of {plural(len(pairs), 'model')}.", ""
     why += quickest
-    return Headline(saved, most.strategy, why, *_limit(reports, proved))
+    return LowestPlans(saved, most.strategy, why, *_limit(reports, proved))
 
 
 def binds(report: ModelReport) -> str:
