@@ -117,7 +117,6 @@ class Conv2D(Convolution):
     tuned_threads: int = 1
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the filter slides over the image."""
         kernel = self._window(operands)
         if kernel is None:
             return None
@@ -128,11 +127,9 @@ class Conv2D(Convolution):
         )  # fmt: skip
 
     def with_window(self, row_stride: int, padding: Sides) -> "Conv2D":
-        """Return the same with its window elsewhere."""
         return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the weights that each takes."""
         kernel, source, result = self._window(operands), operands.source, operands.result
         if kernel is None or source is None or result is None:
             return 0
@@ -165,7 +162,6 @@ class Conv2D(Convolution):
         )
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image."""
         return self.sliding(operands) is not None and makes_one_image(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
@@ -191,7 +187,6 @@ class DepthwiseConv2D(Convolution):
     padding: Sides = NO_PADDING
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the filter slides over the image."""
         weights, source = filter_of(operands, 4), operands.source
         if weights is None or source is None:
             return None
@@ -203,18 +198,15 @@ class DepthwiseConv2D(Convolution):
         )  # fmt: skip
 
     def with_window(self, row_stride: int, padding: Sides) -> "DepthwiseConv2D":
-        """Return the same with its window elsewhere."""
         return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the taps of the window."""
         weights, result = filter_of(operands, 4), operands.result
         if weights is None or result is None:
             return 0
         return result.num_elements * weights.shape[1] * weights.shape[2]
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image."""
         return self.sliding(operands) is not None and makes_one_image(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
@@ -243,7 +235,6 @@ class TransposedConv2D(Clamped):
     by_inputs: bool = False
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the input times the weights that each is multiplied by."""
         weights, source = filter_of(operands, 4), operands.source
         if weights is None or source is None or not source.shape or not source.shape[-1]:
             return 0
@@ -266,7 +257,6 @@ class TransposedConv2D(Clamped):
         return FLOAT_BYTES * self.groups * align_up(outputs, PANEL) * inputs * taps
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image, by a filter that is a constant."""
         source, result = operands.source, operands.result
         if self.by_inputs or filter_of(operands, 4) is None or source is None or result is None:
             return False
@@ -327,7 +317,6 @@ class WeightGradient(RuntimeOperator):
     groups: int = 1
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the pixels that each sums up."""
         gradient, result = operands.input(1), operands.result
         if gradient is None or result is None or len(gradient.shape) != 4:
             return 0

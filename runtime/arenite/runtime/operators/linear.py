@@ -21,7 +21,6 @@ class FullyConnected(Convolution):
     number: ClassVar[int] = 4
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
         source, result = operands.source, operands.result
         if source is None or result is None or not source.shape:
             return 0
@@ -36,7 +35,6 @@ class FullyConnected(Convolution):
         return (*region[:-1], (0, source.shape[-1]))
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether its rows are those of one image or list."""
         weights, source, result = filter_of(operands, 2, 3), operands.source, operands.result
         if weights is None or source is None or result is None or not makes_one_image(operands):
             return False
@@ -60,7 +58,6 @@ class MatMul(RuntimeOperator):
     transpose_b: bool = False
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
         source, result = operands.source, operands.result
         if source is None or result is None or len(source.shape) < 2:
             return 0

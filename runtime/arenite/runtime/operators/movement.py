@@ -210,7 +210,6 @@ class Copy(RuntimeOperator):
         return strides == {begin} and target.dtype.bits >= 8
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether every move takes each row, or part of it, from one row of an input."""
         return makes_one_image(operands) and self._rows(operands) is not None
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
@@ -289,7 +288,6 @@ class Resize2D(RuntimeOperator):
     column_weight: tuple[float, ...] = ()
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it makes one image."""
         return operands.source is not None and makes_one_image(operands)
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
@@ -322,7 +320,6 @@ class Spill(RuntimeOperator):
     number: ClassVar[int] = 33
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
-        """Return the bytes of the tensor, and 0."""
         return _size(operands), 0
 
 
@@ -333,7 +330,6 @@ class Fetch(RuntimeOperator):
     number: ClassVar[int] = 34
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
-        """Return 0, and the bytes of the tensor."""
         return 0, _size(operands)
 
 
@@ -344,7 +340,6 @@ class Wait(RuntimeOperator):
     number: ClassVar[int] = 35
 
     def bytes_touched(self, operands: Operands) -> int:
-        """Return 0."""
         return 0
 
 

@@ -39,7 +39,6 @@ class LayerNorm(AlongLastAxes, Normalising, RuntimeOperator):
     num_axes: int = 1
 
     def num_whole_axes(self, operands: Operands) -> int:
-        """Return the number of axes that it normalises over."""
         return self.num_axes
 
 

@@ -44,7 +44,6 @@ class Lstm(RuntimeOperator):
 
     @property
     def updates(self) -> tuple[int, ...]:
-        """The hidden and the cell state, if they are kept."""
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
@@ -117,5 +116,4 @@ class Svdf(Clamped):
 
     @property
     def updates(self) -> tuple[int, ...]:
-        """The state."""
         return (4,)

@@ -51,7 +51,6 @@ class Pool2D(Clamped):
         return cls(kind=kind, window=(rows, columns), strides=(rows, columns))
 
     def sliding(self, operands: Operands) -> Sliding | None:
-        """Return how the window slides over the image; its places take another look at it."""
         if len(operands.outputs) > 1:
             return None
         source = operands.source
@@ -62,7 +61,6 @@ class Pool2D(Clamped):
         )  # fmt: skip
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether it pools one image, tells no places, and sums up no rows as they come."""
         is_image = self.sliding(operands) is not None and makes_one_image(operands)
         return is_image and not self.accumulates_rows(operands)
 
@@ -141,11 +139,9 @@ class ArgReduce(AlongLastAxes, RuntimeOperator):
     last: bool = False
 
     def num_whole_axes(self, operands: Operands) -> int:
-        """Return the number of axes from its own on."""
         return len(operands.source.shape) - self.axis if operands.source is not None else 0
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell whether its axis is the last one, and the rows are those of the result."""
         source = operands.source
         if source is None or self.axis != len(source.shape) - 1:
             return False

@@ -96,10 +96,8 @@ class External(RuntimeOperator):
 
     @property
     def repeatable(self) -> bool:  # type: ignore[override]  # of each its own
-        """Whether a step may run again instead of keeping its results."""
         return self.repeats
 
     @property
     def label(self) -> str:
-        """The operator's name in the model."""
         return self.op_type or "External"
