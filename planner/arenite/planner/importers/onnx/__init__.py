@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from arenite.planner.importers.onnx.inference import NodeChecker
     from arenite.planner.importers.onnx.node import Dialect, Origin
     from arenite.planner.importers.onnx.operator_models import operator_model
-    from arenite.planner.importers.onnx.operators import onnx_operator
+    from arenite.planner.importers.onnx.operators import FORMER_ATTRIBUTES, onnx_operator
     from arenite.planner.importers.onnx.order import constant_names, node_reads, subgraphs
     from arenite.planner.importers.onnx.reader import read_onnx
     from arenite.planner.importers.onnx.states import STATES_KEY, States, placed, take_states
@@ -39,7 +39,7 @@ else:
             "inference": "NodeChecker",
             "node": "Dialect Origin",
             "operator_models": "operator_model",
-            "operators": "onnx_operator",
+            "operators": "FORMER_ATTRIBUTES onnx_operator",
             "order": "constant_names node_reads subgraphs",
             "reader": "read_onnx",
             "states": "STATES_KEY States placed take_states",
@@ -49,9 +49,9 @@ else:
     )
 
 __all__ = [
-    "MOST_BYTES", "STATES_KEY", "Constants", "Dialect", "NodeChecker", "Origin", "States",
-    "TensorType", "bind", "check_files", "constant_names", "embed", "fixed_arrays", "fixed_feeds",
-    "fixed_model", "load_model", "node_reads", "normal_domain", "numpy_dtype", "onnx_operator",
-    "open_names", "operator_model", "opset_versions", "placed", "read_onnx", "stated_name",
-    "subgraphs", "take_states", "write_dtype", "write_type",
+    "FORMER_ATTRIBUTES", "MOST_BYTES", "STATES_KEY", "Constants", "Dialect", "NodeChecker",
+    "Origin", "States", "TensorType", "bind", "check_files", "constant_names", "embed",
+    "fixed_arrays", "fixed_feeds", "fixed_model", "load_model", "node_reads", "normal_domain",
+    "numpy_dtype", "onnx_operator", "open_names", "operator_model", "opset_versions", "placed",
+    "read_onnx", "stated_name", "subgraphs", "take_states", "write_dtype", "write_type",
 ]  # fmt: skip

@@ -163,6 +163,15 @@ class _Gemm(ImportedProduct):
         return result.num_elements * source.shape[0 if self.attributes.get("transA") else 1]
 
 
+RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike"}
+)  # fmt: skip
+"""Operators whose results are not determined by their inputs."""
+
+FORMER_ATTRIBUTES = {"Pad": ("pads",), "Slice": ("starts", "ends", "axes", "steps")}
+"""Attributes of early versions that are inputs in later ones, from the second input on."""
+
 _CLASSES: Mapping[str, type[Imported]] = {
     **dict.fromkeys(
         ("Abs", "Acos", "Acosh", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
@@ -188,11 +197,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     ),
     **dict.fromkeys(("com.microsoft.FusedConv", "com.microsoft.nchwc.Conv"), _FusedConv),
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), _Pool),
-    **dict.fromkeys(
-        ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-         "RandomUniformLike"),
-        Opaque,
-    ),
+    **dict.fromkeys(RANDOM, Opaque),
     "Concat": ImportedConcatenation,
     "Conv": _Conv,
     "ConvTranspose": _ConvTranspose,

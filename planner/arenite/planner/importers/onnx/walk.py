@@ -20,7 +20,7 @@ from arenite.planner.importers.onnx.node import (
     op_type,
     without_unread,
 )
-from arenite.planner.importers.onnx.operators import onnx_operator
+from arenite.planner.importers.onnx.operators import FORMER_ATTRIBUTES, RANDOM, onnx_operator
 from arenite.planner.importers.onnx.order import (
     constant_names,
     node_reads,
@@ -61,16 +61,8 @@ class Scope:
         return self._parent.find(local)
 
 
-# The results of these are not determined by their inputs.
-_RANDOM = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-     "RandomUniformLike"}
-)  # fmt: skip
 # Operators that unpack weights, though the onnx package does not define them.
 _UNPACKING = frozenset({"com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear"})
-
-# Attributes in early versions that are now inputs, from the second input on.
-_FORMER_ATTRIBUTES = {"Pad": ("pads",), "Slice": ("starts", "ends", "axes", "steps")}
 
 
 class Walk:
@@ -307,7 +299,7 @@ class Walk:
             return False
         if _is_shape_query(node):
             return not any(operand.name in self.bounded for operand in inputs)
-        is_pure = not normal_domain(node.domain) and node.op_type not in _RANDOM
+        is_pure = not normal_domain(node.domain) and node.op_type not in RANDOM
         return (is_pure or op_type(node) in _UNPACKING) and all(
             operand.name in self.constants for operand in inputs if operand.type
         )
@@ -317,7 +309,7 @@ class Walk:
     ) -> dict[str, AttributeValue]:
         """Return the node's attributes, including those that later versions made inputs."""
         found = attributes(node)
-        for position, attribute in enumerate(_FORMER_ATTRIBUTES.get(op_type(node), ()), 1):
+        for position, attribute in enumerate(FORMER_ATTRIBUTES.get(op_type(node), ()), 1):
             if position < len(inputs) and inputs[position].type:
                 value = self.values.get(inputs[position].name)
                 if value is not None:
